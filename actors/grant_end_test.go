@@ -10,19 +10,19 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// callingParent is a parent context of the user that is called when one of its children ends.
+// callingParent is a parent context that calls a function when one of its children ends.
 type callingParent struct {
 	context.Context
 	done  chan struct{}
-	ended func()
+	onEnd func()
 }
 
 func (p callingParent) Done() <-chan struct{} { return p.done }
 
-// AfterFunc is the method that package context calls instead of waiting for Done.
+// AfterFunc takes the place of Done for package context.
 func (p callingParent) AfterFunc(func()) func() bool {
 	return func() bool {
-		p.ended()
+		p.onEnd()
 		return true
 	}
 }
@@ -38,8 +38,8 @@ func works(parent context.Context, g *actors.Grant) (all []context.Context) {
 	return all
 }
 
-// worksThatCall returns such contexts, at the end of which f is called with them. wait blocks until that is
-// done.
+// worksThatCall returns such contexts, and calls f with them at the end of each of their parents' children. wait waits
+// for these calls.
 func worksThatCall(g *actors.Grant, f func(all []context.Context)) (all []context.Context, wait func()) {
 	var calls sync.WaitGroup
 	made := make(chan struct{})
@@ -53,8 +53,8 @@ func worksThatCall(g *actors.Grant, f func(all []context.Context)) (all []contex
 	return all, calls.Wait
 }
 
-// say checks that contexts have ended, and why.
-func say(t testing.TB, all []context.Context, when string, whys ...error) {
+// expectEnds checks that contexts have ended, and their causes.
+func expectEnds(t testing.TB, all []context.Context, when string, whys ...error) {
 	t.Helper()
 	for i, work := range all {
 		cause := context.Cause(work)
@@ -77,7 +77,7 @@ var grantEndings = []struct {
 	{"released", func(_ *virtual, _ *actors.Locks, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
 	{"held too long", func(*virtual, *actors.Locks, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
 	{"session lost", func(v *virtual, _ *actors.Locks, g *actors.Grant, n *dialer) {
-		n.disconnect() // else it may hear of the end of its node first
+		n.disconnect() // else it may notice the deletion of its node first
 		v.Expire(g.Session())
 		n.refuse(false)
 	}, actors.ErrSessionLost},
@@ -98,31 +98,30 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 	}
 }
 
-// Once Done is closed, all contexts of the grant have ended and say why, also those that are not first. A
-// parent context that is called meanwhile may call the grant: once that says that it is over, by whatever
-// method, all others do.
+// When Done is closed, all contexts of the grant have ended with their cause. A parent context that is called
+// before may call the grant: if one method of the grant reports its end, all others do.
 func TestDoneIsLast(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
 		done := g.Done()
 		all, wait := worksThatCall(g, func(all []context.Context) {
 			if isClosed(done) {
-				say(v, all, "Done is closed", why)
+				expectEnds(v, all, "Done is closed", why)
 			}
 			is(v, g.Err(), why)
-			say(v, all, "Err is not nil", why)
+			expectEnds(v, all, "Err is not nil", why)
 			if !isClosed(g.Done()) || !isClosed(done) {
 				v.Error("Done is open, and Err is not nil")
 			}
 		})
 		end()
 		<-done
-		say(v, all, "after Done", why)
+		expectEnds(v, all, "after Done", why)
 		wait()
 		g.Release()
 	})
 }
 
-// A grant that is released while its contexts end because of a lost connection closes Done after them.
+// A grant that is released while a lost connection ends its contexts closes Done after them.
 func TestDoneIsLastWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -135,11 +134,11 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 			if !isClosed(done) {
 				v.Error("Done is open after Release")
 			}
-			say(v, all, "after Release")
+			expectEnds(v, all, "after Release")
 		})
 		p.disconnect()
 		<-done
-		say(v, all, "after Done")
+		expectEnds(v, all, "after Done")
 		wait()
 		is(v, g.Err(), actors.ErrReleased)
 		p.refuse(false)
@@ -148,53 +147,53 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 	})
 }
 
-// What ends with a grant may call it, from a goroutine of its own or not, and may release it. Many that wait
-// for its end, by whatever channel, all see all of it.
-func TestManySeeTheEnd(t *testing.T) {
+// Functions that the end of a grant calls may call the grant, and release it. Many goroutines that wait for the
+// end, by any channel, all find the grant and all its contexts ended.
+func TestManyGoroutinesFindTheEnd(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
 		all, done := works(v.Context(), g), g.Done()
-		var seen sync.WaitGroup
-		sees := func(when string) {
+		var waiting sync.WaitGroup
+		check := func(when string) {
 			is(v, g.Err(), why)
-			say(v, all, when, why)
+			expectEnds(v, all, when, why)
 			if !isClosed(g.Done()) || !isClosed(done) {
 				v.Errorf("%s: Done is open", when)
 			}
 		}
 		for _, work := range all {
-			seen.Add(1)
+			waiting.Add(1)
 			context.AfterFunc(work, func() {
-				defer seen.Done()
+				defer waiting.Done()
 				is(v, g.Err(), why)
 				<-done
-				sees("AfterFunc")
+				check("AfterFunc")
 				g.Release()
 			})
 			for range 10 {
-				seen.Go(func() { <-done; say(v, all, "Done", why); sees("Done") })
-				seen.Go(func() { <-work.Done(); is(v, context.Cause(work), why); sees("Done of a context") })
-				seen.Go(func() { <-g.Done(); say(v, all, "Done", why); is(v, g.Context(work).Err(), context.Canceled) })
+				waiting.Go(func() { <-done; expectEnds(v, all, "Done", why); check("Done") })
+				waiting.Go(func() { <-work.Done(); is(v, context.Cause(work), why); check("Done of a context") })
+				waiting.Go(func() { <-g.Done(); expectEnds(v, all, "Done", why); is(v, g.Context(work).Err(), context.Canceled) })
 			}
 		}
 		end()
-		seen.Wait()
+		waiting.Wait()
 	})
 }
 
-// Rounds of grants, each of which ends while goroutines on all processors wait for that.
-func TestEndIsSeenAtOnce(t *testing.T) {
+// Goroutines wait for the end of one grant after the other, and find all its contexts ended.
+func TestGoroutinesFindTheEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		mu := v.mutex()
 		for range 500 {
 			g := lock(v, mu)
 			all, done := works(v.Context(), g), g.Done()
-			var seen sync.WaitGroup
+			var waiting sync.WaitGroup
 			for range 4 {
-				seen.Go(func() { <-done; say(v, all, "Done", actors.ErrReleased) })
+				waiting.Go(func() { <-done; expectEnds(v, all, "Done", actors.ErrReleased) })
 			}
 			g.Release()
-			seen.Wait()
+			waiting.Wait()
 		}
 	})
 }

@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 			is(b, failure(b, g.Release()), actors.ErrNotHeld)
 			is(b, g.Unlock(within(b)), actors.ErrNotHeld)
 		}
-		// A second release is not a later holder's loss.
+		// A second release does not end the grant of a later holder.
 		later := lock(b, mu)
 		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
 		if later.Err() != nil || len(b.nodes()) != 1 {
@@ -84,15 +84,15 @@ func TestGrantContext(t *testing.T) {
 		if first.Value(key{}) != "value" || first.Err() != nil || second.Err() != nil {
 			b.Errorf("%v, %v, %v", first.Value(key{}), first.Err(), second.Err())
 		}
-		why := errors.New("parent is over")
+		why := errors.New("the parent has ended")
 		cancel(why)
 		closes(b, first.Done(), "the context")
 		is(b, context.Cause(first), why)
 		if second.Err() != nil || g.Err() != nil {
 			b.Errorf("the other context: %v; the grant: %v", second.Err(), g.Err())
 		}
-		over := g.Context(parent) // of a parent that has ended
-		is(b, context.Cause(over), why)
+		ended := g.Context(parent)
+		is(b, context.Cause(ended), why)
 
 		g.Release()
 		if second.Err() == nil {
@@ -102,7 +102,7 @@ func TestGrantContext(t *testing.T) {
 		is(b, context.Cause(first), why)
 		late := g.Context(b.Context())
 		if late.Err() == nil {
-			b.Error("the context of an ended grant lives")
+			b.Error("the context of an ended grant goes on")
 		}
 		is(b, context.Cause(late), actors.ErrReleased)
 		b.waitNodes(0)

@@ -10,9 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Requests without options share their messages: whatever becomes of them, no actor
-// writes to one.
-func TestPlainRequestsStayAsTheyAre(t *testing.T) {
+// Requests without options share their messages, and no actor writes to one.
+func TestPlainMessagesAreNotWritten(t *testing.T) {
 	s := zktest.Embedded(t)
 	locks, err := Connect(t.Context(), s.Addr(), Config{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Health says what is wrong and since when.
+// The error of Health has the reason, and since when there is no answer.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// The holder is asked to release when three quarters of the time are over, and at the end it has lost
-// the lock before the next contender has it.
+// The holder gets a request to release after three quarters of the time. At the end it loses the lock before
+// the next contender holds.
 func TestHoldAtMost(t *testing.T) {
 	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
@@ -69,8 +69,7 @@ func TestHoldAtMostReleased(t *testing.T) {
 	})
 }
 
-// A named owner is refused the lock until it has released the grant that has expired, as after any
-// loss; a dropped grant does not keep it out.
+// The requests of a named owner are refused until it has released the expired grant, as after any loss.
 func TestHoldAtMostNamed(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
 		mu := r.at(locks, v.path)
@@ -94,7 +93,7 @@ func TestHoldAtMostNamed(t *testing.T) {
 	})
 }
 
-// The work of a holder whose time is over may go on: a lock-delay keeps the next one waiting.
+// The next contender waits for the lock-delay after HoldAtMost has ended a grant, whose holder may still work.
 func TestHoldAtMostLockDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -112,14 +111,14 @@ func TestHoldAtMostLockDelay(t *testing.T) {
 			start := time.Now()
 			second := result(v, next)
 			if d := time.Since(start); d < delay || d > delay+100*time.Millisecond {
-				v.Errorf("%s: the next one holds after %v", name, d)
+				v.Errorf("%s: the next contender holds after %v", name, d)
 			}
 			unlock(v, second)
 		}
 	})
 }
 
-// The hold of one request does not end the re-entry of another.
+// HoldAtMost of one request does not end the re-entry by another.
 func TestHoldAtMostReentry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -137,11 +136,11 @@ func TestHoldAtMostReentry(t *testing.T) {
 	})
 }
 
-// A process that was paused learns of the end by the clock, before any timer has fired.
+// A process that was paused reads the end from the clock, before any timer has fired.
 func TestHoldAtMostByTheClock(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		g := lock(b, b.mutex(), actors.HoldAtMost(50*time.Millisecond))
-		unlockAcquisition := actors.LockAcquisition(g) // so that the actor cannot tell it
+		unlockAcquisition := actors.LockAcquisition(g) // so that the actor cannot end it
 		<-time.After(60 * time.Millisecond)
 		unlockAcquisition()
 		is(b, g.Err(), actors.ErrHoldExpired)
@@ -149,7 +148,7 @@ func TestHoldAtMostByTheClock(t *testing.T) {
 	})
 }
 
-// Actors have the limit as a field, and learn of the end by messages.
+// The message Acquire has the limit as a field, and the message Lost has the end.
 func TestHoldAtMostMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -195,12 +194,12 @@ func TestFailOnSessionLoss(t *testing.T) {
 		is(v, failure(v, fails), actors.ErrSessionLost)
 		closes(v, holder.Done(), "the lost grant")
 		g := result(v, goesOn)
-		waits := mu.Acquire(within(v), actors.FailOnSessionLoss())
-		v.DropConnections() // which is no loss
+		waiting := mu.Acquire(within(v), actors.FailOnSessionLoss())
+		v.DropConnections() // the session goes on
 		<-time.After(time.Second)
-		pending(v, waits)
+		pending(v, waiting)
 		unlock(v, g)
-		unlock(v, result(v, waits))
+		unlock(v, result(v, waiting))
 		synctest.Wait()
 		if s := locks.Stats(); s.Held+s.Waiting != 0 || s.Refused[actors.ErrSessionLost] != 1 {
 			v.Error(statsText(s))

@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// record is the data of a node by default.
-type record struct {
+// holderRecord is the data of a node by default.
+type holderRecord struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Program string `json:"program"`
@@ -24,7 +24,7 @@ type record struct {
 
 func recordOf(owner string) string {
 	host, _ := os.Hostname()
-	data, _ := json.Marshal(record{host, os.Getpid(), filepath.Base(os.Args[0]), owner})
+	data, _ := json.Marshal(holderRecord{host, os.Getpid(), filepath.Base(os.Args[0]), owner})
 	return string(data)
 }
 
@@ -35,7 +35,7 @@ func dataOf(t testing.TB, conn *zk.Conn, node string) string {
 	return string(data)
 }
 
-// The nodes of each recipe say which process and which owner they are of.
+// The nodes of each recipe have the record of their process and of their owner.
 func TestHolderRecordOfEachRecipe(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, locks := b.Client(b), b.locks()
@@ -43,7 +43,7 @@ func TestHolderRecordOfEachRecipe(t *testing.T) {
 		rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{"-one-"}}
 		for name, c := range map[string]struct {
 			handle
-			owned bool // the node is of one owner
+			owned bool // the node belongs to one owner
 		}{
 			"mutex":           {locks.Mutex(b.path + "-m"), true},
 			"delay":           {locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), true},
@@ -123,7 +123,7 @@ func TestHolderRecordAfterRevocation(t *testing.T) {
 	})
 }
 
-// MaxNodeData bounds what requests bring.
+// MaxNodeData limits the data of requests only.
 func TestMaxNodeDataDoesNotBoundTheRecord(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu := b.mutex(func(cfg *actors.Config) { cfg.MaxNodeData = 4 })

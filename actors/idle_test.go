@@ -47,7 +47,7 @@ func TestIdleActorRetires(t *testing.T) {
 	})
 }
 
-// A lock is asked for all the time while its actor would rather end.
+// Goroutines request a lock whose actor ends whenever it is idle.
 func TestAcquireRacesRetirement(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(idle(time.Microsecond))
@@ -83,7 +83,7 @@ func TestAcquireRacesRetirement(t *testing.T) {
 	})
 }
 
-// One goroutine, pauses about as long as the actor lives.
+// One goroutine acquires after pauses about as long as the IdleTimeout.
 func TestAcquireAtRetirement(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
@@ -96,7 +96,7 @@ func TestAcquireAtRetirement(t *testing.T) {
 	})
 }
 
-// A request that waits for a timeout, for others and for its context keeps the actor.
+// A waiting request keeps the actor from ending.
 func TestWaiterKeepsActor(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

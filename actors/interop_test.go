@@ -14,7 +14,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// foreign are the prefixes of other libraries' contenders.
+// foreignPrefixes are the prefixes of other libraries' contenders.
 var foreignPrefixes = map[string]string{
 	"Curator":      "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-",
 	"go-zookeeper": "_c_0123456789abcdef0123456789abcdef-lock-",
@@ -60,7 +60,7 @@ func TestForeignContenders(t *testing.T) {
 	}
 }
 
-// Two foreign nodes ahead go in one transaction.
+// One transaction deletes both foreign nodes ahead.
 func TestForeignLeaveTogether(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -73,7 +73,7 @@ func TestForeignLeaveTogether(t *testing.T) {
 	})
 }
 
-// Other children of the directory are no contenders. They are reported, once.
+// Children with unknown names are no contenders. The log has each name once.
 func TestUnknownNames(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -107,7 +107,7 @@ func TestUnknownNames(t *testing.T) {
 	})
 }
 
-// go-zookeeper's own lock and ours pass one lock around.
+// go-zookeeper's lock and ours hold one lock in turn.
 func TestWithZkLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		count := 0 // unsynchronised on purpose
@@ -148,7 +148,7 @@ func TestWithZkLock(t *testing.T) {
 	})
 }
 
-// A directory that has data, as other libraries' may, keeps it.
+// A directory keeps its data.
 func TestDirectoryWithData(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -165,7 +165,7 @@ func TestDirectoryWithData(t *testing.T) {
 	})
 }
 
-// Sequence numbers come near the end of their range while one contender holds and another waits.
+// Sequence numbers jump to the end of their range while one contender holds and others wait.
 func TestSequenceNearTheEnd(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		mu, other := b.mutex(), b.mutex()
@@ -191,7 +191,7 @@ func TestSequenceNearTheEnd(t *testing.T) {
 	})
 }
 
-// Rights on the directory that are missing are errors, and nothing is left.
+// A missing right to the directory is an error, and no node is left.
 func TestNoAuth(t *testing.T) {
 	for name, perms := range map[string]int32{"nothing": 0, "read": zk.PermRead, "no create": zk.PermRead | zk.PermWrite | zk.PermDelete} {
 		t.Run(name, func(t *testing.T) {
@@ -219,8 +219,7 @@ func TestNoAuth(t *testing.T) {
 	}
 }
 
-// Where nodes may be created and not deleted, Unlock tells, and the node goes with the
-// session.
+// Unlock has an error if the process may create nodes and not delete them. The node goes with the session.
 func TestNoAuthToDelete(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -236,7 +235,7 @@ func TestNoAuthToDelete(t *testing.T) {
 			b.Errorf("the error does not name the missing right: %v", err)
 		}
 		if locks.Session().Epoch != 1 {
-			b.Error("the session is given up")
+			b.Error("the session has ended")
 		}
 		b.waitNodes(1)
 		must(b, locks.Close())
@@ -260,7 +259,7 @@ func TestContainerCleanup(t *testing.T) {
 	})
 }
 
-// An empty container may go at any moment, also while locks come and go.
+// The container of a lock in use is deleted whenever it is empty.
 func TestContainerGoesMeanwhile(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		conn := b.Client(b)

@@ -35,13 +35,13 @@ func TestInvalidPath(t *testing.T) {
 		}
 		for _, name := range s.Nodes(t, "/") { // empty containers of other tests may have gone
 			if !slices.Contains(before, name) {
-				t.Errorf("/%s is made", name)
+				t.Errorf("/%s was created", name)
 			}
 		}
 	})
 }
 
-// isClear checks an error that an unacceptable argument has caused.
+// isClear checks that an error is ErrInvalid, names the value, and says which values are accepted.
 func isClear(t *testing.T, err error, value string) {
 	t.Helper()
 	is(t, err, actors.ErrInvalid)
@@ -56,7 +56,7 @@ func isClear(t *testing.T, err error, value string) {
 	}
 	if !strings.Contains(text, "must") && !strings.Contains(text, "limit") && !strings.Contains(text, "use ") && !strings.Contains(text, "not supported") &&
 		!strings.Contains(text, "accepted") && !strings.Contains(text, "not allowed") && !strings.Contains(text, "missing") && !strings.Contains(text, "cannot") && !strings.Contains(text, "stands in brackets") {
-		t.Errorf("the error does not tell what is accepted: %v", err)
+		t.Errorf("the error does not say what is accepted: %v", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestSessionTimeoutNotGranted(t *testing.T) {
 	})
 }
 
-// Connect keeps to the caller's deadline, whatever is wrong with the server.
+// Connect returns at the caller's deadline if the server refuses, is silent or does not exist.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -204,16 +204,15 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Connect returns when its context ends, whether servers refuse, accept and never answer, or
-// the dial itself hangs. Before that it ends the client library, which may miss its own
-// farewell and then waits a second for it.
+// Connect returns when its context ends, whether servers refuse, accept and never answer, or the dial itself
+// hangs. Connect first ends the client library, which may wait a second for the end of its session.
 func TestUnreachableInTime(t *testing.T) {
 	t.Parallel()
 	dials := map[string]func(ctx context.Context) (net.Conn, error){
 		"refused": func(context.Context) (net.Conn, error) { return nil, errors.New("refused") },
 		"silent": func(ctx context.Context) (net.Conn, error) {
 			client, server := net.Pipe()
-			go io.Copy(io.Discard, server) // it ends when the client hangs up
+			go io.Copy(io.Discard, server) // until the client closes
 			return client, nil
 		},
 		"hanging": func(ctx context.Context) (net.Conn, error) {

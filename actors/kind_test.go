@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// An Acquire that does not say what it wants of a lock with several kinds gets nothing.
+// An Acquire without a kind is refused by a lock with several kinds.
 func TestKindMissing(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
@@ -22,17 +22,17 @@ func TestKindMissing(t *testing.T) {
 		for name, c := range map[string]struct {
 			lock        handle
 			write, read uint32
-			says        string
+			text        string
 		}{
 			"read-write":  {locks.RWMutex(b.path).Read(), 2, 1, "1 (read), 2 (write)"},
 			"local queue": {locks.RWMutex(at("l"), actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond})).Write(), 2, 1, "1 (read), 2 (write)"},
 			"simple":      {locks.SimpleRWMutex(at("simple")).Read(), 2, 1, "1 (read), 2 (write)"},
-			"custom":      {locks.Custom(at("c"), "gate", rule, "one", "many").Kind("many"), 1, 2, "1 (one), 2 (many)"},
+			"custom":      {locks.Custom(at("c"), "shared room", rule, "one", "many").Kind("many"), 1, 2, "1 (one), 2 (many)"},
 		} {
 			to := pid(b, c.lock)
 			for id, kind := range []uint32{0, 3, 1 << 31} {
 				alice.send(to, &messages.Acquire{RequestId: uint64(id), Kind: kind})
-				if m := alice.refused(uint64(id), messages.Reason_INVALID); !strings.Contains(m.Detail, c.says) {
+				if m := alice.refused(uint64(id), messages.Reason_INVALID); !strings.Contains(m.Detail, c.text) {
 					b.Errorf("%s, kind %d: %v", name, kind, m)
 				}
 			}

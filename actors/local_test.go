@@ -11,20 +11,19 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// brief is a local queue that keeps an unused node for a short while.
+// shortLinger is a local queue that keeps an unused node for a short while.
 var shortLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
 
-// lasting is a local queue that keeps an unused node until another process waits.
+// longLinger is a local queue that keeps an unused node until another process waits.
 var longLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 
-// local is the lock with a local queue, on a connection of its own.
+// local returns the lock with a local queue, on a connection of its own.
 func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
 	b.Helper()
 	return b.locks(configure...).Mutex(b.path, option)
 }
 
-// Owners of one process pass one node on, each with a token of its own, and do not ask
-// ZooKeeper.
+// The owners of one process hand one node on, each with a token of its own, without a request to ZooKeeper.
 func TestLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
@@ -38,7 +37,7 @@ func TestLocalQueue(t *testing.T) {
 		d.waitIdle(b)
 		if n, ops := d.during(func() {
 			for range 20 {
-				f := mu.Acquire(within(b), actors.WithData([]byte("no node's")))
+				f := mu.Acquire(within(b), actors.WithData([]byte("in no node")))
 				unlock(b, first)
 				first = result(b, f)
 				if first.Token().Compare(last) <= 0 || first.Token().Czxid != last.Czxid {
@@ -76,11 +75,11 @@ func TestLocalQueue(t *testing.T) {
 			b.Errorf("token %v after %v", h.Token(), g.Token())
 		}
 		unlock(b, h)
-		unlock(b, lock(b, other)) // and again, so that nothing is left
+		unlock(b, lock(b, other)) // so that the local queue keeps no node
 	})
 }
 
-// A local queue keeps an unused node for a while, and each acquire begins that while anew.
+// A local queue keeps an unused node for its Linger after the last release.
 func TestLocalLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -132,11 +131,11 @@ func TestLocalReentrant(t *testing.T) {
 	})
 }
 
-// Requests leave the local queue in every way while others come.
+// Requests leave the local queue in each way while others come.
 func TestLocalCancel(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, other := b.local(shortLinger), b.mutex()
-		// No owner uses the node any more: the process leaves the lock's queue.
+		// The only request is cancelled: the process leaves the lock's queue.
 		g := lock(b, other)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
@@ -152,7 +151,7 @@ func TestLocalCancel(t *testing.T) {
 		pending(b, stays)
 		unlock(b, g)
 		h := result(b, stays)
-		// Some that race the grant.
+		// Requests are cancelled at the moment of their grant.
 		var wg sync.WaitGroup
 		for range 50 {
 			f := mu.Acquire(within(b))
@@ -175,13 +174,13 @@ func TestLocalCancel(t *testing.T) {
 	})
 }
 
-// The answers to owners that are actors.
+// The local queue answers owners that are actors.
 func TestLocalMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks, other := b.locks(config), b.mutex()
-		// bob is granted while another process waits, however long that takes.
+		// bob is granted while another process waits, within an hour.
 		mu := locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond, Time: time.Hour}))
 		lock := pid(b, mu)
 		alice.send(lock, &messages.Acquire{RequestId: 1, NotifyContended: true})
@@ -212,7 +211,7 @@ func TestLocalMessages(t *testing.T) {
 	})
 }
 
-// The limits are for what users ask for.
+// The limits count the requests of users.
 func TestLocalLimits(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu := b.local(shortLinger, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
@@ -240,7 +239,7 @@ func TestLocalInvalid(t *testing.T) {
 			isClear(t, err, value)
 		}
 		g := lock(t, locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond})))
-		// The same settings are the same lock, others are not.
+		// Handles with the same settings share the lock, and others are refused.
 		f := locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond, Grants: 1000})).Acquire(within(t))
 		for _, other := range []*actors.Mutex{locks.Mutex(path), locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{}))} {
 			_, err := other.Lock(within(t))
@@ -268,7 +267,7 @@ func TestLocalDelay(t *testing.T) {
 			unlock(v, lock(v, mu))
 			unlock(v, lock(v, other))
 			if took := time.Since(begun); took > time.Second {
-				v.Errorf("it takes %v after a release", took)
+				v.Errorf("granted %v after a release", took)
 			}
 		}
 		unlock(v, lock(v, mu))
@@ -278,7 +277,7 @@ func TestLocalDelay(t *testing.T) {
 		closes(v, f.Done(), "the future")
 		unlock(v, result(v, f))
 		if took := time.Since(begun); took < delay || took > delay+session {
-			v.Errorf("it takes %v after a loss, the delay is %v", took, delay)
+			v.Errorf("granted %v after a loss, the delay is %v", took, delay)
 		}
 		v.clean()
 	})

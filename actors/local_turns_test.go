@@ -9,7 +9,7 @@ import (
 )
 
 // A local queue releases an unused node at once while others wait, not after Linger.
-func TestLocalGivenUpAtOnce(t *testing.T) {
+func TestLocalReleasedAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
@@ -19,7 +19,7 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 		<-time.After(time.Minute)
 		begun := time.Now()
 		unlock(v, lock(v, other))
-		// In use: as soon as it is not any more.
+		// A node in use is released after its use.
 		g := lock(v, mu)
 		f := other.Acquire(within(v))
 		<-time.After(10 * time.Second)
@@ -27,21 +27,21 @@ func TestLocalGivenUpAtOnce(t *testing.T) {
 		unlock(v, g)
 		unlock(v, result(v, f))
 		if took := time.Since(begun); took > 10*time.Second+10*time.Millisecond {
-			v.Errorf("it takes %v", took)
+			v.Errorf("granted after %v", took)
 		}
 		v.clean()
 	})
 }
 
-// Two processes whose owners want the lock all the time: each has it for its budget,
-// by time or by count.
+// The owners of two processes request the lock all the time. Each process holds for its budget, of time or of
+// grants.
 func TestLocalBudget(t *testing.T) {
 	t.Parallel()
 	const hold = 10 * time.Millisecond
 	for _, test := range []struct {
 		name  string
 		local actors.LocalQueueConfig
-		most  int // grants in a row, one to begin with and one that is not over
+		most  int // grants in a row, with the first and the last
 	}{
 		{"time", actors.LocalQueueConfig{Time: 200 * time.Millisecond}, 21},
 		{"count", actors.LocalQueueConfig{Grants: 7, Time: time.Hour}, 7},
@@ -53,11 +53,11 @@ func TestLocalBudget(t *testing.T) {
 					locks := v.locks()
 					mus = append(mus, locks.Mutex("/lock", actors.LocalQueue(test.local)))
 				}
-				var turns [][2]int // whose, how many
+				var turns [][2]int // process, grants
 				var last actors.Token
 				stop := make(chan struct{})
 				var wg sync.WaitGroup
-				for who, mu := range mus {
+				for process, mu := range mus {
 					for range 8 {
 						wg.Go(func() {
 							for !isClosed(stop) {
@@ -66,8 +66,8 @@ func TestLocalBudget(t *testing.T) {
 									v.Error(err)
 									return
 								}
-								if n := len(turns); n == 0 || turns[n-1][0] != who {
-									turns = append(turns, [2]int{who, 0})
+								if n := len(turns); n == 0 || turns[n-1][0] != process {
+									turns = append(turns, [2]int{process, 0})
 								}
 								turns[len(turns)-1][1]++
 								if g.Token().Compare(last) <= 0 {
@@ -98,8 +98,7 @@ func TestLocalBudget(t *testing.T) {
 	}
 }
 
-// Processes with and without a local queue are all busy: each of them gets turns, and none holds beside
-// another.
+// Processes with and without a local queue acquire all the time. All are granted, one at a time.
 func TestLocalManyConnections(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
@@ -107,7 +106,7 @@ func TestLocalManyConnections(t *testing.T) {
 	})
 }
 
-// Two processes that would each keep the lock for ever take turns.
+// Two processes hold in turn, though each has waiters all the time.
 func TestLocalTurns(t *testing.T) {
 	each(t, func(b *testLock) {
 		option := actors.LocalQueue(actors.LocalQueueConfig{Grants: 50, Linger: 50 * time.Millisecond})
@@ -118,7 +117,7 @@ func TestLocalTurns(t *testing.T) {
 		stop := make(chan struct{})
 		end := sync.OnceFunc(func() { close(stop) })
 		var wg sync.WaitGroup
-		for who, mu := range mus {
+		for process, mu := range mus {
 			for range 8 {
 				wg.Go(func() {
 					for !isClosed(stop) {
@@ -128,9 +127,9 @@ func TestLocalTurns(t *testing.T) {
 							end()
 							return
 						}
-						if last != who {
-							last = who
-							turns[who]++
+						if last != process {
+							last = process
+							turns[process]++
 						}
 						if turns[0] >= enough && turns[1] >= enough {
 							end()

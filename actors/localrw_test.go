@@ -12,14 +12,14 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// localRW is the read-write lock with a local queue, on a connection of its own.
+// localRW returns the read-write lock with a local queue, on a connection of its own.
 func (b *testLock) localRW(option actors.LockOption, configure ...func(*actors.Config)) *actors.RWMutex {
 	b.Helper()
 	return b.locks(configure...).RWMutex(b.path, option)
 }
 
-// Readers of one process share a node. After the first writer there are two, one for each
-// kind, and nothing is asked of ZooKeeper any more.
+// Readers of one process share a node. After the first writer there are two nodes, one for each kind, and no
+// request to ZooKeeper is needed.
 func TestLocalReadWrite(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
@@ -29,7 +29,7 @@ func TestLocalReadWrite(t *testing.T) {
 			b.Errorf("readers by %s with %v, by %s with %v", r1.Node(), r1.Token(), r2.Node(), r2.Token())
 		}
 		w := rw.Write().Acquire(within(b))
-		r3 := rw.Read().Acquire(within(b)) // behind the writer, which does not starve
+		r3 := rw.Read().Acquire(within(b)) // behind the writer
 		unlock(b, lock(b, other.Read()))
 		unlock(b, r1)
 		pending(b, w, r3)
@@ -53,8 +53,8 @@ func TestLocalReadWrite(t *testing.T) {
 				w := rw.Write().Acquire(within(b))
 				unlock(b, last)
 				g := result(b, w)
-				for _, side := range []*actors.ModeLock{rw.Read(), rw.Write()} {
-					_, err := side.Lock(within(b), actors.Try())
+				for _, mode := range []*actors.ModeLock{rw.Read(), rw.Write()} {
+					_, err := mode.Lock(within(b), actors.Try())
 					is(b, err, actors.ErrNotAcquired)
 				}
 				r := rw.Read().Acquire(within(b))
@@ -103,10 +103,10 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 }
 
 func TestLocalDowngrade(t *testing.T) {
-	// This local queue may keep its nodes for an hour: requests of its own process hold before others.
-	patient := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
+	// With this local queue, requests of its process hold before others for an hour.
+	longTime := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
 	each(t, func(b *testLock) {
-		rw, far := b.localRW(patient), b.rw()
+		rw, far := b.localRW(longTime), b.rw()
 		w := lock(b, rw.Write(), actors.WithOwner(me))
 		r := lock(b, rw.Read(), actors.WithOwner(me), actors.Try())
 		if !strings.HasSuffix(r.Node(), "__READ__"+w.Node()[len(w.Node())-10:]) || r.Token() != w.Token() {
@@ -129,7 +129,7 @@ func TestLocalDowngrade(t *testing.T) {
 		pending(b, away)
 		unlock(b, g)
 		unlock(b, result(b, away))
-		// Released while the reader's node is on its way.
+		// The writer releases during the creation of the reader's node.
 		w = lock(b, rw.Write(), actors.WithOwner(me))
 		near = rw.Write().Acquire(within(b))
 		f := rw.Read().Acquire(within(b), actors.WithOwner(me))
@@ -140,7 +140,7 @@ func TestLocalDowngrade(t *testing.T) {
 		unlock(b, lock(b, rw.Read(), actors.WithOwner(me)))
 		unlock(b, r)
 		unlock(b, result(b, near))
-		unlock(b, lock(b, far.Write())) // so that nothing is kept
+		unlock(b, lock(b, far.Write())) // so that the local queue keeps no node
 	})
 }
 
@@ -162,21 +162,20 @@ func TestLocalUpgradingIsDisallowed(t *testing.T) {
 	})
 }
 
-// Readers and writers of one process come in the order of their requests, readers beside
-// each other.
+// Readers and writers of one process hold in the order of their requests, readers beside each other.
 func TestLocalReadWriteFairness(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw := b.localRW(shortLinger)
 		g := lock(b, rw.Write())
-		var order []int // the writer's
+		var order []int // of the requests
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for i, kind := range "rrwrwwrrrw" {
-			side := rw.Read()
+			mode := rw.Read()
 			if kind == 'w' {
-				side = rw.Write()
+				mode = rw.Write()
 			}
-			f := side.Acquire(within(b))
+			f := mode.Acquire(within(b))
 			wg.Go(func() {
 				g := result(b, f)
 				mu.Lock()
@@ -195,8 +194,8 @@ func TestLocalReadWriteFairness(t *testing.T) {
 	})
 }
 
-// The budget is for both kinds together. A local queue that has used its time releases the write node
-// although a reader holds on.
+// Both kinds share the budget. A local queue that has used its time releases the write node though a reader
+// holds on.
 func TestLocalReadWriteBudget(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -209,7 +208,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 		unlock(v, w)
 		reader := result(v, long)
 		begun := time.Now()
-		unlock(v, lock(v, other.Read())) // the writer in line keeps the write node for a while
+		unlock(v, lock(v, other.Read())) // the waiting writer keeps the write node for a while
 		if took := time.Since(begun); took < 50*time.Millisecond || took > 110*time.Millisecond {
 			v.Errorf("the other process reads after %v", took)
 		}
@@ -223,7 +222,7 @@ func TestLocalReadWriteBudget(t *testing.T) {
 	})
 }
 
-// Nodes are kept for a while; then neither nodes nor actors are left.
+// The local queue keeps its nodes for its Linger. Then neither nodes nor actors are left.
 func TestLocalReadWriteLinger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -248,7 +247,7 @@ func TestLocalReadWriteLinger(t *testing.T) {
 	})
 }
 
-// Owners are actors: the holder is asked once to release, though it holds by two nodes.
+// An actor that holds by two nodes gets one request to release for each of its requests.
 func TestLocalReadWriteMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -273,12 +272,12 @@ func TestLocalReadWriteMessages(t *testing.T) {
 			_, err := rw.Read().RevokeHolders(within(b), timeLimit)
 			broken <- err
 		}()
-		asked := map[uint64]bool{}
+		revoked := map[uint64]bool{}
 		for range 3 {
-			asked[expectMessage[*messages.RevokeRequested](alice).RequestId] = true
+			revoked[expectMessage[*messages.RevokeRequested](alice).RequestId] = true
 		}
-		if len(asked) != 3 {
-			b.Errorf("asked are %v", asked)
+		if len(revoked) != 3 {
+			b.Errorf("requests to release: %v", revoked)
 		}
 		for i, still := range []uint32{0, 1, 0} {
 			pending(b, f)

@@ -21,17 +21,17 @@ const (
 
 	measureLimit = timeLimit / 2
 
-	mostPerIdleLock = 1536 // bytes
-	mostPerWaiter   = 1024
-	mostPerGoneLock = 192 // room in maps, which never shrink
+	mostPerIdleLock  = 1536 // bytes
+	mostPerWaiter    = 1024
+	mostPerEndedLock = 192 // room in maps, which never shrink
 )
 
-// TestMemory measures an idle lock, a waiter, and the rest of a lock whose actor has ended. The
-// measured processes have no server in them.
+// TestMemory measures the memory of an idle lock, of a waiter, and of a lock whose actor has ended. The
+// measured processes have no server.
 func TestMemory(t *testing.T) {
 	t.Parallel() // a process of its own measures
 	s := zktest.Embedded(t)
-	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "gone": mostPerGoneLock} {
+	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "ended": mostPerEndedLock} {
 		p := startProcess(t, s.Addr(), time.Minute, "")
 		p.send("measure %s %v", what, most)
 		var bytes float64
@@ -45,9 +45,9 @@ func TestMemory(t *testing.T) {
 
 // ---- the program in the process
 
-// measure says how many bytes one costs, as soon as that is no more than most.
+// measure prints how many bytes one of them takes, as soon as that is at most most.
 func (p *childProgram) measure(what, most string) {
-	measures := map[string]func(most float64) (float64, error){"idle": p.idle, "waiter": p.waiter, "gone": p.gone}
+	measures := map[string]func(most float64) (float64, error){"idle": p.idle, "waiter": p.waiter, "ended": p.ended}
 	limit, _ := strconv.ParseFloat(most, 64)
 	bytes, err := measures[what](limit)
 	if err != nil {
@@ -57,9 +57,9 @@ func (p *childProgram) measure(what, most string) {
 	p.print("%s %.0f", what, bytes)
 }
 
-// gone uses the locks in groups, each of which goes before the next comes: maps keep the room of all that are
-// there at once, and on a busy machine those could be all.
-func (p *childProgram) gone(most float64) (bytes float64, err error) {
+// ended uses the locks in groups, and the actors of a group end before the next group begins. Otherwise all actors could
+// run at one time on a busy machine, and maps keep the room of all their elements.
+func (p *childProgram) ended(most float64) (bytes float64, err error) {
 	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: 10 * time.Millisecond})
 	if err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (p *childProgram) gone(most float64) (bytes float64, err error) {
 	const groups = 10
 	before := heap()
 	for group := range groups {
-		if err := useEach(locks, fmt.Sprintf("/gone/%d", group), measuredLocks/groups); err != nil {
+		if err := useEach(locks, fmt.Sprintf("/ended/%d", group), measuredLocks/groups); err != nil {
 			return 0, err
 		}
 		bytes = settled(before, measuredLocks, most)
@@ -76,7 +76,7 @@ func (p *childProgram) gone(most float64) (bytes float64, err error) {
 	return bytes, nil
 }
 
-// idle uses many locks, each once, and returns the bytes that one of them still takes.
+// idle uses many locks, each once, and returns the bytes that each takes then.
 func (p *childProgram) idle(most float64) (float64, error) {
 	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: time.Hour})
 	if err != nil {
@@ -106,7 +106,7 @@ func useEach(locks *actors.Locks, path string, n int) error {
 
 // waiter has many requests wait for a lock that is held.
 func (p *childProgram) waiter(most float64) (float64, error) {
-	ctx, cancel := context.WithCancel(context.Background()) // most programs have such a context; it remembers its waiters
+	ctx, cancel := context.WithCancel(context.Background()) // as most programs have, and which has a list of its waiters
 	defer cancel()
 	mu := p.locks.Mutex("/waiter")
 	g, err := mu.Lock(ctx)
@@ -119,7 +119,7 @@ func (p *childProgram) waiter(most float64) (float64, error) {
 	for i := range waiting {
 		waiting[i] = mu.Acquire(ctx)
 	}
-	// The next is not refused before all of them have their nodes.
+	// This request times out only after all of them have their nodes.
 	if last, err := mu.Lock(ctx, actors.WithTimeout(time.Second)); !errors.Is(err, actors.ErrTimedOut) {
 		return 0, fmt.Errorf("the lock was not held: %v, %w", last, err)
 	}
@@ -142,8 +142,8 @@ func settled(before float64, n int, most float64) (each float64) {
 	return each
 }
 
-// heap is what the heap and the stacks have, without garbage. The first collection may
-// leave what has cleanups.
+// heap returns the bytes of the heap and the stacks without garbage. The first collection may leave objects
+// with cleanups.
 func heap() float64 {
 	var stats runtime.MemStats
 	for range 3 {
