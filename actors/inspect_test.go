@@ -1,72 +1,236 @@
-package actors
+package actors_test
 
 import (
-	"context"
-	"log/slog"
-	"runtime"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Paths are those of the locks whose actors run.
-func Paths(l *Locks) []string { return l.manager.Paths() }
-
-// found is a handle of any lock.
-type found interface{ entry() (*shell.Entry, error) }
-
-// A grant that comes just after its request was given up is released, and the log does not blame the
-// user.
-func TestLateGrant(t *testing.T) {
-	s := zktest.Embedded(t)
-	var log strings.Builder
-	locks, err := Connect(t.Context(), s.Addr(), Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	func() {
-		h := &locks.Mutex(s.Path(t)).handle
-		ctx, cancel := context.WithCancel(t.Context())
-		asked, p := newAcquisition(h)
-		if asked.prepare(ctx, p, nil) {
-			asked.watch(ctx)
-			asked.send()
+// outline returns a queue as a short text: "mutex: exclusive! exclusive" for a holder and a waiter.
+func outline(q actors.Queue) string {
+	text := q.Recipe + ":"
+	for i, p := range q.Participants {
+		text += " " + p.Kind
+		if p.Holds {
+			text += "!"
 		}
-		<-p.Done()
-		g, err := p.Take()
-		if err != nil {
-			t.Fatal(err)
+		if p.Ahead > i {
+			text += fmt.Sprintf(" (%d ahead of place %d)", p.Ahead, i)
 		}
-		// The actor's answer comes once more, to an acquisition whose promise is complete.
-		c := &acquisition{handle: h, entry: g.acquisition.entry, msg: g.acquisition.msg}
-		c.Tell(&messages.Granted{Node: "late"})
-		g.Release().Result()
-		cancel()
-	}()
-	for range 20 {
-		runtime.GC()
-		runtime.Gosched()
 	}
-	if err := locks.Close(); err != nil {
-		t.Error(err)
-	}
-	if log.Len() > 0 {
-		t.Errorf("the log says: %s", log.String())
-	}
+	return text
 }
 
-// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or else the nth actor
-// that it builds on.
-func PanicActor(m any, n int, message any) {
-	e, err := m.(found).entry()
-	if err != nil {
-		panic(err)
+func inspect(t testing.TB, locks *actors.Locks, path string) actors.Queue {
+	t.Helper()
+	q, err := locks.Inspect(within(t), path)
+	must(t, err)
+	if q.Path != path {
+		t.Errorf("path %q, want %q", q.Path, path)
 	}
-	if n > 0 {
-		e = e.Deps[n-1]
+	return q
+}
+
+// waitQueue waits until the outline of the queue is the wanted one.
+func waitQueue(t testing.TB, locks *actors.Locks, path, want string) actors.Queue {
+	t.Helper()
+	var q actors.Queue
+	got := []string{""} // whose element Eventually prints
+	zktest.Eventually(t, timeLimit, func() bool {
+		q = inspect(t, locks, path)
+		got[0] = outline(q)
+		return got[0] == want
+	}, "the queue is %v, want %s", &got, want)
+	return q
+}
+
+func TestInspectEachRecipe(t *testing.T) {
+	each(t, func(b *testLock) {
+		locks, reader := b.locks(), b.locks()
+		rw := locks.RWMutex(b.path + "-rw")
+		simple := locks.SimpleRWMutex(b.path + "-srw")
+		for _, c := range []struct {
+			first, second handle
+			want          string
+		}{
+			{locks.Mutex(b.path + "-m"), locks.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},
+			{rw.Read(), rw.Write(), "read-write: read! write"},
+			{rw.Read(), rw.Read(), "read-write: read! read!"},
+			{rw.Write(), rw.Read(), "read-write: write! read"},
+			{locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), "mutex: exclusive! exclusive"},
+			{locks.Semaphore(b.path+"-s", 1), locks.Semaphore(b.path+"-s", 1), "semaphore: permit! permit request"},
+			{locks.SimpleMutex(b.path + "-sm"), locks.SimpleMutex(b.path + "-sm"), "simple mutex: exclusive!"},
+			{simple.Read(), simple.Write(), "simple read-write: read!"},
+			{simple.Write(), simple.Read(), "simple read-write: write!"},
+		} {
+			g := lock(b, c.first, actors.WithOwner("first"))
+			f := c.second.Acquire(within(b))
+			q := waitQueue(b, reader, g.Path(), c.want)
+			holder := q.Participants[0]
+			host, _ := os.Hostname()
+			simple := strings.HasPrefix(q.Recipe, "simple")
+			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
+				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
+				(holder.Owner == "first") == simple || time.Since(holder.Since) > timeLimit {
+				b.Errorf("%s: %+v of %v", c.want, holder, g)
+			}
+			if q := inspect(b, locks, g.Path()); !q.Participants[0].Mine {
+				b.Errorf("not of this process: %v", q)
+			}
+			unlock(b, g)
+			unlock(b, result(b, f))
+			waitQueue(b, reader, g.Path(), ":")
+		}
+	})
+}
+
+func TestInspectUnused(t *testing.T) {
+	each(t, func(b *testLock) {
+		locks, conn := b.locks(), b.Client(b)
+		q := inspect(b, locks, b.path+"/none/below")
+		if want := b.path + "/none/below: not in use"; outline(q) != ":" || q.String() != want {
+			b.Errorf("%v, want %s", q, want)
+		}
+		for _, path := range []string{"relative", "/", "/actorlock/sessions", "/a//b"} {
+			_, err := locks.Inspect(within(b), path)
+			is(b, err, actors.ErrInvalid)
+		}
+		// Directories of locks and other nodes are no contenders.
+		for _, path := range []string{b.path, b.path + "/locks", b.path + "/leases", b.path + "/lock", b.path + "/W",
+			b.path + "/0123456789abcdef0123456789abcdef", b.path + "/config"} {
+			_, err := conn.Create(path, []byte("data"), 0, zk.WorldACL(zk.PermAll))
+			must(b, err)
+			b.cleanups = append(b.cleanups, func() { conn.Delete(path, -1) })
+		}
+		slices.Reverse(b.cleanups)
+		for _, path := range []string{b.path, b.path + "/config", b.path + "/locks"} {
+			if q := inspect(b, locks, path); outline(q) != ":" {
+				b.Errorf("%s: %s", path, outline(q))
+			}
+		}
+		// Locks at the paths of a semaphore's directories.
+		for _, name := range []string{"/locks", "/leases"} {
+			g := lock(b, locks.Mutex(b.path+name))
+			if q := inspect(b, locks, b.path); name == "/leases" && outline(q) != ":" {
+				b.Errorf("with a mutex at %s: %s", name, outline(q))
+			}
+			unlock(b, g)
+		}
+	})
+}
+
+// Inspect returns the leases that hold for certain as holders.
+func TestInspectASemaphore(t *testing.T) {
+	each(t, func(b *testLock) {
+		here, there, reader := b.locks(), b.locks(), b.locks()
+		two := lock(b, here.Semaphore(b.path, 3), actors.Permits(2), actors.WithOwner("two"))
+		one := lock(b, there.Semaphore(b.path, 3), actors.WithData([]byte("one")))
+		waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
+		wait := there.Semaphore(b.path, 3).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
+		// The last three leases are of one session. The third has another transaction.
+		q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit request")
+		if q.Permits != 0 || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
+			q.Participants[3].Owner != "waits" || q.Participants[5].Owner != "waits" {
+			b.Errorf("%+v", q)
+		}
+		if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
+			b.Errorf("%v of the leases", q)
+		}
+		unlock(b, two)
+		unlock(b, result(b, wait))
+		unlock(b, one)
+	})
+}
+
+func TestInspectADowngrade(t *testing.T) {
+	each(t, func(b *testLock) {
+		rw, reader := b.rw(), b.locks()
+		w := lock(b, rw.Write(), actors.WithOwner("me"))
+		r := lock(b, rw.Read(), actors.WithOwner("me"))
+		next := rw.Read().Acquire(within(b))
+		waitQueue(b, reader, b.path, "read-write: write! read! read")
+		unlock(b, w)
+		unlock(b, result(b, next))
+		unlock(b, r)
+	})
+}
+
+// Inspect knows the names of other libraries.
+func TestInspectForeignForms(t *testing.T) {
+	each(t, func(b *testLock) {
+		conn, reader := b.Client(b), b.locks()
+		for _, c := range []struct{ first, second, want string }{
+			{foreignPrefixes["zk-recipes"], foreignPrefixes["go-zookeeper"], "mutex: exclusive! exclusive"},
+			{foreignPrefixes["kazoo"], foreignPrefixes["Curator"], "mutex: exclusive! exclusive"},
+			{foreignPrefixes["kazoo reader"], foreignPrefixes["kazoo"], "read-write: read! write"},
+			{curatorID + "-latch-", curatorID + "-latch-", "leader latch: exclusive! exclusive"},
+			{curatorID + "-north-", curatorID + "-no-north-", "custom: north no-north"},
+			{foreignPrefixes["lease"], foreignPrefixes["lease"], "semaphore: permit! permit!"},
+		} {
+			one, two := b.foreignNode(conn, c.first), b.foreignNode(conn, c.second)
+			if got := outline(inspect(b, reader, b.path)); got != c.want {
+				b.Errorf("%s, %s: %s, want %s", c.first, c.second, got, c.want)
+			}
+			one.leave()
+			two.leave()
+		}
+	})
+}
+
+// A node whose data the process may not read is a contender.
+func TestInspectUnreadable(t *testing.T) {
+	each(t, func(b *testLock) {
+		secret := b.locks(func(cfg *actors.Config) {
+			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
+		})
+		reader, conn := b.locks(), b.Client(b)
+		g := lock(b, secret.Mutex(b.path), actors.WithOwner("me"))
+		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		_, err := conn.SetACL(g.Node(), zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+		q := inspect(b, reader, b.path)
+		if outline(q) != "mutex: exclusive!" || q.Participants[0].Owner != "" || q.Participants[0].Data != nil || q.Participants[0].Session != g.Session() {
+			b.Errorf("%+v", q)
+		}
+		all, err := reader.Mutex(b.path).Participants(within(b))
+		if err != nil || len(all) != 1 || all[0].Session != g.Session() {
+			b.Errorf("%v, %v", all, err)
+		}
+		_, err = conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		must(b, err)
+		_, err = reader.Inspect(within(b), b.path)
+		is(b, err, actors.ErrNoAuth)
+		if q := inspect(b, secret, b.path); q.Participants[0].Owner != "me" {
+			b.Errorf("%+v", q)
+		}
+		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
+		must(b, err)
+		unlock(b, g)
+	})
+}
+
+func TestTextOfAParticipant(t *testing.T) {
+	p := actors.Participant{Node: "/l/_c_x-lock-0000000000", Kind: "exclusive", Holds: true, Session: -1, Since: time.Unix(0, 0).UTC(),
+		Host: "h", PID: 7, Program: "p", Owner: "o"}
+	want := "holds (exclusive) since 1970-01-01T00:00:00Z, session 0xffffffffffffffff, owner o, host h, program p, pid 7, node /l/_c_x-lock-0000000000"
+	if got := p.String(); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
-	e.Self.Tell(message)
+	contains(t, logLine(p), "is.holds=true", "is.kind=exclusive", "is.session="+messages.FormatSession(-1), "is.owner=o", "is.host=h", "is.pid=7")
+	p = actors.Participant{Data: []byte("10.0.0.1\n")}
+	contains(t, p.String(), "waits", `, data "10.0.0.1\n", node`)
+	q := actors.Queue{Path: "/l", Recipe: "mutex", Participants: []actors.Participant{{Holds: true}, {}, {}}}
+	if got, want := q.String(), "mutex /l: 1 hold, 2 wait"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestConversation(t *testing.T) {
+func TestMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
@@ -35,8 +35,8 @@ func TestConversation(t *testing.T) {
 		bob.send(lock, &messages.Acquire{RequestId: 3})
 		bob.send(lock, &messages.Cancel{RequestId: 3})
 		bob.refused(3, messages.Reason_CANCELLED)
-		bob.send(lock, &messages.Cancel{RequestId: 3})  // of what is over: nothing
-		bob.send(lock, &messages.Release{RequestId: 1}) // of another's
+		bob.send(lock, &messages.Cancel{RequestId: 3})  // of an ended request: no answer
+		bob.send(lock, &messages.Release{RequestId: 1}) // of another owner
 		bob.refused(1, messages.Reason_NOT_HELD)
 		bob.send(lock, &messages.Acquire{RequestId: 4})
 		b.waitNodes(2)
@@ -201,7 +201,7 @@ func TestCloseMessages(t *testing.T) {
 	})
 }
 
-// The PID that was given out stays good, however idle the lock is.
+// The actor of a PID does not end, though the lock is idle.
 func TestPinnedPID(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -220,8 +220,7 @@ func TestPinnedPID(t *testing.T) {
 	})
 }
 
-// A release that comes twice, or too late, releases nothing, and does not suppress the answer to the
-// first one.
+// A second Release, or a Cancel after it, releases nothing, and does not suppress the answer to the first one.
 func TestReleaseTwice(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -244,7 +243,7 @@ func TestReleaseTwice(t *testing.T) {
 	})
 }
 
-// An owner that has lost the lock, and not released it yet, holds nothing that could be suspended.
+// An owner that has lost the lock and not released it gets no Suspended for it.
 func TestLostIsNotSuspended(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
@@ -264,13 +263,13 @@ func TestLostIsNotSuspended(t *testing.T) {
 		waitState(b, locks, messages.SessionState_SUSPENDED)
 		away.Remove()
 		waitState(b, locks, messages.SessionState_CONNECTED)
-		unlock(b, result(b, locks.Mutex(b.path).Acquire(within(b)))) // the lock has heard of it
+		unlock(b, result(b, locks.Mutex(b.path).Acquire(within(b)))) // by then the lock has handled the suspension
 		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
 		alice.refused(1, messages.Reason_NODE_DELETED)
 		alice.send(pid(b, locks.Mutex(b.path+"-held")), &messages.Release{RequestId: 2})
 		alice.released(2, 0)
 		if n := alice.suspended.Load(); n != 1 {
-			b.Errorf("it was told %d times of the suspension, and holds one lock", n)
+			b.Errorf("it got Suspended %d times, and holds one lock", n)
 		}
 	})
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The likely mistakes of a new user, each with one error that names what is wrong and says what to do.
+// The likely mistakes of a new user, each with an error that names the mistake and says how to mend it.
 
-// The mistakes in Connect. {addr} stands for the address that the mistake names.
+// The mistakes in Connect.
 func TestConnectMistakes(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -48,7 +48,7 @@ func TestConnectMistakes(t *testing.T) {
 			{"a session timeout of a moment", s.Addr(), actors.Config{SessionTimeout: time.Millisecond}, "it must be from 100ms to"},
 			{"an unknown scheme", s.Addr(), actors.Config{Auth: []zkbridge.Auth{{Scheme: "digset", Credential: "a:b"}}}, `the server refuses the credentials of scheme "digset"`},
 		} {
-			all.Go(func() { // and no subtest: each waits for three seconds
+			all.Go(func() { // not a subtest: each waits for three seconds
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				locks, err := actors.Connect(ctx, test.addr, test.cfg)
@@ -91,7 +91,7 @@ func TestLockMistakes(t *testing.T) {
 		defer conn.Delete(theirs, -1)
 		locks := b.locks()
 		mu := locks.Mutex(b.path)
-		says := func(err, class error, text string) {
+		check := func(err, class error, text string) {
 			b.Helper()
 			is(b, err, class)
 			if err == nil || !strings.Contains(err.Error(), text) {
@@ -99,25 +99,25 @@ func TestLockMistakes(t *testing.T) {
 			}
 		}
 		_, err = locks.Mutex("orders").Lock(within(b))
-		says(err, actors.ErrInvalid, `lock path "orders" must begin with /`)
+		check(err, actors.ErrInvalid, `lock path "orders" must begin with /`)
 		_, err = locks.Mutex(theirs).Lock(within(b))
-		says(err, actors.ErrNoAuth, "CREATE is not granted on "+theirs)
+		check(err, actors.ErrNoAuth, "CREATE is not granted on "+theirs)
 
 		grant := lock(b, mu)
 		_, err = locks.Semaphore(b.path, 2).Lock(within(b))
-		says(err, actors.ErrInvalid, "it is in use as a mutex, and asked for as a semaphore of 2")
+		check(err, actors.ErrInvalid, "it is in use as a mutex, and asked for as a semaphore of 2")
 		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
-		says(err, actors.ErrTimedOut, b.path+": after 50ms")
+		check(err, actors.ErrTimedOut, b.path+": after 50ms")
 		unlock(b, grant)
-		says(grant.Unlock(within(b)), actors.ErrNotHeld, b.path+" was released before")
+		check(grant.Unlock(within(b)), actors.ErrNotHeld, b.path+" was released before")
 
 		must(b, locks.Close())
 		_, err = mu.Lock(within(b))
-		says(err, actors.ErrClosed, "closed")
+		check(err, actors.ErrClosed, "closed")
 	})
 }
 
-// A grant that is never released, and is dropped, shows in the log with its path and its owner.
+// The log has the path and the owner of a grant that is dropped without a release.
 func TestForgottenRelease(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -127,10 +127,10 @@ func TestForgottenRelease(t *testing.T) {
 	collectUntil(t, func() bool {
 		lines := logged.with("grant was dropped without Release")
 		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
-	}, "the log says which grant was forgotten")
+	}, "the log has the dropped grant")
 }
 
-// closedPort returns an address at which no server listens, since a client has it until the test ends.
+// closedPort returns an address at which no server listens: a client has the port until the test ends.
 func closedPort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -153,7 +153,7 @@ func webServer(t *testing.T, secure bool) string {
 	return server.Listener.Addr().String()
 }
 
-// greeting is a server that says something first, as SSH and mail servers do.
+// greetingServer returns the address of a server that sends the first message, as SSH and mail servers do.
 func greetingServer(t *testing.T, text string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -6,8 +6,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Two recipes on one path of two processes hold side by side. The one that comes later sees the
-// other, and says so once.
+// Two recipes of two processes on one path do not exclude each other. The second process logs that once.
 func TestTwoRecipesOnOnePath(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,19 +7,19 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// A member's actor has failed while the multi-lock was idle. The next request is refused with the
-// reason, and the one after it gets fresh actors.
+// A member's actor fails while the multi-lock is idle. The next request may be refused with the reason, and a
+// later request gets new actors.
 func TestMultiLockAfterAFailure(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
-		for name, poison := range map[string]func(){
+		for name, fail := range map[string]func(){
 			"mutex":     func() { actors.PanicActor(locks.Mutex(b.path+"-a"), 0, noCreated) },
 			"semaphore": func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
 			"queue":     func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
 		} {
 			multi := locks.MultiLock(append(b.threeMembers(locks), locks.Semaphore(b.path+"-s", 1))...)
 			unlock(b, lock(b, multi))
-			poison()
+			fail()
 			g, err := multi.Acquire(within(b)).Wait(within(b))
 			if err != nil {
 				is(b, err, actors.ErrInternal)
@@ -36,8 +36,7 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 	})
 }
 
-// One member refuses at once, so that the nodes of the others are not made: no later request for the
-// others waits for them.
+// One member refuses at once, so that no node of the others is created. No later request waits for such a node.
 func TestMultiLockRefusedByOneMember(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, other := b.locks(), b.locks()

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An owner enters again what one request for a multi-lock has taken: all of it, a part of it as another
-// multi-lock, or a single member. All these grants have one token.
+// An owner enters a multi-lock again: all members, some of them as another multi-lock, or a single member. All
+// these grants have one token.
 func TestMultiLockReentrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -39,7 +39,7 @@ func TestMultiLockReentrant(t *testing.T) {
 	})
 }
 
-// Two requests of one owner that wait share their nodes and begin anew together.
+// Two waiting requests of one owner share their nodes, and share the new nodes after a loss.
 func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -48,13 +48,13 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 		held := lock(b, others.Mutex(b.path+"-b"))
 		one, two := multi.Acquire(within(b), me, actors.Revocable()), multi.Acquire(within(b), me)
 		b.waitNodes(2, "-b")
-		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that part
+		first := b.Nodes(b, b.path+"-a")[0] // by which they hold that member
 		must(b, b.Client(b).Delete(b.path+"-a/"+first, -1))
 		b.expire(locks)
 		zktest.Eventually(b, timeLimit, func() bool {
 			nodes := b.Nodes(b, b.path+"-a")
 			return len(nodes) == 1 && nodes[0] != first && len(b.Nodes(b, b.path+"-b")) == 2
-		}, "they begin anew")
+		}, "they queue again")
 		pending(b, one, two)
 		unlock(b, held)
 		g, again := result(b, one), result(b, two)
@@ -67,9 +67,9 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 	})
 }
 
-// An owner that has some of the members, or all of them but by several requests, would wait
-// with what it has, and no token would be right for all members: it is refused at once.
-func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
+// An owner that holds some of the members, or all by several requests, is refused at once: it would wait while
+// it holds, and no token would be right for all members.
+func TestMultiLockOfHeldMembers(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		me := actors.WithOwner("me")
@@ -105,8 +105,8 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 		unlock(b, result(b, f))
 
 		g = lock(b, locks.MultiLock(x, y), me)
-		refused("more than it has", x, y, z)
-		refused("more than it has", x, y, s)
+		refused("more members than it holds", x, y, z)
+		refused("more members than it holds", x, y, s)
 		h = lock(b, locks.MultiLock(z), me)
 		refused("of two multi-locks", x, z)
 		unlock(b, g)
@@ -120,7 +120,7 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 		refused("there is no re-entry into a semaphore", x, s)
 		unlock(b, g)
 
-		// All parts are new: nothing is entered again.
+		// All permits are new: there is no re-entry.
 		g, h = lock(b, locks.MultiLock(s, r), me), lock(b, locks.MultiLock(s, r), me)
 		unlock(b, g)
 		unlock(b, h)
@@ -129,15 +129,15 @@ func TestMultiLockIsEnteredOnlyAsAWhole(t *testing.T) {
 	})
 }
 
-// An owner that has lost a member and not released it is refused because of that, as by
-// the member itself: the request does not begin anew for ever.
+// An owner that has lost a member and not released it is refused with the reason of the loss, as the member
+// alone refuses it.
 func TestMultiLockOfALostMember(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		me := actors.WithOwner("me")
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 2)
 		conn := b.Client(b)
-		for name, take := range map[string]func() []*actors.Grant{
+		for name, acquire := range map[string]func() []*actors.Grant{
 			"by itself": func() []*actors.Grant { return []*actors.Grant{lock(b, x, me, actors.Revocable())} },
 			"beside a multi-lock": func() []*actors.Grant {
 				g := lock(b, locks.MultiLock(x, y), me, actors.Revocable())
@@ -150,7 +150,7 @@ func TestMultiLockOfALostMember(t *testing.T) {
 				return []*actors.Grant{h}
 			},
 		} {
-			grants := take()
+			grants := acquire()
 			must(b, conn.Delete(grants[0].Node(), -1))
 			for _, g := range grants {
 				closes(b, g.Done(), name)
@@ -168,7 +168,7 @@ func TestMultiLockOfALostMember(t *testing.T) {
 			unlock(b, lock(b, locks.MultiLock(x, s), me))
 		}
 
-		// The session of it is lost.
+		// The session is lost.
 		g := lock(b, x, me)
 		b.expire(locks)
 		for _, members := range [][]actors.Member{{x, y}, {x, s}} {
@@ -177,7 +177,7 @@ func TestMultiLockOfALostMember(t *testing.T) {
 		}
 		is(b, g.Unlock(within(b)), actors.ErrSessionLost)
 
-		// A semaphore forgets what is lost: there is no re-entry.
+		// A semaphore does not refuse an owner with a lost permit, as there is no re-entry.
 		g = lock(b, s, me, actors.Revocable())
 		must(b, conn.Delete(g.Node(), -1))
 		closes(b, g.Done(), "the grant of a permit")

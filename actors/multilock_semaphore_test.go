@@ -8,19 +8,19 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A contender of another member comes while a multi-lock waits in the request queue of its
-// semaphore: it comes first there, too, so that the tokens increase.
+// A contender for another member comes while a multi-lock waits in the request queue of its semaphore. Tokens
+// increase from the grant of one to that of the other.
 func TestMultiLockTokensWithASemaphore(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		permit := others.Semaphore(b.path+"-s", 1)
 		first := lock(b, permit)
-		second := permit.Acquire(within(b)) // is past the request queue
+		second := permit.Acquire(within(b)) // which waits for a lease
 		b.waitNodes(2, "-s/leases")
 		f := locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-s", 1)).Acquire(within(b))
 		b.waitNodes(2, "-s/locks") // the multi-lock is in the request queue
 		between := others.Mutex(b.path + "-a").Acquire(within(b))
-		zktest.Eventually(b, timeLimit, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the other's node")
+		zktest.Eventually(b, timeLimit, func() bool { return isClosed(between.Done()) || len(b.Nodes(b, b.path+"-a")) == 2 }, "the node of the other contender")
 		unlock(b, first)
 		g := result(b, second)
 		unlock(b, g)
@@ -34,16 +34,15 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 		}, f, between)
 		for i := range tokens[1:] {
 			if tokens[i+1].Compare(tokens[i]) <= 0 {
-				b.Errorf("tokens of holders that follow one another: %v", tokens)
+				b.Errorf("tokens in the order of the grants: %v", tokens)
 			}
 		}
 		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }
 
-// inTurn waits until one request after the other is granted, whichever comes next, and
-// releases what it got.
-func (b *testLock) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
+// inTurn waits until the requests are granted, in any order. It calls inside with each grant, and releases it.
+func (b *testLock) inTurn(inside func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
 	b.Helper()
 	for len(fs) > 0 {
 		next := -1
@@ -52,15 +51,14 @@ func (b *testLock) inTurn(f func(*actors.Grant), fs ...*actors.Future[*actors.Gr
 			return next >= 0
 		}, "one of %d requests is granted", len(fs))
 		g := result(b, fs[next])
-		f(g)
+		inside(g)
 		unlock(b, g)
 		fs = slices.Delete(slices.Clone(fs), next, next+1)
 	}
 }
 
-// A multi-lock loses a node of its semaphore while it waits: all of it begins anew. If the
-// semaphore's part did so alone, it would be behind another multi-lock there and before it
-// elsewhere.
+// A multi-lock loses a node of its semaphore while it waits, and all its members queue again. If only the
+// semaphore did, the request would be behind another multi-lock there and ahead of it in the other member.
 func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -70,22 +68,22 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 		for _, below := range []string{"/locks", "/leases"} {
 			held := lock(b, others.Semaphore(b.path+"-s", 1))
 			one := of(locks).Acquire(within(b))
-			b.waitNodes(2, "-s/leases") // the first is past the request queue
+			b.waitNodes(2, "-s/leases") // the first waits for a lease
 			two := of(others).Acquire(within(b))
 			b.waitNodes(2, "-s/locks") // the second is in the request queue
-			victim := ""
+			waiting := ""
 			for _, name := range b.Nodes(b, b.path+"-s"+below) {
 				node := b.path + "-s" + below + "/" + name
 				_, stat, err := b.Client(b).Exists(node)
 				must(b, err)
 				if stat.EphemeralOwner == locks.Session().ID {
-					victim = node
+					waiting = node
 				}
 			}
-			must(b, b.Client(b).Delete(victim, -1))
+			must(b, b.Client(b).Delete(waiting, -1))
 			zktest.Eventually(b, timeLimit, func() bool {
 				return len(b.Nodes(b, b.path+"-s/locks")) == 2 && len(b.Nodes(b, b.path+"-s/leases")) == 2
-			}, "the first begins anew")
+			}, "the first queues again")
 			unlock(b, held)
 			b.inTurn(func(*actors.Grant) {}, one, two)
 		}
@@ -93,8 +91,8 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 	})
 }
 
-// A lease is deleted while its request waits, and is made anew. The grant has the token of the new
-// lease, which may come behind the lease of a multi-lock.
+// A lease is deleted while its request waits, which then makes another lease. The grant has the token of the
+// new lease.
 func TestSemaphoreTokenOfANewLease(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()

@@ -14,7 +14,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// three are locks of different kinds at paths of their own.
+// threeMembers returns locks of different kinds at paths of their own.
 func (b *testLock) threeMembers(locks *actors.Locks) []actors.Member {
 	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
 }
@@ -49,8 +49,8 @@ func TestMultiLock(t *testing.T) {
 	})
 }
 
-// Another owner holds one member. The multi-lock's contenders for the others wait with it, and leave
-// when the request ends.
+// Another owner holds one member. The multi-lock's nodes in the other members wait, too, and are deleted when
+// the request ends.
 func TestMultiLockWaits(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -65,7 +65,7 @@ func TestMultiLockWaits(t *testing.T) {
 		f := multi.Acquire(within(b))
 		f.Cancel()
 		is(b, failure(b, f), actors.ErrCancelled)
-		unlock(b, lock(b, locks.Mutex(b.path+"-a"))) // its create has been answered by now, and its node is not f's
+		unlock(b, lock(b, locks.Mutex(b.path+"-a"))) // so that the create of f's nodes is answered
 		b.waitNodes(0, "-a", "-c")
 		b.waitNodes(1, "-b")
 		f = multi.Acquire(within(b))
@@ -92,7 +92,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 			}
 			multi := locks.MultiLock(locks.Mutex(b.path+ends[0]), locks.Mutex(b.path+ends[1]))
 			return turn{lock: multi, inside: func(*actors.Grant) {
-				for _, n := range inside { // the race detector looks on
+				for _, n := range inside { // the race detector checks this
 					if *n++; *n != 1 {
 						b.Errorf("%d inside", *n)
 					}
@@ -106,7 +106,7 @@ func TestMultiLocksDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// A request that waits when the session is lost begins anew, in all queues at once.
+// A request that waits at the loss of the session queues again, in all members by one transaction.
 func TestMultiLockOutlivesSessions(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -121,22 +121,22 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 		if g.Session() != locks.Session().ID {
 			b.Error("the grant is of another session")
 		}
-		// Its node is deleted while it waits: so are the others, and it begins anew.
+		// One of its nodes is deleted while it waits: the others are deleted, too, and it queues again.
 		w := others.Mutex(b.path + "-a").Acquire(within(b))
 		b.waitNodes(2, "-a")
 		next := multi.Acquire(within(b))
 		b.waitNodes(2, "-b")
-		var mine string
+		var waiting string
 		for _, name := range b.Nodes(b, b.path+"-b") {
 			if b.path+"-b/"+name != g.Nodes()[1] {
-				mine = name
+				waiting = name
 			}
 		}
-		must(b, b.Client(b).Delete(b.path+"-b/"+mine, -1))
+		must(b, b.Client(b).Delete(b.path+"-b/"+waiting, -1))
 		zktest.Eventually(b, timeLimit, func() bool {
 			names := b.Nodes(b, b.path+"-b")
-			return len(names) == 2 && !slices.Contains(names, mine)
-		}, "the next queues anew")
+			return len(names) == 2 && !slices.Contains(names, waiting)
+		}, "the next queues again")
 		unlock(b, g)
 		unlock(b, result(b, w))
 		unlock(b, result(b, next))
@@ -144,14 +144,14 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 	})
 }
 
-// Curator's testSomeReleasesFail: the rest is released, and the error comes out.
+// Curator's testSomeReleasesFail: the other members are released, and Unlock may return the error.
 func TestSomeReleasesFail(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		multi := locks.MultiLock(b.threeMembers(locks)...)
 		g := lock(b, multi)
 		must(b, b.Client(b).Delete(g.Nodes()[0], -1))
-		if err := g.Unlock(within(b)); err != nil { // it may have been noticed, or not
+		if err := g.Unlock(within(b)); err != nil { // the process may not have noticed the deletion
 			is(b, err, actors.ErrNodeDeleted)
 		}
 		b.waitNodes(0, "-a", "-b", "-c")
@@ -181,7 +181,7 @@ func TestMultiLockMembers(t *testing.T) {
 	})
 }
 
-// The bridge does not take all parts: the request ends, rather than begin anew for ever.
+// The bridge refuses a part of the request, which fails and is not repeated.
 func TestMultiLockOverALimit(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxOutstanding = 2 })
@@ -192,7 +192,7 @@ func TestMultiLockOverALimit(t *testing.T) {
 	})
 }
 
-// Actors ask by messages; closing ends what is open.
+// Actors acquire by messages, and Close ends their requests and grants.
 func TestMultiLockByMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
@@ -220,8 +220,7 @@ func TestMultiLockByMessages(t *testing.T) {
 	})
 }
 
-// A semaphore as a member: its place in the queue is made with the others, its permit when
-// it is past that.
+// A semaphore is a member: its node in the request queue is created with the other nodes, and its lease later.
 func TestMultiLockWithASemaphore(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, two := b.locks(), b.locks()
@@ -239,7 +238,7 @@ func TestMultiLockWithASemaphore(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					if inside++; inside != 1 || len(grant.Nodes()) != 2 { // the race detector looks on
+					if inside++; inside != 1 || len(grant.Nodes()) != 2 { // the race detector checks this
 						return fmt.Errorf("%d inside, nodes %v", inside, grant.Nodes())
 					}
 					inside--

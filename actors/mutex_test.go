@@ -31,7 +31,7 @@ func TestReentrant(t *testing.T) {
 		if n := b.nodes(); len(n) != 1 {
 			b.Errorf("one owner has nodes %v", n)
 		}
-		// Even a try enters again, and one without a name is an owner of its own.
+		// A try of the owner enters again. A request without a name has an owner of its own.
 		unlock(b, lock(b, mu, me, actors.Try()))
 		waiting := mu.Acquire(within(b), actors.WithOwner("other"))
 		b.waitNodes(2)
@@ -64,7 +64,7 @@ func TestReentrantReleasedFirst(t *testing.T) {
 	})
 }
 
-// Requests of an owner that waits are granted together.
+// The waiting requests of one owner are granted together.
 func TestOwnerWaitsTwice(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, me := b.mutex(), actors.WithOwner("me")
@@ -112,7 +112,7 @@ func TestManyConnections(t *testing.T) {
 	each(t, func(b *testLock) { b.passAround(24, 20, b.mutex(), b.mutex(), b.mutex()) })
 }
 
-// Two sessions in one process, where both use several handles of several paths.
+// Two sessions of one process use several paths.
 func TestManyPaths(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, two := b.locks(), b.locks()
@@ -122,11 +122,11 @@ func TestManyPaths(t *testing.T) {
 			wg.Go(func() { b.passAround(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are gone: %v", b.nodes())
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are deleted: %v", b.nodes())
 	})
 }
 
-// Grants come in the order of the nodes, whichever owner has them.
+// Requests of all processes are granted in the order of their nodes.
 func TestFairness(t *testing.T) {
 	each(t, func(b *testLock) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}
@@ -185,13 +185,13 @@ func TestOrderOfOneGoroutine(t *testing.T) {
 func TestNodeAndToken(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path), actors.WithData([]byte("who holds it")))
+		g := lock(b, locks.Mutex(b.path), actors.WithData([]byte("the holder")))
 		if g.Path() != b.path || !strings.HasPrefix(g.Node(), b.path+"/_c_") || !strings.Contains(g.Node(), "-lock-") {
 			b.Errorf("path %s, node %s", g.Path(), g.Node())
 		}
 		data, stat, err := b.Client(b).Get(g.Node())
 		must(b, err)
-		if string(data) != "who holds it" {
+		if string(data) != "the holder" {
 			b.Errorf("data %q", data)
 		}
 		if stat.Czxid != g.Token().Czxid || stat.EphemeralOwner != g.Session() || g.Session() != locks.Session().ID {
@@ -220,7 +220,7 @@ func TestTry(t *testing.T) {
 	})
 }
 
-// Many try at once, on several connections: exactly one may hold.
+// Many goroutines try at one time, on several connections. At most one holds.
 func TestTryMany(t *testing.T) {
 	each(t, func(b *testLock) {
 		mus := []*actors.Mutex{b.mutex(), b.mutex()}
@@ -259,7 +259,7 @@ func TestTimeout(t *testing.T) {
 			_, err := other.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
 			is(b, err, actors.ErrTimedOut)
 			if err == nil || !strings.Contains(err.Error(), "50ms") {
-				b.Errorf("the error does not tell how long: %v", err)
+				b.Errorf("the error does not name the timeout: %v", err)
 			}
 			if took := time.Since(begun); took < 50*time.Millisecond {
 				b.Errorf("timed out after %v", took)
@@ -294,7 +294,7 @@ func TestContextEnds(t *testing.T) {
 			cancel()
 			is(b, err, context.DeadlineExceeded)
 
-			cause := errors.New("changed my mind")
+			cause := errors.New("the reason")
 			ctx2, cancel2 := context.WithCancelCause(b.Context())
 			f := other.Acquire(ctx2)
 			b.waitNodes(2)
@@ -303,7 +303,7 @@ func TestContextEnds(t *testing.T) {
 			b.waitNodes(1)
 		}
 		unlock(b, g)
-		// It bounds the wait, not the grant.
+		// The context limits the wait, and not the grant.
 		ctx, cancel := context.WithCancel(b.Context())
 		g, err := mu.Lock(ctx)
 		must(b, err)

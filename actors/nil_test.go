@@ -55,31 +55,31 @@ func TestNilContext(t *testing.T) {
 	})
 }
 
-// A nil option is an error that says so.
+// A nil option is an error that names it.
 func TestNilOption(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
 		for _, c := range []struct {
 			err  error
-			says string
+			text string
 		}{
 			{second(locks.Mutex(b.path).Lock(within(b), actors.Try(), nil)), "option 2 of 2 is nil"},
 			{failure(b, locks.Mutex(b.path).Acquire(within(b), nil)), "option 1 of 1 is nil"},
 			{second(locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{}), nil).Lock(within(b))), "a lock option is nil"},
 			{second(locks.Semaphore(b.path, 1, nil).Lock(within(b))), "a lock option is nil"},
 		} {
-			if !errors.Is(c.err, actors.ErrInvalid) || !strings.Contains(c.err.Error(), c.says) {
-				b.Errorf("%v does not say %q", c.err, c.says)
+			if !errors.Is(c.err, actors.ErrInvalid) || !strings.Contains(c.err.Error(), c.text) {
+				b.Errorf("%v does not say %q", c.err, c.text)
 			}
 		}
 	})
 }
 
-// Texts that were about something else than what the user had written.
+// Errors name the argument as the user has written it.
 func TestInvalidTexts(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
-		for says, err := range map[string]error{
+		for text, err := range map[string]error{
 			`path "/locks/a/" must not end with a slash`:                     second(locks.Mutex("/locks/a/").Lock(within(b))),
 			`count path "/count/" must not end with a slash`:                 second(locks.Semaphore(b.path, 1, actors.SharedPermits("/count/")).Lock(within(b))),
 			`2 permits: a mutex has no permits; leave Permits out`:           second(locks.Mutex(b.path).Lock(within(b), actors.Permits(2))),
@@ -87,8 +87,8 @@ func TestInvalidTexts(t *testing.T) {
 			`2 permits: a semaphore of 1 gives 1 at most`:                    second(locks.SemaphoreMutex(b.path+"-s").Lock(within(b), actors.Permits(2))),
 			`path "//"`: second(locks.Mutex("//").Lock(within(b))),
 		} {
-			if !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), says) {
-				b.Errorf("%v does not say %s", err, says)
+			if !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), text) {
+				b.Errorf("%v does not say %s", err, text)
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// observed reads queues until one is as outlined.
+// expectQueue receives queues until the outline of one is the wanted one.
 func expectQueue(t testing.TB, queues <-chan actors.Queue, want string) actors.Queue {
 	t.Helper()
 	got, limit := []string{}, within(t).Done()
@@ -32,7 +32,7 @@ func expectQueue(t testing.TB, queues <-chan actors.Queue, want string) actors.Q
 	}
 }
 
-// observerEnds waits until an observer's channel is closed.
+// expectObserverEnd waits until an observer's channel is closed.
 func expectObserverEnd(t testing.TB, queues <-chan actors.Queue) {
 	t.Helper()
 	limit := within(t).Done()
@@ -48,7 +48,7 @@ func expectObserverEnd(t testing.TB, queues <-chan actors.Queue) {
 	}
 }
 
-// observe observes the lock until the test of this server ends.
+// observe observes the lock until clean.
 func (b *testLock) observe(locks *actors.Locks, path string) <-chan actors.Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	queues := locks.Observe(ctx, path)
@@ -71,7 +71,7 @@ func TestObserve(t *testing.T) {
 		}
 		f := there.Mutex(b.path).Acquire(within(b))
 		q = expectQueue(b, queues, "mutex: exclusive! exclusive")
-		if q.Participants[0].Owner != "me" { // known from before
+		if q.Participants[0].Owner != "me" { // which the observer does not read again
 			b.Errorf("%+v", q)
 		}
 		expectQueue(b, others, "mutex: exclusive! exclusive")
@@ -102,7 +102,7 @@ func TestObserveASemaphore(t *testing.T) {
 	})
 }
 
-// A slow reader finds the newest queue, and a closed channel after it.
+// A slow reader receives the newest queue, and then the end of the channel.
 func TestObserveSlowly(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, reader := b.mutex(), b.locks()
@@ -129,7 +129,7 @@ func TestObserveSlowly(t *testing.T) {
 	})
 }
 
-// The loss of the observer's session, of the directory, and of rights.
+// An observer goes on after the loss of its session, of the directory, and of rights.
 func TestObserveGoesOn(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, reader, conn := b.mutex(), b.locks(), b.Client(b)
@@ -175,7 +175,7 @@ func TestObserveGoesOn(t *testing.T) {
 	})
 }
 
-// While the connection is lost the last queue stays, with the reason.
+// Without a connection the observer sends the last queue again, with the reason.
 func TestObserveWithoutAConnection(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, proxy := b.mutex(), zktest.Proxy(b, b.Addr())

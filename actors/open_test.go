@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Open shows each request of the process, of any recipe and any sender, once.
+// Open returns each request of the process once, of each recipe and each sender.
 func TestOpen(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -56,9 +56,9 @@ func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
 	var got []string
 	for _, r := range locks.Open() {
 		line := fmt.Sprintf("%s %s %s", r.Recipe, r.Kind, r.State)
-		for _, who := range []string{r.Owner, r.Actor} {
-			if who != "" {
-				line += " " + who
+		for _, owner := range []string{r.Owner, r.Actor} {
+			if owner != "" {
+				line += " " + owner
 			}
 		}
 		got = append(got, line)
@@ -68,7 +68,7 @@ func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
 	}
 }
 
-// Since is when a request was made, and then when it was granted, in all states.
+// Since is the time of the request and, from the grant on, of the grant.
 func TestOpenSince(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -105,7 +105,7 @@ func expectSince(v *virtual, locks *actors.Locks, start time.Time, want ...any) 
 	}
 }
 
-// HeldHere follows the grants of the handle's mode, at once.
+// HeldHere reports at once whether the handle's mode is held.
 func TestHeldHere(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, other := b.locks(), b.locks()
@@ -150,8 +150,7 @@ func TestHeldHere(t *testing.T) {
 	})
 }
 
-// Open never blocks for good, and races with nothing: while requests come and go, actors retire, and
-// Locks is closed.
+// Open returns, without a data race, while requests come and go, actors end, and Locks is closed.
 func TestOpenMeanwhile(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The server is killed and comes back within the session's time-out: holder and
-// waiter both finish.
+// The server is killed, and starts again within the session timeout. The holder releases, and the waiter is
+// granted.
 func TestWaitingProcessKilledServer(t *testing.T) {
 	t.Parallel()
 	b := lockOn(t, zktest.Own(t))
@@ -53,7 +53,7 @@ func TestConnectionCut(t *testing.T) {
 		pending(b, f, h)
 		unlock(b, g)
 		k := result(b, f)
-		// The predecessor goes while the waiter is away.
+		// The predecessor goes while the waiter is disconnected.
 		proxy.Refuse(true)
 		proxy.Cut()
 		waitState(b, locks, messages.SessionState_SUSPENDED)
@@ -68,7 +68,7 @@ func TestConnectionCut(t *testing.T) {
 	})
 }
 
-// A request that is made while the connection is away is done afterwards.
+// Requests without a connection are sent when it is back.
 func TestAcquireWhileAway(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
@@ -79,7 +79,7 @@ func TestAcquireWhileAway(t *testing.T) {
 		proxy.Cut()
 		waitState(b, locks, messages.SessionState_SUSPENDED)
 		f := mu.Acquire(within(b))
-		given := mu.Acquire(within(b))
+		cancelled := mu.Acquire(within(b))
 		ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
 		defer cancel()
 		_, err := mu.Lock(ctx)
@@ -88,7 +88,7 @@ func TestAcquireWhileAway(t *testing.T) {
 		is(b, err, actors.ErrTimedOut)
 		_, err = mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
-		given.Cancel()
+		cancelled.Cancel()
 		release := g.Release()
 		proxy.Refuse(false)
 		result(b, release)
@@ -96,7 +96,7 @@ func TestAcquireWhileAway(t *testing.T) {
 	})
 }
 
-// The server freezes, as a virtual machine does that is moved.
+// The server freezes, as during the migration of a virtual machine.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
 	b := lockOn(t, zktest.Own(t))
@@ -112,7 +112,7 @@ func TestFrozenServer(t *testing.T) {
 	b.clean()
 }
 
-// One of three servers goes, and with it the leader.
+// The leader of three servers is stopped.
 func TestEnsembleLosesLeader(t *testing.T) {
 	b := ensemble(t)
 	one, two := b.locks(), b.locks()
@@ -132,7 +132,7 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	b.clean()
 }
 
-// An hour of virtual time with a lock that is held, and one that is waited for.
+// A holder holds, and a waiter waits, for an hour of virtual time.
 func TestLongHold(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

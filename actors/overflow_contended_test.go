@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A holder near the end of the sequence numbers, or beyond it, hears that others wait. By habit
-// it runs a third of the numbers.
+// A holder near the end of the sequence numbers, or beyond it, gets Contended when others wait. A run by habit
+// has a third of the numbers.
 func TestContendedAtSequenceOverflow(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 3)

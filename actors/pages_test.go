@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// The operators' page has each line that the library logs from INFO on.
+// OPERATING.md has each line that the library logs from INFO on.
 func TestLogLinesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../.github/OPERATING.md")
 	if err != nil {
@@ -125,7 +125,7 @@ func literals(x ast.Expr) []string {
 	return []string{text}
 }
 
-// The page about tests has the whole test that it explains, as it is.
+// TESTING.md has service_test.go without a change.
 func TestServiceTestIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../.github/TESTING.md")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestServiceTestIsDocumented(t *testing.T) {
 }
 
 // The files that the README names for a first reading have at most 900 lines of code.
-func TestWalkIsShort(t *testing.T) {
+func TestReadingIsShort(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

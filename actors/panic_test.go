@@ -22,7 +22,7 @@ func TestPanicTellsActors(t *testing.T) {
 			b.Errorf("%v", m)
 		}
 		bob.refused(1, messages.Reason_INTERNAL)
-		// Its PID has no actor any more; either the actor itself or protoactor answers so.
+		// Its PID has no actor any more, as the actor itself or protoactor answers.
 		bob.send(lock, &messages.Acquire{RequestId: 2})
 		msg, _ := receive(b, bob.inbox, "an answer")
 		if m, ok := msg.(*messages.Refused); ok && m.GetReason() != messages.Reason_STOPPED {

@@ -58,7 +58,7 @@ func TestParticipants(t *testing.T) {
 	})
 }
 
-// A reader that was a writer stands at the writer's place, and holds.
+// A downgraded reader has its writer's place, and holds.
 func TestParticipantsOfADowngrade(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw := b.rw()

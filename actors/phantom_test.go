@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// A server goes on to show the node of a holder that has left. The waiters behind that node come to
-// hold nevertheless, in their session, by each recipe that waits for nodes.
+// A server goes on to show the node of a holder that has left. The waiters behind that node hold in the end, in
+// their session, with each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -23,13 +23,13 @@ func TestWaitBehindPhantom(t *testing.T) {
 			}
 		})
 		holders := v.locks()
-		bad := <-address
+		stale := <-address
 		var waiting []*actors.Future[*actors.Grant]
 		var held []*actors.Grant
-		// The last asks the leader anyway.
+		// The last recipe always reads from the leader.
 		for _, r := range named("mutex", "write", "semaphore", "local queue", "simple mutex") {
 			g := lock(v, v.handle(holders, r))
-			v.Haunt(bad, g.Node())
+			v.Haunt(stale, g.Node())
 			held = append(held, g)
 			waiting = append(waiting, v.handle(waiters, r).Acquire(context.Background()))
 		}
@@ -50,8 +50,8 @@ func TestWaitBehindPhantom(t *testing.T) {
 			}
 			unlock(v, g)
 		}
-		if len(log.with(bad)) == 0 || len(log.with("leader does not have")) == 0 {
-			v.Errorf("the log does not name %s: %s", bad, log.with())
+		if len(log.with(stale)) == 0 || len(log.with("leader does not have")) == 0 {
+			v.Errorf("the log does not name %s: %s", stale, log.with())
 		}
 	})
 }

@@ -19,9 +19,9 @@ import (
 
 var measureRecovery = flag.Bool("recovery", false, "measure how long a process is without its locks after an outage of a real ZooKeeper, for some minutes")
 
-// TestRecoveryTimes is a measurement. It prints how long after the end of an outage a process
-// holds a lock that it held before, and a lock that it has waited for: of a server that is
-// killed and starts again, and of a process that is cut off.
+// TestRecoveryTimes is a measurement. It prints how long after the end of an outage a process holds a lock that
+// it held before, and a lock that it has waited for. The server is killed and starts again, or the process is
+// cut off.
 func TestRecoveryTimes(t *testing.T) {
 	if !*measureRecovery {
 		t.Skip("a measurement, for the flag -recovery")
@@ -35,7 +35,7 @@ func TestRecoveryTimes(t *testing.T) {
 		table = append(table, row)
 		t.Log(row)
 	}
-	const settled = 20 * time.Second // a session bears less once its handshake is over for long
+	const settled = 20 * time.Second // right after its handshake a session survives longer outages
 	lengths := []time.Duration{1, 2, 5, 11, 20, 40, 60}
 	sessions := []time.Duration{4 * time.Second, 10 * time.Second, 20 * time.Second}
 	for _, away := range lengths {
@@ -56,7 +56,7 @@ func TestRecoveryTimes(t *testing.T) {
 			serves <- time.Now()
 		}()
 		var wg sync.WaitGroup
-		wg.Go(func() { s.Start(t) }) // which may notice later than others that the server serves
+		wg.Go(func() { s.Start(t) }) // which returns later than the server begins to serve
 		ended := <-serves
 		for _, o := range all {
 			o.ended = ended
@@ -91,8 +91,8 @@ func TestRecoveryTimes(t *testing.T) {
 	fmt.Println(strings.Join(table, "\n"))
 }
 
-// isServing reports whether the server answers within a moment that it serves. One that starts
-// may accept a connection and never answer.
+// isServing reports whether the server answers soon that it serves. A starting server may accept a connection
+// and never answer.
 func isServing(addr string) bool {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -105,16 +105,16 @@ func isServing(addr string) bool {
 	return strings.Contains(string(answer), "Mode: ")
 }
 
-// measuredOutage is one of a process that holds a lock, and waits for another.
+// measuredOutage is an outage of a process that holds a lock and waits for another.
 type measuredOutage struct {
 	t          *testing.T
 	timeout    time.Duration
 	ended      time.Time
 	cut, other *actors.Locks
 	held       *actors.Grant
-	again      chan time.Time // when the lock is held that was lost
+	again      chan time.Time // receives the time at which the lost lock is held again
 	wanted     *actors.Future[*actors.Grant]
-	elsewhere  *actors.Grant // of the lock that is waited for
+	elsewhere  *actors.Grant // of the wanted lock, by the other process
 }
 
 func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duration) *measuredOutage {
@@ -125,7 +125,7 @@ func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duratio
 	held, wanted := o.cut.Mutex(path+"-held"), path+"-wanted"
 	o.held, o.elsewhere = lock(t, held), lock(t, o.other.Mutex(wanted))
 	o.wanted = o.cut.Mutex(wanted).Acquire(context.Background())
-	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "it waits")
+	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "the process waits")
 	go func() {
 		<-o.held.Done()
 		if _, err := held.Lock(context.Background()); err == nil {
@@ -142,7 +142,7 @@ func (o *measuredOutage) measure(kind string, away time.Duration) string {
 	got := time.Since(o.ended)
 	how := "kept"
 	if o.held.Err() == nil {
-		zktest.Eventually(o.t, timeLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "it is connected")
+		zktest.Eventually(o.t, timeLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "the process is connected")
 	} else {
 		how = fmt.Sprintf("%4.1f", (<-o.again).Sub(o.ended).Seconds())
 	}
@@ -155,10 +155,9 @@ func (o *measuredOutage) close() {
 	o.other.Close()
 }
 
-// TestRecovery measures in virtual time what TestRecoveryTimes does, and checks it: a process
-// that has lost its session holds its locks again as soon as it is connected and the margin has
-// passed since the loss, however long the session would live on at the server. A rival that
-// waits for the lock all the time has it no sooner than the margin after the loss.
+// TestRecovery checks in virtual time what TestRecoveryTimes measures. A process that has lost its session holds
+// its locks again as soon as it is connected and the margin has passed since the loss, however long the server
+// keeps the session. Another process that waits for the lock holds no earlier than the margin after the loss.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(v *virtual, n *dialer) (end func()){
@@ -186,15 +185,14 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 	p := v.process(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
 	held := p.locks.Mutex(v.path)
 	others := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-	rival := others.Mutex(v.path)
 	const wanted = "/lock-wanted"
 	g, elsewhere := lock(v, held), lock(v, others.Mutex(wanted))
 	waiting := p.locks.Mutex(wanted).Acquire(context.Background())
 	<-time.After(2 * timeout)
-	rivals := rival.Acquire(context.Background())
+	next := others.Mutex(v.path).Acquire(context.Background())
 	<-time.After(time.Second)
 	end := outage(v, p.dialer)
-	lost, granted := when(g.Done()), when(rivals.Done())
+	lost, granted := closedAt(g.Done()), closedAt(next.Done())
 	<-time.After(away)
 	end()
 	back := time.Now()
@@ -204,7 +202,7 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 			v.Errorf("the session is not lost after %v", away)
 		}
 		unlock(v, g)
-		unlock(v, result(v, rivals))
+		unlock(v, result(v, next))
 		elsewhere.Release()
 		unlock(v, result(v, waiting))
 		return
@@ -213,26 +211,26 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 	elsewhere.Release()
 	lostAt := <-lost
 	<-time.After(max(time.Until(lostAt.Add(margin)), time.Until(back)) + slack)
-	first, err := rivals.Result()
+	first, err := next.Result()
 	if err != nil {
-		v.Fatalf("%v after the outage, %v after the loss, the rival waits: %v", time.Since(back), time.Since(lostAt), v.nodes())
+		v.Fatalf("%v after the outage, %v after the loss, the next contender waits: %v", time.Since(back), time.Since(lostAt), v.nodes())
 	}
 	if after := (<-granted).Sub(lostAt); after < margin {
-		v.Errorf("the rival has the lock %v after the loss, the margin is %v", after, margin)
+		v.Errorf("the next contender holds %v after the loss, the margin is %v", after, margin)
 	}
 	unlock(v, first)
 	<-time.After(time.Millisecond)
 	for what, f := range map[string]*actors.Future[*actors.Grant]{"held before": again, "waited for": waiting} {
 		if !isClosed(f.Done()) {
-			v.Fatalf("%v after the outage, and %v after the loss, the lock that it has %s is not held: %v",
+			v.Fatalf("%v after the outage, and %v after the loss, the lock that the process has %s is not held: %v",
 				time.Since(back), time.Since(lostAt), what, v.nodes())
 		}
 		unlock(v, result(v, f))
 	}
 }
 
-// when sends the time at which done is closed.
-func when(done <-chan struct{}) <-chan time.Time {
+// closedAt sends the time at which done is closed.
+func closedAt(done <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
 		<-done

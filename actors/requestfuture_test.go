@@ -18,7 +18,7 @@ import (
 
 const cameTooLate = "grant came too late"
 
-// A future could never release what it got: its answer is the last that it hears.
+// A request by a future without an owner is refused, because no later message could release the grant.
 func TestFutureWithoutOwner(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -67,7 +67,7 @@ func TestFutureTimesOut(t *testing.T) {
 	})
 }
 
-// A grant that a future gets in time stays, whatever else is sent to the future later.
+// A grant that a future gets in time stays, though the lock sends the future more messages.
 func TestFutureGranted(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -88,7 +88,7 @@ func TestFutureGranted(t *testing.T) {
 		b.waitNodes(2)
 		_, err := b.locks().Revoke(within(b), granted.Path+"/"+granted.Node, 0)
 		must(b, err)
-		again := ask(&messages.Acquire{RequestId: 2, Owner: "me"}) // it has been heard, and Contended and Revoked as well
+		again := ask(&messages.Acquire{RequestId: 2, Owner: "me"}) // by now the lock has sent Contended and RevokeRequested
 		if _, is := again.(*messages.Granted); !is {
 			b.Error(again)
 		}
@@ -133,17 +133,17 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 			return to.Acquire(&messages.Acquire{RequestId: 1, Owner: "me"})
 		}
 		g := lock(b, mu)
-		waits := acquire()
+		waiting := acquire()
 		b.waitNodes(2)
-		waits.Cancel()
+		waiting.Cancel()
 		b.waitNodes(1)
-		if _, err := waits.Result(); !errors.Is(err, ask.ErrCancelled) {
+		if _, err := waiting.Result(); !errors.Is(err, ask.ErrCancelled) {
 			b.Error(err)
 		}
 		dropped := acquire()
 		b.waitNodes(2)
 		runtime.KeepAlive(dropped)
-		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the dropped future's node goes")
+		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the dropped future's node is deleted")
 		unlock(b, g)
 
 		held := acquire()
@@ -158,6 +158,6 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		result(b, to.Release(&messages.Release{RequestId: 1, Owner: "me"}))
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the node goes")
+		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the node is deleted")
 	})
 }

@@ -41,7 +41,7 @@ func TestReservedPaths(t *testing.T) {
 		if after := nodes(); !slices.Equal(before, after) {
 			b.Errorf("nodes %v, then %v", before, after)
 		}
-		// Names that only begin alike are others.
+		// A path that only begins with the same letters is free.
 		unlock(b, lock(b, locks.Mutex("/actorlock-orders")))
 	})
 }

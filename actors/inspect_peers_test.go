@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
+// mustAcquire acquires a lock of another library.
 func mustAcquire(b *testLock, l *interop.Lock) {
 	b.Helper()
 	if ok, err := l.Acquire(timeLimit); !ok || err != nil {
@@ -14,7 +15,7 @@ func mustAcquire(b *testLock, l *interop.Lock) {
 	}
 }
 
-// Inspect and Observe show the queue of Curator's clients.
+// Inspect returns the queue of Curator's clients.
 func TestInspectCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		one, two := b.curator(), b.curator()

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A member is lost while the release is on its way: the member's answer to that is only
-// that nothing is held, but the owner is told why.
+// A member is lost before the release arrives, which the member answers with ErrNotHeld. The owner gets the
+// reason of the loss.
 func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	s := zktest.Embedded(t)
 	locks, err := Connect(t.Context(), s.Addr(), Config{})
@@ -25,8 +25,7 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An acquisition that is kept from hearing of its grant keeps the multi-lock's actor from
-	// hearing of anything else.
+	// The multi-lock's actor is blocked while the acquisition is locked and cannot take its grant.
 	owner := &acquisition{handle: &multi.handle, entry: actor, msg: &messages.Acquire{Revocable: true}, ended: ErrReleased,
 		release: ask.NewPromise[struct{}](nil)}
 	owner.promise.Store(ask.NewPromise[*Grant](nil))
@@ -37,7 +36,7 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	if err := s.Client(t).Delete("/a/"+s.Nodes(t, "/a")[0], -1); err != nil {
 		t.Fatal(err)
 	}
-	next, err := member.Lock(t.Context()) // the member has told of the loss before
+	next, err := member.Lock(t.Context()) // the member has sent the loss before
 	if err != nil {
 		t.Fatal(err)
 	}

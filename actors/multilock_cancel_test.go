@@ -11,10 +11,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Without a session no node is made. A request for two members is withdrawn, whose nodes others of
-// its owner wait for as well: for one member each, and for both. Different transactions make the
-// nodes then, so the last one is refused, or all begin anew with one transaction.
-func TestMultiLockWithdrawnWithoutSession(t *testing.T) {
+// Without a session, an owner requests two members, then each member alone, and both members again, and
+// cancels the first request. If different transactions create the nodes then, the last request is refused.
+// Otherwise all requests get the nodes of one transaction.
+func TestMultiLockCancelledWithoutSession(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})

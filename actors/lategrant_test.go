@@ -1,0 +1,72 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Paths are those of the locks whose actors run.
+func Paths(l *Locks) []string { return l.manager.Paths() }
+
+// found is a handle of any lock.
+type found interface{ entry() (*shell.Entry, error) }
+
+// A grant that comes just after its request was given up is released, and the log does not blame the
+// user.
+func TestLateGrant(t *testing.T) {
+	s := zktest.Embedded(t)
+	var log strings.Builder
+	locks, err := Connect(t.Context(), s.Addr(), Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		h := &locks.Mutex(s.Path(t)).handle
+		ctx, cancel := context.WithCancel(t.Context())
+		asked, p := newAcquisition(h)
+		if asked.prepare(ctx, p, nil) {
+			asked.watch(ctx)
+			asked.send()
+		}
+		<-p.Done()
+		g, err := p.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The actor's answer comes once more, to an acquisition whose promise is complete.
+		c := &acquisition{handle: h, entry: g.acquisition.entry, msg: g.acquisition.msg}
+		c.Tell(&messages.Granted{Node: "late"})
+		g.Release().Result()
+		cancel()
+	}()
+	for range 20 {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	if err := locks.Close(); err != nil {
+		t.Error(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log says: %s", log.String())
+	}
+}
+
+// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or else the nth actor
+// that it builds on.
+func PanicActor(m any, n int, message any) {
+	e, err := m.(found).entry()
+	if err != nil {
+		panic(err)
+	}
+	if n > 0 {
+		e = e.Deps[n-1]
+	}
+	e.Self.Tell(message)
+}
