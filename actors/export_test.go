@@ -9,14 +9,14 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// LockAcquisition lets no method of the grant go on that looks at its state, until unlock.
+// LockAcquisition blocks the methods of the grant that read its state, until unlock.
 func LockAcquisition(g *Grant) (unlock func()) {
 	a := g.acquisition
 	a.mu.Lock()
 	return a.mu.Unlock
 }
 
-// LockRecipient is the lock's actor.
+// LockRecipient returns the lock's actor.
 func LockRecipient(m *Mutex) ask.Recipient {
 	e, err := m.entry()
 	if err != nil {
@@ -25,8 +25,8 @@ func LockRecipient(m *Mutex) ask.Recipient {
 	return e.Self
 }
 
-// Stamp has the lock's actors hear of generationAt as the generation in force at each czxid, whatever
-// the bridge reports. It concerns the actors that this handle starts.
+// SetGenerations has the actors that this handle starts get generationAt(czxid) as the generation at each czxid, in
+// place of the one that the bridge reports.
 func (h *handle) SetGenerations(generationAt func(czxid int64) uint64) {
 	h.recipe = withGenerations(h.recipe, generationAt)
 }
@@ -41,7 +41,7 @@ func withGenerations(r *recipe, generationAt func(czxid int64) uint64) *recipe {
 	return &changed
 }
 
-// lockActor is the actor of a lock, as other actors know it.
+// lockActor is the actor of a lock.
 type lockActor interface {
 	host.Actor
 	LockActor()

@@ -12,14 +12,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Paths are those of the locks whose actors run.
+// Paths returns the paths of the locks whose actors run.
 func Paths(l *Locks) []string { return l.manager.Paths() }
 
-// found is a handle of any lock.
-type found interface{ entry() (*shell.Entry, error) }
+// anyHandle is a handle of any recipe.
+type anyHandle interface{ entry() (*shell.Entry, error) }
 
-// A grant that comes just after its request was given up is released, and the log does not blame the
-// user.
+// A grant that arrives after the end of its request is released, and the log has no line about it.
 func TestLateGrant(t *testing.T) {
 	s := zktest.Embedded(t)
 	var log strings.Builder
@@ -30,19 +29,19 @@ func TestLateGrant(t *testing.T) {
 	func() {
 		h := &locks.Mutex(s.Path(t)).handle
 		ctx, cancel := context.WithCancel(t.Context())
-		asked, p := newAcquisition(h)
-		if asked.prepare(ctx, p, nil) {
-			asked.watch(ctx)
-			asked.send()
+		request, p := newAcquisition(h)
+		if request.prepare(ctx, p, nil) {
+			request.watch(ctx)
+			request.send()
 		}
 		<-p.Done()
 		g, err := p.Take()
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The actor's answer comes once more, to an acquisition whose promise is complete.
-		c := &acquisition{handle: h, entry: g.acquisition.entry, msg: g.acquisition.msg}
-		c.Tell(&messages.Granted{Node: "late"})
+		// The actor answers once more, to an acquisition whose promise is complete.
+		late := &acquisition{handle: h, entry: g.acquisition.entry, msg: g.acquisition.msg}
+		late.Tell(&messages.Granted{Node: "late"})
 		g.Release().Result()
 		cancel()
 	}()
@@ -61,7 +60,7 @@ func TestLateGrant(t *testing.T) {
 // PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or else the nth actor
 // that it builds on.
 func PanicActor(m any, n int, message any) {
-	e, err := m.(found).entry()
+	e, err := m.(anyHandle).entry()
 	if err != nil {
 		panic(err)
 	}

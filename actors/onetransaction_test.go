@@ -12,42 +12,42 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Two requests come at once, and the second ends as a third comes: one transaction deletes its node and
-// creates another. The third waits for the first. (It heard that no contender was ahead.)
+// Two requests come at one time, and the second is cancelled when a third comes: one transaction deletes its node and
+// creates another. The third waits for the first. (It was granted, because no contender was known ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := locks.Mutex(v.path)
 		var busy []*actors.Mutex
-		for i := range 4 { // which makes three transactions: what follows is sent when they are answered
+		for i := range 4 { // which makes three transactions: later requests are sent when these are answered
 			busy = append(busy, locks.Mutex(fmt.Sprint("/busy/", i)))
 		}
 		elsewhere := locks.Mutex("/elsewhere")
-		for _, m := range []*actors.Mutex{mu, elsewhere} { // else ZooKeeper removes them while they are empty
+		for _, m := range []*actors.Mutex{mu, elsewhere} { // which ZooKeeper does not delete while they are empty
 			_, err := locks.Multi(v.Context(), &zk.CreateRequest{Path: m.Path(), Acl: zk.WorldACL(zk.PermAll)})
 			must(v, err)
 		}
 		for _, m := range append(busy, mu, elsewhere) {
 			unlock(v, lock(v, m))
 		}
-		together := func(ask func()) {
+		inOneTransaction := func(request func()) {
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/busy", Action: embedded.DelayReply, Delay: time.Second})
 			var fs []*actors.Future[*actors.Grant]
 			for _, m := range busy {
 				fs = append(fs, m.Acquire(v.Context()))
 			}
 			synctest.Wait()
-			ask()
+			request()
 			for _, f := range fs {
 				unlock(v, result(v, f))
 			}
 		}
 		var first, second, third, other *actors.Future[*actors.Grant]
-		together(func() { first, second = mu.Acquire(v.Context()), mu.Acquire(v.Context()) })
+		inOneTransaction(func() { first, second = mu.Acquire(v.Context()), mu.Acquire(v.Context()) })
 		g := result(v, first)
-		together(func() {
-			other = elsewhere.Acquire(v.Context()) // whose directory is written
+		inOneTransaction(func() {
+			other = elsewhere.Acquire(v.Context()) // which writes its directory
 			second.Cancel()
 			third = mu.Acquire(v.Context())
 		})

@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +18,8 @@ import (
 // revoke is the data that Curator's Revoker writes.
 var revoke = []byte("__REVOKE__")
 
-// As Curator's testRevoking: the request is written by hand, the holder hears of it and
-// releases, and the lock is the other's.
+// Curator's testRevoking: another client writes the request to release. The holder gets it and releases, and the
+// next contender holds.
 func TestRevokingByHand(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -29,7 +28,7 @@ func TestRevokingByHand(t *testing.T) {
 		f := two.Acquire(within(b))
 		b.waitNodes(2)
 		pending(b, f)
-		_, err := conn.Set(g.Node(), revoke, -1) // before anybody watches
+		_, err := conn.Set(g.Node(), revoke, -1) // before the holder watches its node
 		must(b, err)
 		closes(b, g.Revoked(), "the wait for the request")
 		pending(b, f)
@@ -60,7 +59,7 @@ func TestRevoke(t *testing.T) {
 			}, "the node's data is back")
 		}
 		late := lock(b, mu, me)
-		closes(b, late.Revoked(), "the wait of one that came later")
+		closes(b, late.Revoked(), "the wait of a later request of the owner")
 		next := mu.Acquire(within(b))
 		b.waitNodes(2)
 		for _, g := range []*actors.Grant{g, late, again} {
@@ -71,9 +70,9 @@ func TestRevoke(t *testing.T) {
 		}
 		h := result(b, next)
 		if isClosed(h.Revoked()) {
-			b.Error("the wish was for the one before")
+			b.Error("the next holder has the request to the last one")
 		}
-		broken, err := revoker.Revoke(within(b), g.Node(), time.Minute) // gone
+		broken, err := revoker.Revoke(within(b), g.Node(), time.Minute) // of a deleted node
 		if broken || err != nil {
 			b.Errorf("broken %v, %v", broken, err)
 		}
@@ -81,7 +80,7 @@ func TestRevoke(t *testing.T) {
 	})
 }
 
-// The request comes while the contender waits.
+// The request to release comes while the contender waits.
 func TestRevokeWaiting(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -104,7 +103,7 @@ func TestRevokeWaiting(t *testing.T) {
 	})
 }
 
-// A holder that does not release in time loses its node.
+// Revoke deletes the node of a holder that does not release in time.
 func TestRevokeGrace(t *testing.T) {
 	t.Parallel()
 	const grace = 10 * time.Second
@@ -139,8 +138,7 @@ func TestRevokeGrace(t *testing.T) {
 	}
 }
 
-// The revoker's session ends, its connection is cut and answers are lost while it
-// waits; and it may give up.
+// Revoke goes on after the loss of its session, of its connection and of answers. Its context, or Close, ends it.
 func TestRevokeThroughFaults(t *testing.T) {
 	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpGetData} {
@@ -173,11 +171,10 @@ func TestRevokeThroughFaults(t *testing.T) {
 		revoker := v.locks()
 		mu := v.mutex()
 		g := lock(v, mu)
-		enough := errors.New("enough")
-		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, enough)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errEnough)
 		defer cancel()
 		_, err := revoker.Revoke(ctx, g.Node(), time.Minute)
-		is(v, err, enough)
+		is(v, err, errEnough)
 		<-time.After(time.Hour)
 		if g.Err() != nil || !isClosed(g.Revoked()) {
 			v.Errorf("%v, revoked %v", g.Err(), isClosed(g.Revoked()))
@@ -295,8 +292,8 @@ func TestRevokeMessages(t *testing.T) {
 	})
 }
 
-// A holder by several nodes is asked once, though each of its nodes is revoked.
-func TestRevokeSeveralTellsOnce(t *testing.T) {
+// A holder by several nodes gets one request to release, though each of its nodes is revoked.
+func TestRevokeOfSeveralNodes(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
 		alice, locks, conn := all[0], b.locks(config), b.Client(b)
@@ -315,10 +312,10 @@ func TestRevokeSeveralTellsOnce(t *testing.T) {
 				node := part.Path + "/" + part.Node
 				_, err := locks.Revoke(within(b), node, 0)
 				must(b, err)
-				zktest.Eventually(b, timeLimit, func() bool { // its data is written back when it has heard
+				zktest.Eventually(b, timeLimit, func() bool { // the holder writes the data back
 					data, _, err := conn.Get(node)
 					return err == nil && string(data) == "mine"
-				}, "the data is there again")
+				}, "the data is back")
 			}
 			if m := expectMessage[*messages.RevokeRequested](alice); m.GetRequestId() != id {
 				b.Errorf("%v", m)

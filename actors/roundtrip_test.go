@@ -20,7 +20,7 @@ func TestOneRoundTrip(t *testing.T) {
 		defer conn.Delete(b.path, -1)
 		d := &dialer{}
 		mu := b.mutex(d.config)
-		unlock(b, lock(b, mu)) // finds the directory
+		unlock(b, lock(b, mu)) // which reads the directory
 		for range 3 {
 			var g *actors.Grant
 			if n, ops := d.during(func() { g = lock(b, mu) }); n != 1 {
@@ -50,7 +50,7 @@ func TestReentryNeedsNoRequest(t *testing.T) {
 }
 
 // A request that the actor of an idle lock can grant at once is granted when Acquire returns.
-func TestAskedWhileIdle(t *testing.T) {
+func TestAcquireOfAnIdleLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		mu := v.mutex()
@@ -70,7 +70,7 @@ func TestAskedWhileIdle(t *testing.T) {
 	})
 }
 
-// A waiter of the same process holds though ZooKeeper has not answered yet.
+// A waiter of the same process is granted before ZooKeeper has answered the release.
 func TestHandOffWithoutAnswer(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		mu := b.mutex()
@@ -80,7 +80,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 			fs = append(fs, mu.Acquire(within(b)))
 			b.waitNodes(i + 2)
 		}
-		// The last is known to wait when a try behind it is refused.
+		// When a try behind the last request is refused, the process knows that this one waits.
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		b.Embedded().Pause()
@@ -119,7 +119,7 @@ func TestWaitersShare(t *testing.T) {
 				fs = append(fs, mu.Acquire(within(b)))
 			}
 			b.waitNodes(n + 1)
-			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "they watch")
+			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the process watches")
 		})
 		b.Logf("%d requests for %d waiters: %v", total, n, ops)
 		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
@@ -128,7 +128,7 @@ func TestWaitersShare(t *testing.T) {
 		if w := b.Watches(b); w > 2 {
 			b.Errorf("%d watches", w)
 		}
-		// In turn they need the deletes, and batches of them at most one request each.
+		// The hand-offs need at most one request for each delete.
 		total, ops = d.during(func() {
 			unlock(b, g)
 			var wg sync.WaitGroup
@@ -151,24 +151,24 @@ func TestWaitersShare(t *testing.T) {
 	})
 }
 
-// The first in line takes the lock as soon as it sees the one ahead go.
-func TestDirectTake(t *testing.T) {
+// The first waiter holds as soon as its process notices the deletion of the node ahead, without a request.
+func TestHandOffWithoutARequest(t *testing.T) {
 	eachSerial(t, func(b *testLock) {
 		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 }, "it watches")
+		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 }, "the waiter watches")
 		n, ops := d.during(func() {
 			unlock(b, g)
 			result(b, f)
 		})
 		if n != 0 {
-			b.Errorf("taking over needs %d requests: %v", n, ops)
+			b.Errorf("the hand-off needs %d requests: %v", n, ops)
 		}
-		taken, err := f.Result()
+		h, err := f.Result()
 		must(b, err)
-		unlock(b, taken)
+		unlock(b, h)
 	})
 }

@@ -30,7 +30,7 @@ func TestReadersShare(t *testing.T) {
 		}
 		w := two.Write().Acquire(within(b))
 		b.waitNodes(4)
-		r4 := one.Read().Acquire(within(b)) // behind the writer, which does not starve
+		r4 := one.Read().Acquire(within(b)) // behind the writer
 		b.waitNodes(5)
 		unlock(b, r1)
 		unlock(b, r3)
@@ -55,15 +55,15 @@ func TestTryReadAndWrite(t *testing.T) {
 		unlock(b, lock(b, two.Read(), actors.Try()))
 		unlock(b, r)
 		w := lock(b, two.Write(), actors.Try())
-		for _, side := range []*actors.ModeLock{one.Read(), one.Write(), two.Read(), two.Write()} {
-			_, err = side.Lock(within(b), actors.Try())
+		for _, mode := range []*actors.ModeLock{one.Read(), one.Write(), two.Read(), two.Write()} {
+			_, err = mode.Lock(within(b), actors.Try())
 			is(b, err, actors.ErrNotAcquired)
 		}
 		unlock(b, w)
 	})
 }
 
-// A read lock does not become a write lock: refused at once, and the read lock stays.
+// A reader cannot become a writer: the request is refused at once, and the reader goes on to hold.
 func TestThatUpgradingIsDisallowed(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw := b.rw()
@@ -102,8 +102,8 @@ func TestDowngrading(t *testing.T) {
 	})
 }
 
-// A writer in the queue, of this process or another library's, does not get in when a
-// writer becomes a reader.
+// A writer in the queue, of this process or another, does not hold between the release of a writer and its
+// downgraded reader.
 func TestContendingDowngrading(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, far := b.rw(), b.rw()
@@ -113,7 +113,7 @@ func TestContendingDowngrading(t *testing.T) {
 		away := far.Write().Acquire(within(b))
 		b.waitNodes(3)
 		r := rw.Read().Acquire(within(b), actors.WithOwner("me"))
-		released := w.Release() // while the reader's node is on its way
+		released := w.Release() // during the creation of the reader's node
 		reader := result(b, r)
 		result(b, released)
 		pending(b, near, away)
@@ -125,8 +125,8 @@ func TestContendingDowngrading(t *testing.T) {
 	})
 }
 
-// Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer,
-// which had seen only the writer there.
+// Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer, which knew
+// only of the writer there.
 func TestForeignDowngrade(t *testing.T) {
 	eachSerial(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -144,7 +144,7 @@ func TestForeignDowngrade(t *testing.T) {
 	})
 }
 
-// A reader behind another process's writer takes the lock when that goes.
+// A reader behind a writer of another process holds when that writer has left.
 func TestReaderBehindForeignWriter(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -159,14 +159,14 @@ func TestReaderBehindForeignWriter(t *testing.T) {
 	})
 }
 
-// A stale write lock lets no reader hold: Curator's re-entry does.
+// The owner of a lost write lock does not read by re-entry, as it does with Curator.
 func TestStaleWriterDoesNotRead(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		rw := locks.RWMutex(b.path)
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		b.expire(locks)
-		closes(b, w.Done(), "the stale grant")
+		closes(b, w.Done(), "the lost grant")
 		other := lock(b, b.rw().Write())
 		_, err := rw.Read().Lock(within(b), actors.WithOwner("me"))
 		is(b, err, actors.ErrSessionLost)
@@ -176,17 +176,17 @@ func TestStaleWriterDoesNotRead(t *testing.T) {
 	})
 }
 
-// Clients read and write at random: never a writer beside another, and readers share.
+// Clients read and write at random. No writer holds beside another holder, and readers share.
 func TestReadWriteBasic(t *testing.T) {
 	each(t, func(b *testLock) {
 		var readers, writers, shared atomic.Int32
 		all := []*actors.RWMutex{b.rw(), b.rw(), b.rw(), b.rw()}
 		b.turns(8, 40, func(i int) turn {
-			side, inside := all[i/2].Read(), &readers
+			mode, inside := all[i/2].Read(), &readers
 			if rand.IntN(3) == 0 {
-				side, inside = all[i/2].Write(), &writers
+				mode, inside = all[i/2].Write(), &writers
 			}
-			return turn{lock: side, inside: func(*actors.Grant) {
+			return turn{lock: mode, inside: func(*actors.Grant) {
 				inside.Add(1)
 				defer inside.Add(-1)
 				r, w := readers.Load(), writers.Load()
@@ -200,7 +200,7 @@ func TestReadWriteBasic(t *testing.T) {
 	})
 }
 
-// One path is one kind of lock in a process.
+// A path has one recipe in a process.
 func TestPathOfAnotherRecipe(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -208,14 +208,14 @@ func TestPathOfAnotherRecipe(t *testing.T) {
 		_, err := locks.Mutex(b.path).Lock(within(b))
 		is(b, err, actors.ErrInvalid)
 		if err == nil || !strings.Contains(err.Error(), "read-write lock") {
-			b.Errorf("%v does not say what the path is", err)
+			b.Errorf("%v does not name the recipe of the path", err)
 		}
 		unlock(b, g)
 	})
 }
 
-// An owner that has lost what it reads by, and still holds what it writes by, enters neither again before it
-// has released the lost one.
+// An owner that has lost its read lock, and holds its write lock, can enter neither again before it has released
+// the lost one.
 func TestReentryBesideALostGrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, me := b.rw(), actors.WithOwner("me")

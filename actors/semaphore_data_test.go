@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Many permits with much data each are made by several transactions. Tokens increase
-// nevertheless over requests that do not fit beside each other.
+// Several transactions create many permits with much data. Tokens increase nevertheless from one grant to the
+// next that does not fit beside it.
 func TestManyPermitsWithData(t *testing.T) {
 	each(t, func(b *testLock) {
 		const permits = 100
@@ -25,7 +25,7 @@ func TestManyPermitsWithData(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					inside++ // the race detector looks on
+					inside++ // the race detector checks this
 					if inside != 1 || len(grant.Nodes()) != n || grant.Token().Compare(last) <= 0 {
 						return fmt.Errorf("%d inside, %d nodes, token %v after %v", inside, len(grant.Nodes()), grant.Token(), last)
 					}

@@ -16,24 +16,24 @@ type deletedLease struct {
 	local   bool          // the holder is in the process of the waiter
 	permits int           // of each request; one permit is free if they are 2
 	waits   time.Duration // until the deletion: the process watches its own lease from the second tick on at the latest
-	news    string        // when the process hears of the deletion
-	all     bool          // all leases of the waiter are deleted, and otherwise the one with the index which
-	which   int
+	notice  string        // when the process learns of the deletion
+	all     bool          // all leases of the waiter are deleted, and otherwise the lease with the index
+	index   int
 }
 
-// The news of a deletion comes to the process of the node when it watches the node.
+// A process learns of the deletion of its node while it watches the node.
 const (
-	longBefore = "long before the release" // seconds are enough for the watch, too
+	longBefore = "long before the release" // by seconds, in which the watch is set, too
 	rightThen  = "right before the release"
-	afterwards = "behind the release"
+	afterwards = "after the release"
 )
 
 func deletedLeases() (all []deletedLease) {
 	for _, local := range []bool{true, false} {
 		for _, waits := range []time.Duration{300 * time.Millisecond, 5 * time.Second} {
-			for _, news := range []string{longBefore, rightThen, afterwards} {
-				all = append(all, deletedLease{local, 1, waits, news, true, 0}, deletedLease{local, 2, waits, news, true, 0},
-					deletedLease{local, 2, waits, news, false, 0}, deletedLease{local, 2, waits, news, false, 1})
+			for _, notice := range []string{longBefore, rightThen, afterwards} {
+				all = append(all, deletedLease{local, 1, waits, notice, true, 0}, deletedLease{local, 2, waits, notice, true, 0},
+					deletedLease{local, 2, waits, notice, false, 0}, deletedLease{local, 2, waits, notice, false, 1})
 			}
 		}
 	}
@@ -41,22 +41,22 @@ func deletedLeases() (all []deletedLease) {
 }
 
 // Another client deletes leases of a request that waits for permits, and then the holder releases. The
-// request holds in the end. A grant that comes before the news of the deletion is lost when the news comes.
+// request is granted in the end. A grant before the notice of the deletion is lost at the notice.
 func TestLeaseOfWaiterDeleted(t *testing.T) {
 	t.Parallel()
 	for _, d := range deletedLeases() {
-		name := fmt.Sprintf("local %v/%d permits/waits %v/news %s/all %v, %d", d.local, d.permits, d.waits, d.news, d.all, d.which)
+		name := fmt.Sprintf("local %v/%d permits/waits %v/notice %s/all %v, %d", d.local, d.permits, d.waits, d.notice, d.all, d.index)
 		t.Run(name, func(t *testing.T) { bubble(t, d.run) })
 	}
 }
 
-// mayComeFirst reports whether the waiter may be granted by a deleted lease: the process has not heard of the
-// deletion and hands the permits on itself, or has a lease already that it does not watch yet. The release of
-// another process is heard of behind the deletion of a lease that is watched.
-func (d deletedLease) mayComeFirst() bool {
+// mayBeGranted reports whether the waiter may be granted by a deleted lease: the process has not noticed the
+// deletion, and hands the permits on itself or has a lease that it does not watch yet. A process that watches its
+// lease notices the deletion before the release by another process.
+func (d deletedLease) mayBeGranted() bool {
 	watches := d.waits > noticeLimit
-	unheard := d.news == afterwards || d.news == rightThen && !watches
-	return unheard && (d.local || d.permits > 1 && !watches)
+	unnoticed := d.notice == afterwards || d.notice == rightThen && !watches
+	return unnoticed && (d.local || d.permits > 1 && !watches)
 }
 
 func (d deletedLease) run(v *virtual) {
@@ -79,13 +79,13 @@ func (d deletedLease) run(v *virtual) {
 		v.Fatalf("%d leases wait, want %d", len(deleted), d.permits)
 	}
 	if !d.all {
-		deleted = deleted[d.which : d.which+1]
+		deleted = deleted[d.index : d.index+1]
 	}
-	if d.news == afterwards {
+	if d.notice == afterwards {
 		v.Freeze(ours.Session().ID)
 	}
 	v.remove(deleted...)
-	if d.news == longBefore {
+	if d.notice == longBefore {
 		<-time.After(noticeLimit)
 	}
 	synctest.Wait()
@@ -96,8 +96,8 @@ func (d deletedLease) run(v *virtual) {
 	gone := slices.ContainsFunc(g.Nodes(), func(node string) bool { return slices.Contains(deleted, node) })
 	<-time.After(noticeLimit)
 	switch {
-	case gone && !d.mayComeFirst():
-		v.Error("granted by a deleted lease, of which the process had heard")
+	case gone && !d.mayBeGranted():
+		v.Error("granted by a deleted lease, which the process had noticed")
 	case gone:
 		is(v, g.Err(), actors.ErrNodeDeleted)
 	default:

@@ -9,18 +9,18 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// One lease of a request that waits for more is deleted: the request waits on, and holds in the end.
+// One lease of a request that waits for more is deleted. The request waits on, and is granted in the end.
 func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)
 		g := lock(b, s)
-		f := other.Acquire(within(b), actors.Permits(3)) // two of them are given
+		f := other.Acquire(within(b), actors.Permits(3)) // two of which are free
 		b.waitSemaphore(1, 4)
 		behind := s.Acquire(within(b))
 		b.waitSemaphore(2, 4)
 		names := slices.DeleteFunc(b.leases(), func(name string) bool { return strings.HasSuffix(g.Node(), name) })
 		must(b, conn.Delete(b.path+"/leases/"+names[0], -1))
-		// Both requests hold, whichever is first.
+		// Both requests are granted, whichever is first.
 		h := result(b, behind)
 		pending(b, f)
 		unlock(b, g)
@@ -30,7 +30,7 @@ func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 	})
 }
 
-// ---- the tests of kazoo's and Consul's semaphores that ours has no other for
+// ---- the tests of kazoo's and Consul's semaphores that are in no other file
 
 func TestSemaphoreNonBlockingRelease(t *testing.T) {
 	each(t, func(b *testLock) {
@@ -61,13 +61,13 @@ func TestSemaphoreAcquireAfterCancelled(t *testing.T) {
 		f := two.Acquire(within(b))
 		unlock(b, g)
 		unlock(b, result(b, f))
-		for range 3 { // and one that acquires again and again
+		for range 3 { // and one process acquires again and again
 			unlock(b, lock(b, one))
 		}
 	})
 }
 
-// All requests come to hold, in order of arrival, whatever number of permits they ask for.
+// All requests are granted in order of arrival, for any number of permits.
 func TestSemaphoreContend(t *testing.T) {
 	each(t, func(b *testLock) {
 		ss := []*actors.Semaphore{b.semaphore(3), b.semaphore(3), b.semaphore(3)}
@@ -77,7 +77,7 @@ func TestSemaphoreContend(t *testing.T) {
 		want := []int{1, 3, 2, 1, 3, 3, 1, 1, 1}
 		for i, n := range want {
 			fs = append(fs, ss[i%3].Acquire(within(b), actors.Permits(n)))
-			zktest.Eventually(b, timeLimit, func() bool { return len(b.queue()) == i+1 }, "it is in the queue")
+			zktest.Eventually(b, timeLimit, func() bool { return len(b.queue()) == i+1 }, "the request is in the queue")
 		}
 		unlock(b, g)
 		for i := 0; i < len(want); {

@@ -16,7 +16,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A grant of several permits has a node for each, and stands and falls with all.
+// A grant of several permits has a node for each, and ends with the deletion of any.
 func TestSemaphoreGrantOfSeveral(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, conn := b.semaphore(4), b.Client(b)
@@ -48,7 +48,7 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 			}
 			_, err = b.locks().Multi(within(b), g.Guard(&zk.CreateRequest{Path: b.path + "/x"})...)
 			var failed *zkbridge.OpError
-			if !errors.As(err, &failed) || failed.Index != lost && g.Err() == nil { // a lost grant has no node any more
+			if !errors.As(err, &failed) || failed.Index != lost && g.Err() == nil { // a lost grant guards nothing
 				b.Errorf("a guarded write: %v", err)
 			}
 			closes(b, g.Done(), "the grant")
@@ -83,11 +83,11 @@ func TestSemaphoreTokens(t *testing.T) {
 	})
 }
 
-// Two flights to acquire, and what is behind that is not waited for.
+// An acquire takes two round trips. It does not wait for the deletion of its request node.
 func TestSemaphoreRequests(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, directories := b.Client(b), []string{b.path, b.path + "/locks", b.path + "/leases"}
-		for _, path := range directories { // that do not go when they are empty
+		for _, path := range directories { // which stay when they are empty
 			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 			must(b, err)
 		}
@@ -98,7 +98,7 @@ func TestSemaphoreRequests(t *testing.T) {
 		}()
 		d := &dialer{}
 		s := b.semaphore(3, d.config)
-		unlock(b, lock(b, s)) // looks at the directories
+		unlock(b, lock(b, s)) // which reads the directories
 		b.waitSemaphore(0, 0)
 		for _, n := range []int{1, 3} {
 			total, ops := d.during(func() {
@@ -106,12 +106,12 @@ func TestSemaphoreRequests(t *testing.T) {
 				unlock(b, g)
 				b.waitSemaphore(0, 0)
 			})
-			// One for the node in the queue, one for all leases, and to be rid of them at most one each.
+			// One for the request node, one for all leases, and at most one for each deletion.
 			if total > 3+n || ops[embedded.OpGetChildren2]+ops[embedded.OpGetData] > 0 {
 				b.Errorf("%d permits take %d requests: %v", n, total, ops)
 			}
 		}
-		// Others' permits need not be looked at while there is room.
+		// While there is room no request reads the leases of others.
 		g := lock(b, b.semaphore(3))
 		b.waitSemaphore(0, 1)
 		total, ops := d.during(func() {
@@ -126,7 +126,7 @@ func TestSemaphoreRequests(t *testing.T) {
 	})
 }
 
-// Waiters of the same process hold though ZooKeeper has not answered yet.
+// Waiters of the same process are granted before ZooKeeper has answered the release.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
@@ -189,8 +189,8 @@ func TestSemaphoreInvalid(t *testing.T) {
 		g := lock(b, locks.Semaphore(b.path, 3))
 		tooMany := int64(1) << 31 // no constant: an int may have 32 bits, and then this is negative
 		for _, c := range []struct {
-			err  error
-			says []string
+			err   error
+			texts []string
 		}{
 			{second(locks.Semaphore(b.path, 3).Lock(within(b), actors.Permits(4))), []string{"4 permits", "semaphore of 3"}},
 			{second(locks.Semaphore(b.path, 3).Lock(within(b), actors.Permits(0))), []string{"permits 0", "from 1"}},
@@ -212,7 +212,7 @@ func TestSemaphoreInvalid(t *testing.T) {
 			{locks.SharedCount("/", 1).Set(within(b), 1), []string{`count path "/"`}},
 		} {
 			is(b, c.err, actors.ErrInvalid)
-			for _, text := range c.says {
+			for _, text := range c.texts {
 				if c.err == nil || !strings.Contains(c.err.Error(), text) {
 					b.Errorf("%v does not say %q", c.err, text)
 				}
@@ -224,7 +224,7 @@ func TestSemaphoreInvalid(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Owners' requests count towards the limits, what is asked below does not.
+// The requests of owners count towards the limits, and those of the semaphore's parts do not.
 func TestSemaphoreLimits(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 4 })
@@ -321,7 +321,7 @@ func TestSemaphoreMutex(t *testing.T) {
 		}
 		waiting := mu.Acquire(within(b), actors.WithOwner("waiter"))
 		is(b, failure(b, mu.Acquire(within(b), actors.WithOwner("waiter"))), actors.ErrDeadlock)
-		b.waitSemaphore(1, 2)               // it comes before
+		b.waitSemaphore(1, 2)               // which is ahead of the next request
 		far := other.Acquire(within(b), me) // an owner of that name in another process
 		b.waitSemaphore(2, 2)
 		released := make(chan error)
@@ -366,5 +366,5 @@ func TestSemaphoreMutexContainerCleanup(t *testing.T) {
 			must(b, err)
 			unlock(b, g)
 		}
-	}) // it waits until all are gone
+	}) // each waits until no node is left
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// soon is long enough to see that nothing comes of something.
+// shortWait is how long a test waits for an event that must not come.
 const shortWait = 300 * time.Millisecond
 
-// Clients of Curator and ours take turns on one semaphore, fair to both.
+// Clients of Curator and of this library hold one semaphore in turn.
 func TestSemaphoreWithCurator(t *testing.T) {
 	each(t, func(b *testLock) {
 		const max = 3
@@ -68,32 +68,32 @@ func TestSemaphoreWithCurator(t *testing.T) {
 	})
 }
 
-// Each process waits for the other, and holds in its turn when there are permits.
+// Each process waits for the other, and holds when permits are free.
 func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(2), b.curatorSemaphore(2)
 		first, err := theirs.acquire(within(b), 1)
 		must(b, err)
 		g := lock(b, s)
-		f := s.Acquire(within(b)) // has the lock, and waits for a permit
+		f := s.Acquire(within(b)) // first in the queue, waits for a permit
 		b.waitSemaphore(1, 3)
-		came := make(chan []string)
+		acquired := make(chan []string)
 		go func() {
 			leases, err := theirs.acquire(within(b), 1)
 			if err != nil {
 				b.Error(err)
 			}
-			came <- leases
+			acquired <- leases
 		}()
 		b.waitSemaphore(2, 3)
 		h := s.Acquire(within(b)) // behind the other
 		b.waitSemaphore(3, 3)
 		theirs.release(first...)
 		k := result(b, f)
-		b.waitSemaphore(2, 3) // now it is the other that waits for a permit
+		b.waitSemaphore(2, 3) // now the other process waits for a permit
 		pending(b, h)
 		unlock(b, g)
-		second := <-came
+		second := <-acquired
 		b.waitSemaphore(1, 3)
 		pending(b, h)
 		unlock(b, k)
@@ -103,8 +103,8 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	})
 }
 
-// Curator's own acquire of several leases takes them one by one: two clients that ask for three of four
-// each block each other until one of them ends its request.
+// Curator acquires several leases one by one: two clients that request three of four block each other until one
+// ends its request.
 func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	each(t, func(b *testLock) {
 		var both, done sync.WaitGroup
@@ -161,8 +161,7 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	})
 }
 
-// Curator's first semaphore has a waiter watch one certain holder: it sleeps though
-// another has left.
+// A waiter of Curator's first semaphore watches one holder, and does not wake when another one leaves.
 func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		const max = 2
@@ -205,18 +204,18 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 }
 
 // Any child of the leases takes a permit, whatever its name, as it does for Curator.
-func TestSemaphoreStrangers(t *testing.T) {
+func TestSemaphoreForeignNodes(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		var log logs
 		s, other := b.semaphore(2, log.config), b.semaphore(2)
-		warm := lock(b, s) // makes the directories
-		stranger := func(name string) string {
+		first := lock(b, s) // which makes the directories
+		foreign := func(name string) string {
 			node, err := conn.Create(b.path+"/leases/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 			must(b, err)
 			return node
 		}
-		one := stranger("zz")
+		one := foreign("zz")
 		_, err := s.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		_, err = other.Lock(within(b), actors.Try())
@@ -226,7 +225,7 @@ func TestSemaphoreStrangers(t *testing.T) {
 		}
 		f := other.Acquire(within(b), actors.Permits(2))
 		b.waitSemaphore(1, 4)
-		unlock(b, warm)
+		unlock(b, first)
 		b.waitSemaphore(1, 3)
 		pending(b, f)
 		must(b, conn.Delete(one, -1))
@@ -235,7 +234,7 @@ func TestSemaphoreStrangers(t *testing.T) {
 		// next request.
 		f = s.Acquire(within(b))
 		b.waitSemaphore(1, 3)
-		two := stranger("0-foreign")
+		two := foreign("0-foreign")
 		unlock(b, g)
 		g = result(b, f)
 		f = other.Acquire(within(b))
@@ -245,24 +244,24 @@ func TestSemaphoreStrangers(t *testing.T) {
 		unlock(b, result(b, f))
 		unlock(b, g)
 		if n := len(log.with("name=zz")); n != 1 {
-			b.Errorf("it is reported %d times", n)
+			b.Errorf("the log has the name %d times", n)
 		}
 	})
 }
 
-// A client that follows the rules never gets more permits than there are because of a waiting node of
-// ours. Its try fails only while another contender holds or waits.
+// A waiting node of ours never gives a client of Curator more permits than there are. A try of such a client fails
+// only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(3), b.curatorSemaphore(3)
 		g := lock(b, s, actors.Permits(2))
-		b.waitSemaphore(0, 2) // the lock is free: nothing of ours stands in the way
+		b.waitSemaphore(0, 2) // the request queue is empty
 		lease, err := theirs.acquire(within(b), 1)
 		must(b, err)
 		ctx, cancel := context.WithTimeout(b.Context(), shortWait)
 		defer cancel()
 		if _, err := theirs.acquire(ctx, 1); err == nil {
-			b.Error("a fourth of three")
+			b.Error("a fourth permit of three was acquired")
 		}
 		b.waitSemaphore(0, 3)
 		f := s.Acquire(within(b))
@@ -270,7 +269,7 @@ func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 		f.Cancel()
 		b.waitSemaphore(0, 3)
 		theirs.release(lease...)
-		zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one remains")
+		zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one permit remains")
 		unlock(b, g)
 	})
 }

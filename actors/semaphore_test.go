@@ -16,17 +16,17 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// semaphore is the lock on a connection of its own.
+// semaphore returns the lock as a semaphore on a connection of its own.
 func (b *testLock) semaphore(permits int, configure ...func(*actors.Config)) *actors.Semaphore {
 	b.Helper()
 	return b.locks(configure...).Semaphore(b.path, permits)
 }
 
-// leases and queue are the nodes of a semaphore's two directories.
+// leases and queue return the nodes of a semaphore's two directories.
 func (b *testLock) leases() []string { return b.Nodes(b, b.path+"/leases") }
 func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
 
-// waitFor waits until there are so many of both.
+// waitSemaphore waits until the request queue and the leases have so many nodes.
 func (b *testLock) waitSemaphore(queue, leases int) {
 	b.Helper()
 	var q, l []string
@@ -85,7 +85,7 @@ func TestSemaphoreReleaseInChunks(t *testing.T) {
 	each(t, func(b *testLock) { contendForPermits(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
 }
 
-// crowd has many goroutines on a few connections acquire and release permits.
+// contendForPermits has many goroutines on three connections acquire and release permits. The ledger checks them.
 func contendForPermits(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	l := newLedger(b)
@@ -96,7 +96,7 @@ func contendForPermits(b *testLock, max, goroutines, rounds int, want func() int
 			if len(g.Nodes()) != n {
 				b.Errorf("nodes %v for %d permits", g.Nodes(), n)
 			}
-			<-time.After(time.Millisecond) // so that others hold meanwhile
+			<-time.After(time.Millisecond) // in which others hold
 			l.leave(g)
 		}}
 	})
@@ -167,7 +167,7 @@ func TestSemaphoreGetParticipantNodes(t *testing.T) {
 	})
 }
 
-// A waiter's node is deleted under it.
+// Another client deletes a node of a waiter.
 func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(1), b.semaphore(1), b.Client(b)
@@ -176,14 +176,14 @@ func TestSemaphoreNoOrphanedNodes(t *testing.T) {
 		for _, directory := range []string{"/leases/", "/locks/"} {
 			f := other.Acquire(within(b))
 			b.waitSemaphore(1, 2)
-			victims := b.queue()
+			waiting := b.queue()
 			if directory == "/leases/" {
-				victims = slices.DeleteFunc(b.leases(), func(name string) bool { return name == held[0] })
+				waiting = slices.DeleteFunc(b.leases(), func(name string) bool { return name == held[0] })
 			}
-			must(b, conn.Delete(b.path+directory+victims[0], -1))
+			must(b, conn.Delete(b.path+directory+waiting[0], -1))
 			zktest.Eventually(b, timeLimit, func() bool {
-				return !slices.Contains(append(b.leases(), b.queue()...), victims[0]) && len(b.leases()) == 2 && len(b.queue()) == 1
-			}, "it waits again")
+				return !slices.Contains(append(b.leases(), b.queue()...), waiting[0]) && len(b.leases()) == 2 && len(b.queue()) == 1
+			}, "the request waits again")
 			pending(b, f)
 			unlock(b, g)
 			g = result(b, f)
@@ -220,7 +220,7 @@ func TestSemaphoreInterruptAcquire(t *testing.T) {
 	})
 }
 
-// The server is away while ten acquire.
+// The server is stopped while ten requests wait.
 func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
 	t.Parallel()
 	b := lockOn(t, zktest.Own(t))

@@ -15,7 +15,7 @@ import (
 
 const hasEnded = "actor has ended"
 
-// An actor that ended before the lock got its Acquire does not hold it.
+// An actor that has ended before the lock gets its Acquire is not granted the lock.
 func TestActorEndedBefore(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, len(recipes))
@@ -43,19 +43,19 @@ func TestActorFails(t *testing.T) {
 		mu := b.mutex(config)
 		to := pid(b, mu)
 		for directive, keeps := range map[actor.Directive]bool{actor.StopDirective: false, actor.RestartDirective: true} {
-			heard := make(chan any, 10)
+			inbox := make(chan any, 10)
 			strategy := actor.NewOneForOneStrategy(1, time.Minute, func(any) actor.Directive { return directive })
 			self := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 				switch msg := c.Message().(type) {
 				case *messages.Granted, *messages.Released:
-					heard <- msg
+					inbox <- msg
 				case *actor.Restarting:
-					heard <- msg
+					inbox <- msg
 				case error:
 					panic(msg)
 				}
 			}, actor.WithGuardian(strategy)))
-			worker := &testActor{t: b, system: system, self: self, inbox: heard}
+			worker := &testActor{t: b, system: system, self: self, inbox: inbox}
 			worker.send(to, &messages.Acquire{RequestId: 1})
 			worker.granted(1)
 			waiting := mu.Acquire(within(b))
@@ -73,7 +73,7 @@ func TestActorFails(t *testing.T) {
 	})
 }
 
-// A request belongs to the actor that sent it, also if others have the same owner.
+// A request ends with the actor that has sent it, and not with another actor of the same owner.
 func TestActorEndsBesideOwner(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
@@ -91,7 +91,7 @@ func TestActorEndsBesideOwner(t *testing.T) {
 			bob.granted(3)
 			bob.send(to, &messages.Release{RequestId: 3, Owner: "both"})
 			return expectMessage[*messages.Released](bob).StillHeld == 1
-		}, "the lock has heard of the end")
+		}, "the lock has noticed the end")
 		pending(b, waiting)
 		bob.send(to, &messages.Release{RequestId: 1, Owner: "both"})
 		bob.refused(1, messages.Reason_NOT_HELD)
@@ -101,7 +101,7 @@ func TestActorEndsBesideOwner(t *testing.T) {
 	})
 }
 
-// An actor that releases and then stops has done right: nothing is logged.
+// The end of an actor that has released its locks is not logged.
 func TestActorReleasesAndStops(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -156,7 +156,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 		if n := w.watches.Load(); n != 1 {
 			b.Errorf("%d watches", n)
 		}
-		// It begins again with the next request, and ends with the locks.
+		// The next request begins another watch, which ends with the locks.
 		w.send(to, &messages.Acquire{RequestId: 1})
 		w.granted(1)
 		must(b, locks.Close())
@@ -168,7 +168,7 @@ func TestActorIsWatchedOnce(t *testing.T) {
 	})
 }
 
-// The system of a remote actor cannot be reached any more.
+// The system of a remote actor is no longer reachable.
 func TestRemoteActorEnds(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, w := newRemoteActor(b, "worker")
@@ -181,7 +181,7 @@ func TestRemoteActorEnds(t *testing.T) {
 		process, _ := w.system.ProcessRegistry.Get(watcher)
 		process.SendSystemMessage(watcher, &actor.Terminated{Who: w.self, Why: actor.TerminatedReason_AddressTerminated})
 		unlock(b, result(b, waiting))
-		w.send(pid(b, mu), &messages.Acquire{RequestId: 1}) // it is back, and nothing is remembered of it
+		w.send(pid(b, mu), &messages.Acquire{RequestId: 1}) // it is back, and the lock has forgotten it
 		expectMessage[*messages.Refused](&w.testActor)
 		w.granted(1)
 		if w.watches.Load() != 2 {
@@ -192,7 +192,7 @@ func TestRemoteActorEnds(t *testing.T) {
 	})
 }
 
-// Actors come and go, having released or not, before and after the lock knows of them.
+// Actors end before and after their grant, with and without a release.
 func TestShortLivedActors(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -229,7 +229,7 @@ func TestShortLivedActors(t *testing.T) {
 	})
 }
 
-// An actor made with package host, which sends the messages itself, is watched as well.
+// The end of an actor made with package host ends its requests, too.
 func TestHostedActorEnds(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -238,16 +238,16 @@ func TestHostedActorEnds(t *testing.T) {
 		mine := host.NewSystem(nil, nil) // not the lock's system
 		defer mine.Close()
 		for _, owner := range []string{"", "hosted"} {
-			worker := hostActor{heard: make(chan any, 10), stopped: make(chan struct{})}
+			worker := hostActor{received: make(chan any, 10), stopped: make(chan struct{})}
 			self := mine.Start("worker", func(*host.Ref) host.Actor { return worker })
 			to.SendAcquire(&messages.Acquire{RequestId: 1, Owner: owner}, self)
-			if _, granted := (<-worker.heard).(*messages.Granted); !granted {
+			if _, granted := (<-worker.received).(*messages.Granted); !granted {
 				b.Fatal("the actor does not get the lock")
 			}
 			waiting := mu.Acquire(within(b))
 			b.waitNodes(2)
-			is(b, second(mu.Lock(within(b))), actors.ErrLimit) // it counts
-			if owner != "" {                                   // anybody may release for a named owner
+			is(b, second(mu.Lock(within(b))), actors.ErrLimit) // which counts it
+			if owner != "" {                                   // any actor may release for a named owner
 				to.SendRelease(&messages.Release{RequestId: 1, Owner: owner}, self)
 			}
 			self.Stop()
@@ -258,10 +258,10 @@ func TestHostedActorEnds(t *testing.T) {
 }
 
 type hostActor struct {
-	heard   chan any
-	stopped chan struct{}
+	received chan any
+	stopped  chan struct{}
 }
 
-func (h hostActor) Receive(_ ask.Recipient, msg any) { h.heard <- msg }
+func (h hostActor) Receive(_ ask.Recipient, msg any) { h.received <- msg }
 func (h hostActor) Stopped(any)                      { close(h.stopped) }
 func (h hostActor) Refuse(ask.Recipient, any)        {}

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// A waiter's session expires: it queues again, behind the others, and gets the lock.
+// A waiter whose session expires queues again, behind the others, and holds in its turn.
 func TestKilledSession(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		locks, holder := b.locks(), b.mutex()
@@ -33,7 +33,7 @@ func TestKilledSession(t *testing.T) {
 	})
 }
 
-// A time-out goes on across the loss of the session.
+// The loss of the session does not extend a timeout.
 func TestDeadlineOutlivesSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -110,7 +110,7 @@ func TestManyWaitersLoseSession(t *testing.T) {
 	})
 }
 
-// The session expires again and again while locks are passed around.
+// The session expires again and again while goroutines acquire and release.
 func TestSessionsComeAndGo(t *testing.T) {
 	eachParallel(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -139,7 +139,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 		close(stop)
 		for range 3 {
 			if n := <-done; n == 0 {
-				b.Error("a process never had a turn")
+				b.Error("a process has never held")
 			}
 		}
 	})

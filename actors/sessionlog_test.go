@@ -17,7 +17,7 @@ func TestSessionLog(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := locks.Mutex(v.path)
-		var kept []*actors.Future[*actors.Grant] // the garbage collector is outside of the bubble
+		var kept []*actors.Future[*actors.Grant] // for the garbage collector, which is outside of the bubble
 		defer func() { runtime.KeepAlive(kept) }()
 		other := locks.Semaphore("/other", 1)
 		g, h := lock(v, mu), lock(v, other)
@@ -64,7 +64,7 @@ func TestSessionLog(t *testing.T) {
 	})
 }
 
-// A server that is away at the start is an error of Connect, not a line of the log.
+// A server that does not answer at the start is an error of Connect, and no line of the log.
 func TestNoSessionLogWithoutSession(t *testing.T) {
 	log := defaultLog(t)
 	bubble(t, func(v *virtual) {
@@ -77,15 +77,15 @@ func TestNoSessionLogWithoutSession(t *testing.T) {
 	})
 }
 
-// With RecordStacks the line about a dropped grant or future says which function has made the request.
+// With RecordStacks the line about a dropped grant or future has the function of the request.
 func TestRecordStacks(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		var log logs
 		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.RecordStacks, cfg.IdleTimeout = true, 10*time.Millisecond })
 		dropGrant(b, locks.Mutex(b.path))
-		collectUntil(b, func() bool { return len(log.with("grant was dropped")) == 1 }, "the dropped grant is noticed")
+		collectUntil(b, func() bool { return len(log.with("grant was dropped")) == 1 }, "the log has the dropped grant")
 		locks.Mutex(b.path).Acquire(within(b))
-		collectUntil(b, func() bool { return len(log.with("future of a lock was dropped")) == 1 }, "the dropped future is noticed")
+		collectUntil(b, func() bool { return len(log.with("future of a lock was dropped")) == 1 }, "the log has the dropped future")
 		if line := log.with("grant was dropped")[0]; !strings.Contains(line, "since=") || !strings.Contains(line, "owner=forgetful") {
 			b.Error(line)
 		}
@@ -107,7 +107,7 @@ func dropGrant(b *testLock, mu *actors.Mutex) {
 	}
 }
 
-// Without a logger, slog.Default has the warnings of the bridge, too, and no more.
+// Without a logger, slog.Default has the warnings of the bridge, too, and no other lines.
 func TestMissingChrootWithoutLogger(t *testing.T) {
 	log := defaultLog(t)
 	bubble(t, func(v *virtual) {

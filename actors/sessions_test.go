@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// nextState reads one state that must come.
+// expectState waits for the next state.
 func expectState(t testing.TB, states <-chan zkbridge.Session, want messages.SessionState, epoch uint64) {
 	t.Helper()
 	if s, open := receive(t, states, fmt.Sprintf("%v of epoch %d", want, epoch)); !open || s.State != want || s.Epoch != epoch {
@@ -41,13 +41,13 @@ func TestSessions(t *testing.T) {
 		proxy.Refuse(false)
 		expectState(b, states, connected, 1)
 		b.Expire(b, locks.Session().ID)
-		for s := range states { // the loss may be told by a server that was asked again
+		for s := range states { // perhaps after a reconnection
 			if s.State == lost {
 				break
 			}
 		}
 		expectState(b, states, connected, 2)
-		expectState(b, slow, connected, 2) // a loss has been in between
+		expectState(b, slow, connected, 2) // after a loss that slow has missed
 		cancel()
 		expectStatesEnd(b, states)
 		must(b, locks.Close())
@@ -83,7 +83,7 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// A slow reader of Sessions blocks neither the bridge nor the news of a loss to a holder.
+// A slow reader of Sessions blocks neither the bridge nor the end of a lost grant.
 func TestSessionsUnread(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -17,9 +17,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// shared runs f with the path of a count, on both servers. f may leave watches on the
-// count: they go with the connections.
-func shared(t *testing.T, f func(b *testLock, count string)) {
+// onSharedCount runs f with the path of a count, on both servers. f may leave watches of the count, which end with
+// their connections.
+func onSharedCount(t *testing.T, f func(b *testLock, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		sharesServer(t, s)
@@ -29,7 +29,7 @@ func shared(t *testing.T, f func(b *testLock, count string)) {
 	})
 }
 
-// java writes the count as Curator does, big end first.
+// setCount writes the count as Curator does, in big-endian order.
 func setCount(b *testLock, conn *zk.Conn, path string, value int32) {
 	b.Helper()
 	_, err := conn.Set(path, binary.BigEndian.AppendUint32(nil, uint32(value)), -1)
@@ -37,7 +37,7 @@ func setCount(b *testLock, conn *zk.Conn, path string, value int32) {
 }
 
 func TestSharedCount(t *testing.T) {
-	shared(t, func(b *testLock, path string) {
+	onSharedCount(t, func(b *testLock, path string) {
 		conn, locks := b.Client(b), b.locks()
 		c, seeded := locks.SharedCount(path, 7), b.locks().SharedCount(path, 9)
 		get := func(c *actors.SharedCount, value int, version int32) actors.Count {
@@ -56,7 +56,7 @@ func TestSharedCount(t *testing.T) {
 				b.Fatalf("set %d if %+v: %v, %v", value, seen, ok, err)
 			}
 		}
-		try(c, none, 3, true) // makes the directory, too
+		try(c, none, 3, true) // which makes the directory, too
 		try(seeded, none, 4, false)
 		first := get(seeded, 3, 0)
 		must(b, c.Set(within(b), 5))
@@ -76,27 +76,27 @@ func TestSharedCount(t *testing.T) {
 		}
 		must(b, conn.Delete(path, -1))
 		try(c, last, 1, false)
-		must(b, c.Set(within(b), 2)) // makes it again
+		must(b, c.Set(within(b), 2)) // which makes the node again
 		get(c, 2, 0)
 	})
 }
 
-// The directory of a count is a container, as Curator makes it: it goes after the count.
+// The directory of a count is a container, as with Curator, and is deleted after the count.
 func TestSharedCountDirectoryIsContainer(t *testing.T) {
-	shared(t, func(b *testLock, path string) {
+	onSharedCount(t, func(b *testLock, path string) {
 		conn := b.Client(b)
 		must(b, b.locks().SharedCount(path, 7).Set(within(b), 2))
 		must(b, conn.Delete(path, -1))
 		zktest.Eventually(b, timeLimit, func() bool {
 			there, _, err := conn.Exists(filepath.Dir(path))
 			return err == nil && !there
-		}, "the directory is collected")
+		}, "the directory is deleted")
 	})
 }
 
-// Many clients set one count at a time: each TrySet that returns true has counted.
+// Many clients set one count at one time. Each TrySet that returns true has counted.
 func TestSharedCountMultiClient(t *testing.T) {
-	shared(t, func(b *testLock, path string) {
+	onSharedCount(t, func(b *testLock, path string) {
 		const clients, rounds = 5, 10
 		var wg sync.WaitGroup
 		for range clients {
@@ -127,7 +127,7 @@ func TestSharedCountMultiClient(t *testing.T) {
 // Curator's testThreadedLeaseIncrease: a waiter holds as soon as there are more permits.
 func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *testLock, count string) {
+	onSharedCount(t, func(b *testLock, count string) {
 		conn, one, two := b.Client(b), b.locks(), b.locks()
 		must(b, one.SharedCount(count, 0).Set(within(b), 1))
 		s, other := one.Semaphore(b.path, 99, actors.SharedPermits(count)), two.Semaphore(b.path, 99, actors.SharedPermits(count))
@@ -163,7 +163,7 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 	})
 }
 
-// full waits until the semaphore has no free permit.
+// waitFull waits until the semaphore has no free permit.
 func waitFull(b *testLock, s *actors.Semaphore) {
 	b.Helper()
 	zktest.Eventually(b, timeLimit, func() bool {
@@ -175,19 +175,19 @@ func waitFull(b *testLock, s *actors.Semaphore) {
 	}, "no permit is free")
 }
 
-// No permits at all: all requests wait, without an error, until there are some.
+// Without permits all requests wait, without an error, until there are some.
 func TestSharedPermitsPause(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *testLock, count string) {
+	onSharedCount(t, func(b *testLock, count string) {
 		conn, locks := b.Client(b), b.locks()
-		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // the count is made with 2
+		s := locks.Semaphore(b.path, 2, actors.SharedPermits(count)) // which makes the count, with 2
 		g := lock(b, s, actors.Permits(2))
 		if data, _, err := conn.Get(count); err != nil || string(data) != "\x00\x00\x00\x02" {
 			b.Errorf("%q, %v", data, err)
 		}
 		for _, value := range []int32{0, -5} {
 			setCount(b, conn, count, value)
-			zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "none remain")
+			zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return n == 0 && err == nil }, "no permit remains")
 			unlock(b, g)
 			waitFull(b, s)
 			f := s.Acquire(within(b))
@@ -204,10 +204,10 @@ func TestSharedPermitsPause(t *testing.T) {
 	})
 }
 
-// The count's node has no count, or goes.
-func TestSharedPermitsSpoilt(t *testing.T) {
+// The count's node has no valid data, or is deleted.
+func TestSharedPermitsInvalidCount(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *testLock, count string) {
+	onSharedCount(t, func(b *testLock, count string) {
 		conn, locks := b.Client(b), b.locks()
 		must(b, locks.SharedCount(count, 0).Set(within(b), 1))
 		_, err := conn.Set(count, []byte("one"), -1)
@@ -222,22 +222,22 @@ func TestSharedPermitsSpoilt(t *testing.T) {
 		setCount(b, conn, count, 1)
 		var g *actors.Grant
 		zktest.Eventually(b, timeLimit, func() bool { g, err = s.Lock(within(b)); return err == nil }, "the count is read")
-		_, err = conn.Set(count, nil, -1) // it stays what it was
+		_, err = conn.Set(count, nil, -1) // which does not change the count
 		must(b, err)
 		f := s.Acquire(within(b))
 		b.waitSemaphore(1, 2)
 		pending(b, f)
-		must(b, conn.Delete(count, -1)) // made again, with 2
+		must(b, conn.Delete(count, -1)) // the semaphore makes it again, with 2
 		h := result(b, f)
 		unlock(b, g)
 		unlock(b, h)
 	})
 }
 
-// The number is followed through the loss of connection and session.
+// The semaphore follows the count after the loss of its connection and its session.
 func TestSharedPermitsReconnect(t *testing.T) {
 	t.Parallel()
-	shared(t, func(b *testLock, count string) {
+	onSharedCount(t, func(b *testLock, count string) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, steady := connect(b.T, proxy.Addr()), b.locks()
 		s := locks.Semaphore(b.path, 1, actors.SharedPermits(count))
@@ -258,7 +258,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 	})
 }
 
-// The count may not be read: requests are refused until it may.
+// Requests are refused while the process may not read the count.
 func TestSharedPermitsDenied(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
@@ -282,13 +282,13 @@ func TestSharedPermitsDenied(t *testing.T) {
 				unlock(b, g)
 			}
 			return err == nil
-		}, "it is read again")
+		}, "the count is read again")
 		must(b, locks.Close())
 	})
 }
 
-// Requests are kept until the number is known.
-func TestSharedPermitsLate(t *testing.T) {
+// Requests wait until the count is read.
+func TestSharedPermitsReadLate(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()
@@ -306,7 +306,7 @@ func TestSharedPermitsLate(t *testing.T) {
 	})
 }
 
-// The chroot is made with the first count in it.
+// The first count makes the chroot.
 func TestSharedCountInAMissingChroot(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		c := b.chroot().SharedCount("/config/permits", 7)

@@ -9,14 +9,15 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Simple locks whose nodes another client deletes or overwrites.
+// Another client deletes or overwrites the nodes of simple locks.
 
-// A lock node is deleted before its maker has listed the contenders, and another contender makes its own.
+// A lock node is deleted before its contender has listed the directory, and another contender makes the next
+// one.
 func TestSimpleLockNodeReplaced(t *testing.T) {
 	each(t, func(b *testLock) {
 		reached, open, once := make(chan struct{}), make(chan struct{}), sync.Once{}
 		d := &dialer{write: func(c *wireConn, op embedded.Op, message []byte) (int, error) {
-			if op == embedded.OpGetChildren2 { // the first is kept back
+			if op == embedded.OpGetChildren2 { // the first list is delayed
 				once.Do(func() {
 					close(reached)
 					<-open
@@ -32,7 +33,7 @@ func TestSimpleLockNodeReplaced(t *testing.T) {
 		close(open)
 		select {
 		case <-f.Done():
-			b.Error("two hold")
+			b.Error("two contenders hold")
 		case <-manyRoundTrips(b):
 		}
 		pending(b, f)
@@ -44,7 +45,7 @@ func TestSimpleLockNodeReplaced(t *testing.T) {
 	})
 }
 
-// bounded ends when another lock of the server was acquired many times.
+// manyRoundTrips closes its channel after many acquires of another lock.
 func manyRoundTrips(b *testLock) <-chan struct{} {
 	done := make(chan struct{})
 	mu := b.locks().Mutex(b.path + "-another")
@@ -59,7 +60,7 @@ func manyRoundTrips(b *testLock) <-chan struct{} {
 	return done
 }
 
-// Data that another client writes into the lock node change nothing.
+// Data that another client writes into the lock node have no effect.
 func TestSimpleLockNodeOverwritten(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -88,7 +89,7 @@ func TestSimpleLockNodeOverwritten(t *testing.T) {
 			f := c.other.Acquire(within(b))
 			unlock(b, g)
 			unlock(b, result(b, f))
-			zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes go")
+			zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, c.mu.Path())) == 0 }, "the nodes are deleted")
 		}
 	})
 }

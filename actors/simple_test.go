@@ -19,8 +19,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Two processes pass the lock on; its node is the one that all know, and the token is
-// its czxid.
+// Two processes hold in turn, by the lock node, whose czxid is the token.
 func TestSimpleMutex(t *testing.T) {
 	each(t, func(b *testLock) {
 		elsewhere, conn := b.locks(), b.Client(b)
@@ -58,7 +57,7 @@ func TestSimpleMutex(t *testing.T) {
 	})
 }
 
-// Owners of one process hold in their order, each by a node of its own.
+// Owners of one process hold in the order of their requests, each by a node of its own.
 func TestSimpleMutexLocalOrder(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu := b.locks().SimpleMutex(b.path)
@@ -80,8 +79,8 @@ func TestSimpleMutexLocalOrder(t *testing.T) {
 	})
 }
 
-// Each release wakes all processes that wait: each asks for the lock, and all but one
-// watch it again.
+// Each release wakes all waiting processes. Each tries to create the lock node, and all but one watch it
+// again.
 func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
 	eachSerial(t, func(b *testLock) {
@@ -104,7 +103,7 @@ func TestSimpleMutexHerd(t *testing.T) {
 				grants <- granted{d, g}
 			}()
 		}
-		b.watching(waiting, nil)
+		b.waitWatching(waiting, nil)
 		for len(waiting) > 0 {
 			for d := range waiting {
 				d.takeRequests()
@@ -112,25 +111,25 @@ func TestSimpleMutexHerd(t *testing.T) {
 			unlock(b, holder)
 			next := <-grants
 			delete(waiting, next.to)
-			b.watching(waiting, next.to)
+			b.waitWatching(waiting, next.to)
 			holder = next.grant
 			// Between two holders the directory is empty. If ZooKeeper collects it, it is made and the multi repeated.
 			for d := range waiting {
 				if ops := d.takeRequests(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
-					b.Errorf("one of %d that wait on asked by %v", len(waiting), ops)
+					b.Errorf("one of %d that wait on has sent %v", len(waiting), ops)
 				}
 			}
 			if ops := next.to.takeRequests(); count(ops, embedded.OpMulti) != 1+count(ops, embedded.OpCreateContainer) {
-				b.Errorf("the next holder asked by %v", ops)
+				b.Errorf("the next holder has sent %v", ops)
 			}
 		}
 		unlock(b, holder)
 	})
 }
 
-// watching waits until all that wait have read the lock, and have their watches. The
-// holder may have one, too, once it has held for long.
-func (b *testLock) watching(waiting map[*dialer]bool, holder *dialer) {
+// waitWatching waits until all waiting processes have read and watch the lock. The process of the holder may
+// have a watch, too, after a while.
+func (b *testLock) waitWatching(waiting map[*dialer]bool, holder *dialer) {
 	b.Helper()
 	zktest.Eventually(b, timeLimit, func() bool {
 		own := 0
@@ -143,7 +142,7 @@ func (b *testLock) watching(waiting map[*dialer]bool, holder *dialer) {
 			}
 		}
 		return b.Watches(b) >= len(waiting)+own
-	}, "all watch the lock")
+	}, "all waiting processes watch the lock")
 }
 
 func count(ops []embedded.Op, of embedded.Op) (n int) {
@@ -155,14 +154,14 @@ func count(ops []embedded.Op, of embedded.Op) (n int) {
 	return n
 }
 
-// Another client has made a node of that name, for ever: contenders wait for it as for any other.
+// Another client has made a persistent lock node. Contenders wait for it as for any other.
 func TestSimpleMutexForeignNode(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.locks().SimpleMutex(b.path)
 		unlock(b, lock(b, mu))
 		r := b.foreignNode(conn, "other-")
 		_, err := conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
-		if errors.Is(err, zk.ErrNodeExists) { // the release was not through
+		if errors.Is(err, zk.ErrNodeExists) { // the release was not executed yet
 			b.waitNodes(1)
 			_, err = conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
 		}
@@ -175,8 +174,8 @@ func TestSimpleMutexForeignNode(t *testing.T) {
 	})
 }
 
-// Readers of all processes hold beside each other, writers alone; a writer that waits
-// keeps new readers out, but not the readers of its own process that came before it.
+// Readers of all processes hold beside each other, and writers alone. A waiting writer blocks new readers, but not
+// the readers of its own process that came before it.
 func TestSimpleRWMutex(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, other := b.locks().SimpleRWMutex(b.path), b.locks().SimpleRWMutex(b.path)
@@ -233,19 +232,19 @@ func TestSimpleRWMutexHistory(t *testing.T) {
 							}
 							continue
 						}
-						side, mine, theirs := rw.Read(), &readers, &writers
+						mode, own, writing := rw.Read(), &readers, &writers
 						if (i+j+k)%3 == 0 {
-							side, mine = rw.Write(), &writers
+							mode, own = rw.Write(), &writers
 						}
-						g, err := side.Lock(within(b))
+						g, err := mode.Lock(within(b))
 						if err != nil {
 							return err
 						}
-						n := mine.Add(1)
-						if mine == theirs && (n > 1 || readers.Load() > 0) || mine != theirs && theirs.Load() > 0 {
+						n := own.Add(1)
+						if own == writing && (n > 1 || readers.Load() > 0) || own != writing && writing.Load() > 0 {
 							return fmt.Errorf("%d writers beside %d readers", writers.Load(), readers.Load())
 						}
-						if mine == theirs {
+						if own == writing {
 							mu.Lock()
 							if g.Token().Compare(last) <= 0 {
 								err = fmt.Errorf("token %v after %v", g.Token(), last)
@@ -253,7 +252,7 @@ func TestSimpleRWMutexHistory(t *testing.T) {
 							last = g.Token()
 							mu.Unlock()
 						}
-						mine.Add(-1)
+						own.Add(-1)
 						if err := errors.Join(err, g.Unlock(within(b))); err != nil {
 							return err
 						}
@@ -266,7 +265,7 @@ func TestSimpleRWMutexHistory(t *testing.T) {
 	})
 }
 
-// Actors ask for it by messages as for any lock.
+// Actors acquire a simple lock by messages, as any lock.
 func TestSimpleMessages(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
@@ -280,7 +279,7 @@ func TestSimpleMessages(t *testing.T) {
 	})
 }
 
-// A simple lock refuses what it cannot do with a reason.
+// A simple lock refuses with a reason what it cannot do.
 func TestSimpleInvalid(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		locks := b.locks()

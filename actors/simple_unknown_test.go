@@ -8,24 +8,24 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// TestSimpleOwnerNodeDeletedWhileUnknown loses the answer to the transaction that makes
-// the lock node and the owner node, and has another client delete the owner node before the contender
-// asks for it. The contender deletes its lock node, and does not wait for it.
+// The answer to the transaction that makes the lock node and the owner node is lost, and another client deletes
+// the owner node before the contender looks it up. The contender deletes its lock node, and does not wait for
+// it.
 func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	t.Parallel()
 	for name, lockNode := range map[string]string{"simple mutex": "lock", "simple write": "W"} {
 		t.Run(name, func(t *testing.T) {
 			r := named(name)[0]
 			eachParallel(t, func(b *testLock) {
-				var deaf atomic.Pointer[wireConn] // gets no answer to the transaction, nor to what follows
+				var unanswered atomic.Pointer[wireConn] // reads no answer from the transaction on
 				d := &dialer{write: func(c *wireConn, _ embedded.Op, message []byte) (int, error) {
-					if bytes.Contains(message, []byte(b.path+"/"+lockNode+"-")) && deaf.CompareAndSwap(nil, c) {
+					if bytes.Contains(message, []byte(b.path+"/"+lockNode+"-")) && unanswered.CompareAndSwap(nil, c) {
 						c.setLimit(0)
 					}
 					return c.Conn.Write(message)
 				}}
 				conn, mu := b.Client(b), r.at(b.locks(d.config), b.path)
-				unlock(b, lock(b, r.at(b.locks(), b.path))) // makes the directory
+				unlock(b, lock(b, r.at(b.locks(), b.path))) // which makes the directory
 				b.waitNodes(0)
 				f := mu.Acquire(within(b))
 				b.waitNodes(2)
@@ -34,7 +34,7 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 						must(b, conn.Delete(b.path+"/"+name, -1))
 					}
 				}
-				deaf.Load().cut()
+				unanswered.Load().cut()
 				unlock(b, result(b, f))
 				b.waitNodes(0)
 			})

@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Tests of a lock library whose session, or whose server that lags behind, may deceive it:
+// Tests of a lock library that does not know of the end of its session, or whose server lags behind:
 //
 //	a lagging server shows the node of a dead session    TestDeadSessionsNode
 //	a create without an answer, then a lagging server    TestCreateOnALaggingServer, TestWireFaults/three servers,
@@ -21,21 +21,21 @@ import (
 //	time-outs with the server a black hole               TestEndings,
 //	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
 //	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
-//	watches are gone at the end                          testLock.clean, virtual.expectClean
+//	watches are gone at the end                          testLock.clean
 //	the directory is deleted while a request waits       TestDirectoryDeletedWhileWaiting
 //	goroutines are gone at the end                       TestMain, and each bubble
 //	a follower cut off from its ensemble                 TestFollowerIsCutOff
 //	members killed and frozen                            TestMembersFail, TestEnsembleLosesLeader
 
-// The session was lost here, lives on at the server for a while, and is shown for longer by a follower
-// that lags behind. The process does not take its node for a present one, and a waiter waits until the
-// node is seen to be gone.
+// The process has lost its session, which the server keeps for a while, and whose node a lagging follower shows
+// for longer. The process does not hold by this node, and its request waits until a read shows that the node is
+// gone.
 func TestDeadSessionsNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := locks.Mutex(v.path)
-		rival := v.mutex()
+		other := v.mutex()
 		g := lock(v, mu)
 		v.Inject(embedded.Fault{Op: embedded.OpPing, Session: locks.Session().ID, Action: embedded.BlackHole})
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
@@ -44,16 +44,16 @@ func TestDeadSessionsNode(t *testing.T) {
 		away.Remove()
 		waitState(v, locks, messages.SessionState_CONNECTED)
 		if n := len(v.nodes()); n != 1 {
-			v.Errorf("%d nodes: the session should live at the server", n)
+			v.Errorf("%d nodes: the server should keep the session", n)
 		}
 		v.Freeze(locks.Session().ID)
 		f := mu.Acquire(context.Background())
 		<-time.After(2 * session)
 		if n := len(v.nodes()); n != 1 {
-			v.Errorf("%d nodes: the session should be over", n)
+			v.Errorf("%d nodes: the session should have expired", n)
 		}
 		pending(v, f)
-		behind := rival.Acquire(context.Background())
+		behind := other.Acquire(context.Background())
 		v.Thaw(0)
 		h := result(v, f)
 		if h.Session() != locks.Session().ID || h.Token().Compare(g.Token()) <= 0 {
@@ -67,14 +67,14 @@ func TestDeadSessionsNode(t *testing.T) {
 	})
 }
 
-// The answer to a create is lost, and the server that the client comes back to does not
-// show the node yet. It is found nevertheless, and there is no second one.
+// The answer to a create is lost, and the server of the next connection does not show the node yet. The process
+// finds the node nevertheless, and creates no second one.
 func TestCreateOnALaggingServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
 		mu := locks.Mutex(v.path)
-		unlock(v, lock(v, mu)) // the directory is known
+		unlock(v, lock(v, mu)) // which reads the directory
 		v.Freeze(locks.Session().ID)
 		lost := v.Inject(embedded.Fault{Op: embedded.OpMulti, Session: locks.Session().ID, Action: embedded.DropReply})
 		before := v.Zxid()

@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// logLine is the line that a logger writes of a value.
+// logLine returns the line that a logger writes of a value.
 func logLine(v any) string {
 	var log logs
 	log.logger().Info("now", "is", v)

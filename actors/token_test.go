@@ -22,8 +22,8 @@ func anyToken(t *rapid.T, name string) actors.Token {
 	}
 }
 
-// Tokens are ordered by generation, czxid and step, in that order, and their texts sort
-// so; a token survives being written and read by whatever stores it.
+// Tokens are ordered by generation, czxid and step, and so are their texts. A token is the same after it was
+// written and read as a text, a database value or JSON.
 func TestTokenTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyToken(t, "a"), anyToken(t, "b")
@@ -49,7 +49,7 @@ func TestTokenTexts(t *testing.T) {
 			t.Errorf("%s is %v, %v", encoded, decoded, err)
 		}
 		if got := actors.TokenOf(&messages.Granted{Generation: a.Generation, Czxid: a.Czxid, Step: a.Step}); got != a {
-			t.Errorf("told of %v, it is %v", a, got)
+			t.Errorf("the message of %v has %v", a, got)
 		}
 	})
 }
@@ -69,7 +69,7 @@ func TestParseToken(t *testing.T) {
 	}
 }
 
-// Texts of two parts are of before there were generations.
+// ParseToken refuses the texts of tokens without a generation, which older versions wrote.
 func TestTokenWithoutAGeneration(t *testing.T) {
 	const old = "000000000000001f.00000000"
 	_, err := actors.ParseToken(old)
@@ -85,8 +85,7 @@ func TestTokenWithoutAGeneration(t *testing.T) {
 	}
 }
 
-// The generation that the bridge reports comes with czxid and step to the grants of all recipes, to Go
-// code and to actors.
+// The grants of all recipes have the generation that the bridge reports, for Go code and for actors.
 func TestTokensHaveTheirGeneration(t *testing.T) {
 	t.Parallel()
 	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }
@@ -120,7 +119,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 	}
 }
 
-// tellsGeneration is the same by messages.
+// checkGenerationByMessages checks the generation of grants that an actor gets.
 func checkGenerationByMessages(b *testLock, p *testActor, locks *actors.Locks, held []recipe, generationAt func(int64) uint64) {
 	b.Helper()
 	for i, r := range held {

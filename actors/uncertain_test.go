@@ -13,24 +13,23 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// requestKinds are those that acquiring, waiting and releasing use.
+// requestKinds are the requests of acquiring, waiting and releasing.
 var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.OpCreateContainer, embedded.OpGetChildren2,
 	embedded.OpGetData, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
-// waysToZooKeeper are the recipes whose way to ZooKeeper differs.
-var waysToZooKeeper = named("mutex", "semaphore, two of three", "simple mutex", "simple write")
+// differingRecipes are recipes that send different requests.
+var differingRecipes = named("mutex", "semaphore, two of three", "simple mutex", "simple write")
 
-// TestFaults lets each kind of request go wrong in each way, the first and later ones.
-// Two clients contend through that: at the end both have had their turns, one at a
-// time, and no node is left.
+// TestFaults has the first and later requests of each kind fail in each way, while two clients contend. Both
+// hold as often as they request, one at a time, and no node is left.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, k := range waysToZooKeeper {
-		t.Run(k.name, func(t *testing.T) { eachFault(t, k, sample.OneIn(t, 10)) })
+	for _, r := range differingRecipes {
+		t.Run(r.name, func(t *testing.T) { eachFault(t, r, sample.OneIn(t, 10)) })
 	}
 }
 
-func eachFault(t *testing.T, k recipe, sampled func() bool) {
+func eachFault(t *testing.T, r recipe, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
@@ -43,76 +42,76 @@ func eachFault(t *testing.T, k recipe, sampled func() bool) {
 					most = 12
 				}
 				for nth := 1; nth <= most; nth++ {
-					if !contendThrough(t, k, embedded.Fault{Op: op, Nth: nth, Action: action, Delay: time.Second}) || t.Failed() {
+					if !contendWithFault(t, r, embedded.Fault{Op: op, Nth: nth, Action: action, Delay: time.Second}) || t.Failed() {
 						break
 					}
 					fired++
 				}
 				if fired == 0 && op == embedded.OpMulti {
-					t.Error("there was nothing to go wrong")
+					t.Error("no fault has fired")
 				}
 			})
 		}
 	}
 }
 
-// TestFaultsInARow is the same with three faults one after the other.
+// TestFaultsInARow is the same with three faults in a row.
 func TestFaultsInARow(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 7)
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
-			for _, k := range waysToZooKeeper {
+			for _, r := range differingRecipes {
 				if !sampled() {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s/%v/%v", k.name, action, op), func(t *testing.T) {
-					contendThrough(t, k, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
+				t.Run(fmt.Sprintf("%s/%v/%v", r.name, action, op), func(t *testing.T) {
+					contendWithFault(t, r, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
 				})
 			}
 		}
 	}
 }
 
-// contendThrough reports whether the fault has fired.
-func contendThrough(t *testing.T, k recipe, fault embedded.Fault) (fired bool) {
+// contendWithFault reports whether the fault has fired.
+func contendWithFault(t *testing.T, r recipe, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		injected := v.Inject(fault)
 		l := newLedger(v)
 		done := make(chan int)
-		const turns = 3
+		const rounds = 3
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		for range 2 {
 			locks := v.locks()
-			mu := k.at(locks, "/lock")
+			mu := r.at(locks, "/lock")
 			go func() {
-				had := 0
-				for range turns {
-					g, err := mu.Lock(ctx, k.options...)
+				grants := 0
+				for range rounds {
+					g, err := mu.Lock(ctx, r.options...)
 					if err != nil {
 						v.Errorf("fault %d: lock: %v", fault.Nth, err)
 						break
 					}
 					l.enter("", g, whole(v.path))
-					had++
+					grants++
 					l.leave(g)
 					if err := g.Unlock(ctx); err != nil && !errors.Is(err, actors.ErrSessionLost) {
 						v.Errorf("fault %d: unlock: %v", fault.Nth, err)
 					}
 				}
-				done <- had
+				done <- grants
 			}()
 		}
 		for range 2 {
 			select {
-			case had := <-done:
-				if had != turns {
-					v.Errorf("fault %d: %d turns of %d", fault.Nth, had, turns)
+			case grants := <-done:
+				if grants != rounds {
+					v.Errorf("fault %d: %d grants of %d", fault.Nth, grants, rounds)
 				}
 			case <-time.After(2 * time.Hour):
-				v.Fatalf("fault %d: a request never gets the lock; nodes %v", fault.Nth, v.nodes())
+				v.Fatalf("fault %d: a request is never granted; nodes %v", fault.Nth, v.nodes())
 			}
 		}
 		fired = len(injected.Firings()) > 0
@@ -122,26 +121,26 @@ func contendThrough(t *testing.T, k recipe, fault embedded.Fault) (fired bool) {
 	return fired
 }
 
-// TestCancelAtEachRequest ends the context when the server has had the n-th request of
-// an acquire and a release, before and after it is executed: no node is left.
+// TestCancelAtEachRequest ends the context when the server has received the n-th request of an acquire and a
+// release, before and after its execution. No node is left.
 func TestCancelAtEachRequest(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 5)
-	for _, k := range waysToZooKeeper {
+	for _, r := range differingRecipes {
 		for _, contended := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/contended %v", k.name, contended), func(t *testing.T) { cancelAtEach(t, k, contended, sampled) })
+			t.Run(fmt.Sprintf("%s/contended %v", r.name, contended), func(t *testing.T) { cancelAtEach(t, r, contended, sampled) })
 		}
 	}
 }
 
-func cancelAtEach(t *testing.T, k recipe, contended bool, sampled func() bool) {
+func cancelAtEach(t *testing.T, r recipe, contended bool, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
 		if !sampled() {
 			continue
 		}
 		t.Run(action.String(), func(t *testing.T) {
 			for nth := 1; nth <= 20; nth++ {
-				if !cancelAt(t, k, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
+				if !cancelAt(t, r, contended, embedded.Fault{Nth: nth, Action: action, Delay: 300 * time.Millisecond}) || t.Failed() {
 					if nth == 1 {
 						t.Error("there was no request")
 					}
@@ -152,26 +151,26 @@ func cancelAtEach(t *testing.T, k recipe, contended bool, sampled func() bool) {
 	}
 }
 
-func cancelAt(t *testing.T, k recipe, contended bool, fault embedded.Fault) (fired bool) {
+func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
-		mu := k.at(locks, "/lock")
-		take := func(mu handle) *actors.Grant {
-			g, err := mu.Lock(within(v), k.options...)
+		mu := r.at(locks, "/lock")
+		acquire := func(mu handle) *actors.Grant {
+			g, err := mu.Lock(within(v), r.options...)
 			must(v, err)
 			return g
 		}
 		var holder *actors.Grant
 		if contended {
 			others := v.locks()
-			holder = take(k.at(others, "/lock"))
+			holder = acquire(r.at(others, "/lock"))
 		}
 		fault.Session = locks.Session().ID
 		injected := v.Inject(fault)
 		ctx, cancel := context.WithCancelCause(within(v))
 		why := errors.New("cancelled at the request")
-		f := mu.Acquire(ctx, k.options...)
+		f := mu.Acquire(ctx, r.options...)
 		if contended {
 			go func() {
 				<-time.After(10 * time.Second)
@@ -205,22 +204,22 @@ func cancelAt(t *testing.T, k recipe, contended bool, fault embedded.Fault) (fir
 			<-holder.Done()
 		}
 		v.clean()
-		unlock(v, take(mu))
+		unlock(v, acquire(mu))
 		v.clean()
 	})
 	return fired
 }
 
-// The only server stops answering at each request, and the session ends: the holder
-// is told, the waiter waits on, and with the server back all is as it should be.
+// The only server stops to answer at each request, and the session ends. The holder loses its grant, and both
+// clients hold again when the server answers.
 func TestPauseAtEachRequest(t *testing.T) {
 	t.Parallel()
-	for _, k := range waysToZooKeeper {
-		t.Run(k.name, func(t *testing.T) { pauseAtEach(t, k) })
+	for _, r := range differingRecipes {
+		t.Run(r.name, func(t *testing.T) { pauseAtEach(t, r) })
 	}
 }
 
-func pauseAtEach(t *testing.T, k recipe) {
+func pauseAtEach(t *testing.T, r recipe) {
 	for nth := 1; nth <= 15; nth++ {
 		bubble(t, func(v *virtual) {
 			locks := v.locks()
@@ -230,10 +229,10 @@ func pauseAtEach(t *testing.T, k recipe) {
 			defer cancel()
 			var both sync.WaitGroup
 			for _, locks := range []*actors.Locks{locks, others} {
-				mu := k.at(locks, "/lock")
+				mu := r.at(locks, "/lock")
 				both.Go(func() {
 					for range 3 {
-						g, err := mu.Lock(ctx, k.options...)
+						g, err := mu.Lock(ctx, r.options...)
 						if err != nil {
 							v.Errorf("request %d: %v", nth, err)
 							return
