@@ -217,7 +217,7 @@ func TestSemaphoreBesideCurator(t *testing.T) {
 	})
 }
 
-// We take several permits at once, and Curator the rest; either waits for the other.
+// We acquire several permits at once, and Curator the others. Each waits for the other.
 func TestPermitsBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		const permits = 4

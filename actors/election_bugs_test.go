@@ -117,7 +117,7 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 }
 
 // CURATOR-620: the second of two RECONNECTED events in quick succession deleted the node by which the
-// callback of the first had just declared itself leader, and it did not hear that the node was gone.
+// callback of the first had just declared itself leader, and the latch did not notice the deletion.
 // Here a reconnection deletes no node, and a leader watches its own node: the term ends when any client
 // deletes it.
 func TestCurator620ReconnectedTwice(t *testing.T) {
@@ -137,7 +137,7 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 		v.waitNodes(2)
 		v.expectHeld(term)
 
-		one.end() // it would lead at once, before the leader has heard of the deletion
+		one.end() // it would lead before the leader notices the deletion
 		must(v, v.Client(v).Delete(term.Grant().Node(), -1))
 		closes(v, term.Context().Done(), "the term")
 		is(v, context.Cause(term.Context()), actors.ErrNodeDeleted)
@@ -146,10 +146,10 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 	})
 }
 
-// CURATOR-644: two latches made each other start anew without end. A predecessor that went between
-// the list and the watch was taken for the loss of one's own node, whose deletion was the same
-// surprise for the next. Here the answer that a predecessor is gone leads to another look at the
-// queue, and one's own node stays.
+// CURATOR-644: two latches made each other start again without end. A latch took the deletion of its
+// predecessor between the list and the watch for the loss of its own node. So it made a new node and deleted
+// its own, which was the predecessor of the other latch. Here a process lists the queue again when a
+// predecessor is gone, and keeps its own node.
 func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {

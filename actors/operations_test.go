@@ -214,7 +214,7 @@ func (s *matrixRun) again(g *actors.Grant) {
 	must(s, wait())
 }
 
-// writeAndRead downgrades while the rival waits, and lets others read.
+// writeAndRead downgrades while the rival waits, and has another owner read.
 func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 	w := s.granted(s.keep(rw.Write().Acquire(context.Background(), actors.WithOwner("me"))))
 	wait := s.contend()

@@ -75,12 +75,12 @@ func TestFutureGranted(t *testing.T) {
 		root := all[0].system.Root
 		mu := b.mutex(config, log.config)
 		to := pid(b, mu)
-		ask := func(msg any) any {
+		request := func(msg any) any {
 			answer, err := root.RequestFuture(to, msg, timeLimit).Result()
 			must(b, err)
 			return answer
 		}
-		granted, is := ask(&messages.Acquire{RequestId: 1, Owner: "me", NotifyContended: true}).(*messages.Granted)
+		granted, is := request(&messages.Acquire{RequestId: 1, Owner: "me", NotifyContended: true}).(*messages.Granted)
 		if !is {
 			b.Fatal("not granted")
 		}
@@ -88,13 +88,13 @@ func TestFutureGranted(t *testing.T) {
 		b.waitNodes(2)
 		_, err := b.locks().Revoke(within(b), granted.Path+"/"+granted.Node, 0)
 		must(b, err)
-		again := ask(&messages.Acquire{RequestId: 2, Owner: "me"}) // by now the lock has sent Contended and RevokeRequested
+		again := request(&messages.Acquire{RequestId: 2, Owner: "me"}) // by now the lock has sent Contended and RevokeRequested
 		if _, is := again.(*messages.Granted); !is {
 			b.Error(again)
 		}
 		pending(b, waiting)
 		for id := range uint64(2) {
-			if answer, is := ask(&messages.Release{RequestId: id + 1, Owner: "me"}).(*messages.Released); !is {
+			if answer, is := request(&messages.Release{RequestId: id + 1, Owner: "me"}).(*messages.Released); !is {
 				b.Errorf("release %d: %v", id+1, answer)
 			}
 		}
@@ -152,9 +152,9 @@ func TestGeneratedFutureCancelled(t *testing.T) {
 		held.Cancel()
 		b.waitNodes(0)
 
-		taken := acquire()
-		result(b, taken)
-		taken.Cancel() // too late: the grant is the caller's
+		returned := acquire()
+		result(b, returned)
+		returned.Cancel() // too late: the grant is the caller's
 		_, err := mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		result(b, to.Release(&messages.Release{RequestId: 1, Owner: "me"}))

@@ -203,7 +203,7 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 	})
 }
 
-// Any child of the leases takes a permit, whatever its name, as it does for Curator.
+// A child of the leases with any name takes a permit, as it does for Curator.
 func TestSemaphoreForeignNodes(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)

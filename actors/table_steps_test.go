@@ -91,7 +91,7 @@ func (c *cell) closeOurs() {
 	is(c, failure(c, c.row.at(c.ours, c.path).Acquire(context.Background())), actors.ErrClosed)
 }
 
-// startReleases has a request of theirs wait, and then begins to release all grants and to acquire anew while
+// startReleases has a request of theirs wait, and then begins to release all grants and to acquire again while
 // the server is slow.
 func (c *cell) startReleases() (releases []*actors.Future[struct{}], acquire *actors.Future[*actors.Grant]) {
 	c.Helper()

@@ -65,7 +65,7 @@ type networkFailure struct {
 	// handshakes is how many of the handshakes after the failure fail, too: by the first message
 	// of a connection, or by the second, which authenticates.
 	handshakes int
-	// onEnsemble: another server has to tell the outcome of a request.
+	// onEnsemble: the failure is worth a test with several servers, of which another one has the outcome.
 	onEnsemble bool
 }
 
