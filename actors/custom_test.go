@@ -23,15 +23,6 @@ func excludes(one, other string) bool {
 	return true
 }
 
-func (b *testLock) table() *actors.Custom {
-	b.Helper()
-	return b.tableOf(b.locks())
-}
-
-func (b *testLock) tableOf(locks *actors.Locks) *actors.Custom {
-	return locks.Custom(b.path, "table lock", tableLock(), tableKinds...)
-}
-
 func TestCustomKindsExclude(t *testing.T) {
 	each(t, func(b *testLock) {
 		here, there := b.table(), b.table()

@@ -14,9 +14,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// noticeLimit is how long a process may go on with a lock after the deletion of its nodes.
-const noticeLimit = 3 * time.Second
-
 // An operator deletes all nodes of a lock that a process hands on between its own waiters. The process
 // notices that within seconds, though no holder holds for long.
 func TestNodesDeletedDuringHandOffs(t *testing.T) {

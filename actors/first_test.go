@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -29,10 +28,9 @@ func TestFirst(t *testing.T) {
 		_, err = actors.First(within(b), acquire(actors.Try())...)
 		is(b, err, actors.ErrNotAcquired)
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(errors.New("enough"))
-		if _, err = actors.First(ctx, acquire()...); err == nil || err.Error() != "enough" {
-			b.Errorf("%v", err)
-		}
+		cancel(errEnough)
+		_, err = actors.First(ctx, acquire()...)
+		is(b, err, errEnough)
 		unlock(b, first)
 		unlock(b, second)
 		unlock(b, g)

@@ -34,6 +34,10 @@ const (
 	// longSession is the longest session timeout that the servers grant. A busy machine does not
 	// lose such a session.
 	longSession = time.Minute
+	// shortWait is how long a test waits for an event that must not come.
+	shortWait = 300 * time.Millisecond
+	// noticeLimit is how long a process may go on with a lock after the deletion of its nodes.
+	noticeLimit = 3 * time.Second
 	// session is the session timeout of tests in virtual time.
 	session = 6 * time.Second
 	// heldMarker ends the path of a lock's held marker.
@@ -145,12 +149,6 @@ func (b *testLock) onBridge(configure ...func(*zkbridge.Config)) (*actors.Locks,
 	})
 	must(b, bridge.Connected(within(b)))
 	return locks, bridge
-}
-
-// mutex returns the lock as a mutex on a connection of its own.
-func (b *testLock) mutex(configure ...func(*actors.Config)) *actors.Mutex {
-	b.Helper()
-	return b.locks(configure...).Mutex(b.path)
 }
 
 // within returns a context that ends when an event that must come is overdue.
@@ -294,4 +292,36 @@ func (b *testLock) waitNewSession(locks *actors.Locks, old zkbridge.Session) {
 func collectUntil(t testing.TB, cond func() bool, what string) {
 	t.Helper()
 	zktest.Eventually(t, timeLimit, func() bool { runtime.GC(); return cond() }, "%s", what)
+}
+
+// isClear checks that an error is ErrInvalid, names the value, and says which values are accepted.
+func isClear(t *testing.T, err error, value string) {
+	t.Helper()
+	is(t, err, actors.ErrInvalid)
+	if err == nil {
+		t.Errorf("%q is accepted", value)
+		return
+	}
+	text := err.Error()
+	printable := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	if !printable && !strings.Contains(text, value) {
+		t.Errorf("the error does not name %q: %v", value, err)
+	}
+	if !strings.Contains(text, "must") && !strings.Contains(text, "limit") && !strings.Contains(text, "use ") && !strings.Contains(text, "not supported") &&
+		!strings.Contains(text, "accepted") && !strings.Contains(text, "not allowed") && !strings.Contains(text, "missing") && !strings.Contains(text, "cannot") && !strings.Contains(text, "stands in brackets") {
+		t.Errorf("the error does not say what is accepted: %v", err)
+	}
+}
+
+// second returns the error of a call with two results.
+func second[T any](_ T, err error) error { return err }
+
+// contains checks that a text has all of the parts.
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s has no %q", text, part)
+		}
+	}
 }

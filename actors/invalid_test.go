@@ -41,25 +41,6 @@ func TestInvalidPath(t *testing.T) {
 	})
 }
 
-// isClear checks that an error is ErrInvalid, names the value, and says which values are accepted.
-func isClear(t *testing.T, err error, value string) {
-	t.Helper()
-	is(t, err, actors.ErrInvalid)
-	if err == nil {
-		t.Errorf("%q is accepted", value)
-		return
-	}
-	text := err.Error()
-	printable := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
-	if !printable && !strings.Contains(text, value) {
-		t.Errorf("the error does not name %q: %v", value, err)
-	}
-	if !strings.Contains(text, "must") && !strings.Contains(text, "limit") && !strings.Contains(text, "use ") && !strings.Contains(text, "not supported") &&
-		!strings.Contains(text, "accepted") && !strings.Contains(text, "not allowed") && !strings.Contains(text, "missing") && !strings.Contains(text, "cannot") && !strings.Contains(text, "stands in brackets") {
-		t.Errorf("the error does not say what is accepted: %v", err)
-	}
-}
-
 func TestInvalidOptions(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		locks := connect(t, s.Addr())

@@ -11,18 +11,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// shortLinger is a local queue that keeps an unused node for a short while.
-var shortLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
-
-// longLinger is a local queue that keeps an unused node until another process waits.
-var longLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
-
-// local returns the lock with a local queue, on a connection of its own.
-func (b *testLock) local(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {
-	b.Helper()
-	return b.locks(configure...).Mutex(b.path, option)
-}
-
 // The owners of one process hand one node on, each with a token of its own, without a request to ZooKeeper.
 func TestLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {

@@ -12,12 +12,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// localRW returns the read-write lock with a local queue, on a connection of its own.
-func (b *testLock) localRW(option actors.LockOption, configure ...func(*actors.Config)) *actors.RWMutex {
-	b.Helper()
-	return b.locks(configure...).RWMutex(b.path, option)
-}
-
 // Readers of one process share a node. After the first writer there are two nodes, one for each kind, and no
 // request to ZooKeeper is needed.
 func TestLocalReadWrite(t *testing.T) {

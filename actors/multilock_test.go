@@ -14,11 +14,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// threeMembers returns locks of different kinds at paths of their own.
-func (b *testLock) threeMembers(locks *actors.Locks) []actors.Member {
-	return []actors.Member{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.RWMutex(b.path + "-c").Read()}
-}
-
 func TestMultiLock(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()

@@ -13,10 +13,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-const curatorID = "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab"
-
-func (b *testLock) rw() *actors.RWMutex { return b.locks().RWMutex(b.path) }
-
 var rwName = regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-__(READ|WRIT)__\d{10}$`)
 
 func TestReadersShare(t *testing.T) {

@@ -70,11 +70,11 @@ func (d deletedLease) run(v *virtual) {
 		return locks.Semaphore("/lock", 2*d.permits-1).Acquire(within(v), actors.Permits(d.permits))
 	}
 	held := result(v, request(holder))
-	before := v.leases()
+	before := v.leasePaths()
 	<-time.After(5 * time.Second)
 	waiter := request(ours)
 	<-time.After(d.waits)
-	deleted := v.leases()[len(before):]
+	deleted := v.leasePaths()[len(before):]
 	if len(deleted) != d.permits {
 		v.Fatalf("%d leases wait, want %d", len(deleted), d.permits)
 	}
@@ -109,9 +109,9 @@ func (d deletedLease) run(v *virtual) {
 	v.clean()
 }
 
-// leases returns the leases of the semaphore in their order.
-func (v *virtual) leases() (paths []string) {
-	for _, name := range v.testLock.leases() {
+// leasePaths returns the paths of the leases in the order of their numbers.
+func (v *virtual) leasePaths() (paths []string) {
+	for _, name := range v.leases() {
 		paths = append(paths, "/lock/leases/"+name)
 	}
 	slices.SortFunc(paths, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })

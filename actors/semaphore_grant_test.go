@@ -222,8 +222,6 @@ func TestSemaphoreInvalid(t *testing.T) {
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // The requests of owners count towards the limits, and those of the semaphore's parts do not.
 func TestSemaphoreLimits(t *testing.T) {
 	each(t, func(b *testLock) {

@@ -14,9 +14,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// shortWait is how long a test waits for an event that must not come.
-const shortWait = 300 * time.Millisecond
-
 // Clients of Curator and of this library hold one semaphore in turn.
 func TestSemaphoreWithCurator(t *testing.T) {
 	each(t, func(b *testLock) {

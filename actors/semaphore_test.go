@@ -16,26 +16,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// semaphore returns the lock as a semaphore on a connection of its own.
-func (b *testLock) semaphore(permits int, configure ...func(*actors.Config)) *actors.Semaphore {
-	b.Helper()
-	return b.locks(configure...).Semaphore(b.path, permits)
-}
-
-// leases and queue return the nodes of a semaphore's two directories.
-func (b *testLock) leases() []string { return b.Nodes(b, b.path+"/leases") }
-func (b *testLock) queue() []string  { return b.Nodes(b, b.path+"/locks") }
-
-// waitSemaphore waits until the request queue and the leases have so many nodes.
-func (b *testLock) waitSemaphore(queue, leases int) {
-	b.Helper()
-	var q, l []string
-	zktest.Eventually(b, timeLimit, func() bool {
-		q, l = b.queue(), b.leases()
-		return len(q) == queue && len(l) == leases
-	}, "%d in the queue and %d leases: %v, %v", queue, leases, &q, &l)
-}
-
 // ---- the tests of Curator's semaphore, by their names
 
 func TestSemaphoreSimple(t *testing.T) {

@@ -16,15 +16,6 @@ func logLine(v any) string {
 	return log.take()[0]
 }
 
-func contains(t testing.TB, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s has no %q", text, part)
-		}
-	}
-}
-
 func TestTextOfAGrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu := b.mutex()

@@ -1,0 +1,108 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// countingMonitor is a Monitor that checks the order of its calls, and counts what Stats counts.
+type countingMonitor struct {
+	t  testing.TB
+	mu sync.Mutex
+
+	waiting, held, batches int
+	acquired, released     uint64
+	lost, refused          map[error]uint64
+	stopped                bool
+	requests               []actors.MonitoredRequest
+	contexts               []context.Context
+	took                   []time.Duration // the times of waiting and of holding, in the order of their ends
+}
+
+func newCountingMonitor(t testing.TB) *countingMonitor {
+	return &countingMonitor{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
+}
+
+func (m *countingMonitor) config(cfg *actors.Config) { cfg.Monitor = m }
+
+func (m *countingMonitor) Start(func() actors.Stats) (stop func()) {
+	return func() { m.stopped = true }
+}
+
+func (m *countingMonitor) Batch(operations int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.batches++; operations < 1 {
+		m.t.Errorf("a batch of %d", operations)
+	}
+}
+
+func (m *countingMonitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting++
+	m.requests, m.contexts = append(m.requests, r), append(m.contexts, ctx)
+	return &countingRequest{m: m}
+}
+
+type countingRequest struct {
+	m     *countingMonitor
+	state actors.RequestState // "" while it waits
+}
+
+// change changes the state after a time. It returns the monitor, which it has locked.
+func (r *countingRequest) change(from, to actors.RequestState, after time.Duration) *countingMonitor {
+	r.m.mu.Lock()
+	if r.state != from || after < 0 {
+		r.m.t.Errorf("%q after %q and %v", to, r.state, after)
+	}
+	r.state = to
+	r.m.took = append(r.m.took, after)
+	return r.m
+}
+
+func (r *countingRequest) Granted(waited time.Duration, token actors.Token) {
+	m := r.change("", actors.RequestHeld, waited)
+	defer m.mu.Unlock()
+	m.waiting--
+	m.held++
+	if m.acquired++; token.Czxid == 0 {
+		m.t.Errorf("token %v", token)
+	}
+}
+
+func (r *countingRequest) Refused(waited time.Duration, err error) {
+	m := r.change("", actors.RequestLost, waited)
+	defer m.mu.Unlock()
+	m.waiting--
+	m.refused[err]++
+}
+
+func (r *countingRequest) Ended(held time.Duration, err error) {
+	m := r.change(actors.RequestHeld, actors.RequestLost, held)
+	defer m.mu.Unlock()
+	if m.held--; err == nil {
+		m.released++
+	} else {
+		m.lost[err]++
+	}
+}
+
+// compare returns an error unless the calls are those that Stats has counted. Only Stats counts requests that the lock
+// has not accepted.
+func (m *countingMonitor) compare(s actors.Stats) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting != s.Waiting || m.held != s.Held || m.acquired != s.Acquired || m.released != s.Released ||
+		!maps.Equal(m.lost, s.Lost) || !maps.Equal(m.refused, s.Refused) {
+		return fmt.Errorf("the monitor has %d waiting, %d held, %d acquired, %d released, %v lost, %v refused; the stats are %s",
+			m.waiting, m.held, m.acquired, m.released, m.lost, m.refused, statsText(s))
+	}
+	return nil
+}
