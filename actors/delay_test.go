@@ -18,8 +18,8 @@ import (
 
 const delay = 15 * time.Second
 
-// delayed returns the lock with a lock-delay, on a connection of its own.
-func (v *virtual) delayed() (*actors.Locks, *actors.Mutex) {
+// delayedMutex returns the lock with a lock-delay, on a connection of its own.
+func (v *virtual) delayedMutex() (*actors.Locks, *actors.Mutex) {
 	v.Helper()
 	locks := v.locks()
 	return locks, locks.Mutex("/lock", actors.LockDelay(delay))
@@ -117,9 +117,9 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	for name, end := range losses {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
-				holder, held := v.delayed()
-				_, one := v.delayed()
-				_, two := v.delayed()
+				holder, held := v.delayedMutex()
+				_, one := v.delayedMutex()
+				_, two := v.delayedMutex()
 				g := lock(v, held)
 				var waiting []*actors.Future[*actors.Grant]
 				for i := range 6 {
@@ -150,9 +150,9 @@ func TestLockDelayAfterLoss(t *testing.T) {
 func TestLockDelayLateRelease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		first, held := v.delayed()
-		second, mu := v.delayed()
-		_, other := v.delayed()
+		first, held := v.delayedMutex()
+		second, mu := v.delayedMutex()
+		_, other := v.delayedMutex()
 		g := lock(v, held)
 		v.Freeze(g.Session())
 		_, err := second.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
@@ -173,9 +173,9 @@ func TestLockDelayLateRelease(t *testing.T) {
 func TestLockDelayOfEndedRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, held := v.delayed()
-		_, mu := v.delayed()
-		_, other := v.delayed()
+		_, held := v.delayedMutex()
+		_, mu := v.delayedMutex()
+		_, other := v.delayedMutex()
 		v.loseSession(held)
 		since := time.Now()
 		_, err := mu.Lock(within(v), actors.Try())
@@ -207,9 +207,9 @@ func TestLockDelayOfEndedRequests(t *testing.T) {
 func TestLockDelayOfLostWaiter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, held := v.delayed()
-		closing, mu := v.delayed()
-		losing, other := v.delayed()
+		_, held := v.delayedMutex()
+		closing, mu := v.delayedMutex()
+		losing, other := v.delayedMutex()
 		v.loseSession(held)
 		f := mu.Acquire(context.Background())
 		<-time.After(5 * time.Second)
@@ -255,7 +255,7 @@ func TestLockDelayFaults(t *testing.T) {
 						continue
 					}
 					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + heldMarker, Nth: nth, Times: times, Action: action, Delay: time.Second}
-					if fired := lockDelayThrough(t, fault); !fired && nth <= 4 || t.Failed() {
+					if fired := lockDelayWithFault(t, fault); !fired && nth <= 4 || t.Failed() {
 						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)
 					}
 				}
@@ -264,12 +264,12 @@ func TestLockDelayFaults(t *testing.T) {
 	}
 }
 
-func lockDelayThrough(t *testing.T, fault embedded.Fault) (fired bool) {
+func lockDelayWithFault(t *testing.T, fault embedded.Fault) (fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
 		injected := v.Inject(fault)
-		_, one := v.delayed()
-		_, two := v.delayed()
+		_, one := v.delayedMutex()
+		_, two := v.delayedMutex()
 		lost := false
 		for _, mu := range []*actors.Mutex{one, two, one} {
 			since := time.Now()
@@ -294,10 +294,10 @@ func lockDelayThrough(t *testing.T, fault embedded.Fault) (fired bool) {
 func TestLockDelayBesideOthers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
-		_, held := v.delayed()
+		_, held := v.delayedMutex()
 		locks := v.locks()
 		plain := locks.Mutex(v.path)
-		_, mu := v.delayed()
+		_, mu := v.delayedMutex()
 		unlock(v, lock(v, plain))
 		unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
 		v.loseSession(plain)

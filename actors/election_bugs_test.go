@@ -52,7 +52,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 	l := newLedger(b)
 	var all []*candidate
 	for _, m := range b.Members() {
-		locks := b.on(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
+		locks := b.locksOn(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
 		all = append(all, l.campaign(locks.Election(b.path, actors.LeaderLatchNodes())))
 		b.waitNodes(len(all))
 	}

@@ -17,14 +17,14 @@ func (b *testLock) follower() (member *zktest.Server, others string) {
 	leader := b.Leader(b)
 	for _, m := range b.Members() {
 		if m != leader {
-			return m, b.without(m)
+			return m, b.addressesWithout(m)
 		}
 	}
 	return nil, ""
 }
 
-// without returns the addresses of all members but one.
-func (b *testLock) without(member *zktest.Server) string {
+// addressesWithout returns the addresses of all members but one.
+func (b *testLock) addressesWithout(member *zktest.Server) string {
 	var addrs []string
 	for _, m := range b.Members() {
 		if m != member {
@@ -34,8 +34,8 @@ func (b *testLock) without(member *zktest.Server) string {
 	return strings.Join(addrs, ",")
 }
 
-// on returns Locks that know all members, and that connect to the given member first.
-func (b *testLock) on(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
+// locksOn returns Locks that know all members, and that connect to the given member first.
+func (b *testLock) locksOn(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
 	b.Helper()
 	var proxies []*zktest.TCPProxy
 	var addrs []string
@@ -106,8 +106,8 @@ func TestMembersFail(t *testing.T) {
 // contender holds.
 func (b *testLock) failMember(what string, member *zktest.Server, fail, repair func(*zktest.Server, testing.TB), timeout time.Duration) {
 	b.Helper()
-	holder := b.on(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-	others := connect(b.T, b.without(member))
+	holder := b.locksOn(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	others := connect(b.T, b.addressesWithout(member))
 	mu := holder.Mutex(b.path)
 	g := lock(b, mu)
 	f := others.Mutex(b.path).Acquire(within(b))

@@ -40,7 +40,7 @@ func (b *testLock) generation(locks *actors.Locks) uint64 {
 	return g
 }
 
-func (b *testLock) raise(locks *actors.Locks) uint64 {
+func (b *testLock) raiseGeneration(locks *actors.Locks) uint64 {
 	b.Helper()
 	g, err := locks.RaiseGeneration(within(b))
 	must(b, err)
@@ -61,7 +61,7 @@ func TestRaiseGeneration(t *testing.T) {
 			b.Errorf("generation %d before the first raise", g)
 		}
 		now := uint64(time.Now().Unix())
-		first := b.raise(locks)
+		first := b.raiseGeneration(locks)
 		if first < now || b.generation(locks) != first || b.generation(others) != first {
 			b.Errorf("generation %d at %d", first, now)
 		}
@@ -69,19 +69,19 @@ func TestRaiseGeneration(t *testing.T) {
 		if string(data) != strconv.FormatUint(first, 10) || err != nil {
 			b.Errorf("data %q, %v", data, err)
 		}
-		second := b.raise(others)
+		second := b.raiseGeneration(others)
 		if second <= first || b.generation(locks) != second {
 			b.Errorf("generation %d after %d", second, first)
 		}
 		b.setGeneration(strconv.FormatUint(1<<40, 10)) // by a clock that is ahead of ours
-		if g := b.raise(locks); g != 1<<40+1 {
+		if g := b.raiseGeneration(locks); g != 1<<40+1 {
 			b.Errorf("generation %d after %d", g, uint64(1<<40))
 		}
 		must(b, b.Client(b).Delete(b.path+"/actorlock/generation", -1))
 		if g := b.generation(locks); g != 0 {
 			b.Errorf("generation %d without a node", g)
 		}
-		if g := b.raise(locks); g < now || g >= 1<<40 {
+		if g := b.raiseGeneration(locks); g < now || g >= 1<<40 {
 			b.Errorf("generation %d of a new node", g)
 		}
 	})
@@ -122,7 +122,7 @@ func TestRaiseGenerationTogether(t *testing.T) {
 func TestGenerationOfUnusableData(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks := b.chroot()
-		b.raise(locks)
+		b.raiseGeneration(locks)
 		for _, text := range []string{"", "seven", "-1"} {
 			b.setGeneration(text)
 			_, err := locks.Generation(within(b))
@@ -151,14 +151,14 @@ func TestGenerationIsReadable(t *testing.T) {
 		owner := b.chroot(func(cfg *actors.Config) {
 			cfg.Auth, cfg.ACL = []zkbridge.Auth{{Scheme: "digest", Credential: "owner:secret"}}, zkbridge.CreatorAll()
 		})
-		g := b.raise(owner)
+		g := b.raiseGeneration(owner)
 		other := b.chroot()
 		if got := b.generation(other); got != g {
 			b.Errorf("generation %d, want %d", got, g)
 		}
 		_, err := other.RaiseGeneration(within(b))
 		is(b, err, messages.Reason_NO_AUTH)
-		if again := b.raise(owner); again <= g {
+		if again := b.raiseGeneration(owner); again <= g {
 			b.Errorf("generation %d after %d", again, g)
 		}
 	})
@@ -188,7 +188,7 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 		old := lock(b, mu)
 		verify(old.Node(), true, 0)
 		verify(old.Node(), false, 1, math.MaxUint64)
-		first := b.raise(locks)
+		first := b.raiseGeneration(locks)
 		verify(old.Node(), true, 0)
 		verify(old.Node(), false, first+1)
 		unlock(b, old)
@@ -196,7 +196,7 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 		next := lock(b, mu)
 		verify(next.Node(), true, first)
 		verify(next.Node(), false, 0, first-1, first+1)
-		second := b.raise(locks)
+		second := b.raiseGeneration(locks)
 		verify(next.Node(), true, 0, first) // any earlier generation is possible
 		verify(next.Node(), false, second+1)
 		all, err := mu.Participants(within(b))
@@ -218,12 +218,12 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks := b.chroot()
-		first := b.raise(locks)
+		first := b.raiseGeneration(locks)
 		rw := locks.RWMutex("/lock")
 		w := lock(b, rw.Write(), actors.WithOwner("me"))
 		_, stat, err := b.Client(b).Exists(b.path + w.Node())
 		must(b, err)
-		second := b.raise(locks)
+		second := b.raiseGeneration(locks)
 		r := lock(b, rw.Read(), actors.WithOwner("me"))
 		unlock(b, w)
 		token := actors.Token{Generation: first, Czxid: stat.Czxid}
@@ -239,7 +239,7 @@ func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
 func TestSimpleMutexWithoutGeneration(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks := b.chroot()
-		b.raise(locks)
+		b.raiseGeneration(locks)
 		first, err := locks.SimpleMutex("/s").Lock(within(b))
 		must(b, err)
 		unlock(b, first)

@@ -27,8 +27,8 @@ func (p callingParent) AfterFunc(func()) func() bool {
 	}
 }
 
-// works returns contexts for the work under a grant, and some that are derived from them.
-func works(parent context.Context, g *actors.Grant) (all []context.Context) {
+// workContexts returns contexts for the work under a grant, and some that are derived from them.
+func workContexts(parent context.Context, g *actors.Grant) (all []context.Context) {
 	for range 3 {
 		work := g.Context(parent)
 		below, cancel := context.WithTimeout(work, time.Hour)
@@ -38,12 +38,12 @@ func works(parent context.Context, g *actors.Grant) (all []context.Context) {
 	return all
 }
 
-// worksThatCall returns such contexts, and calls f with them at the end of each of their parents' children. wait waits
+// callingContexts returns such contexts, and calls f with them at the end of each of their parents' children. wait waits
 // for these calls.
-func worksThatCall(g *actors.Grant, f func(all []context.Context)) (all []context.Context, wait func()) {
+func callingContexts(g *actors.Grant, f func(all []context.Context)) (all []context.Context, wait func()) {
 	var calls sync.WaitGroup
 	made := make(chan struct{})
-	all = works(callingParent{context.Background(), make(chan struct{}), func() {
+	all = workContexts(callingParent{context.Background(), make(chan struct{}), func() {
 		defer calls.Done()
 		<-made
 		f(all)
@@ -103,7 +103,7 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 func TestDoneIsLast(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
 		done := g.Done()
-		all, wait := worksThatCall(g, func(all []context.Context) {
+		all, wait := callingContexts(g, func(all []context.Context) {
 			if isClosed(done) {
 				expectEnds(v, all, "Done is closed", why)
 			}
@@ -129,7 +129,7 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 		mu := p.locks.Mutex(v.path)
 		g := lock(v, mu)
 		done := g.Done()
-		all, wait := worksThatCall(g, func(all []context.Context) {
+		all, wait := callingContexts(g, func(all []context.Context) {
 			g.Release()
 			if !isClosed(done) {
 				v.Error("Done is open after Release")
@@ -151,7 +151,7 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 // end, by any channel, all find the grant and all its contexts ended.
 func TestManyGoroutinesFindTheEnd(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
-		all, done := works(v.Context(), g), g.Done()
+		all, done := workContexts(v.Context(), g), g.Done()
 		var waiting sync.WaitGroup
 		check := func(when string) {
 			is(v, g.Err(), why)
@@ -187,7 +187,7 @@ func TestGoroutinesFindTheEnd(t *testing.T) {
 		mu := v.mutex()
 		for range 500 {
 			g := lock(v, mu)
-			all, done := works(v.Context(), g), g.Done()
+			all, done := workContexts(v.Context(), g), g.Done()
 			var waiting sync.WaitGroup
 			for range 4 {
 				waiting.Go(func() { <-done; expectEnds(v, all, "Done", actors.ErrReleased) })

@@ -89,7 +89,7 @@ func (c *curatorSemaphore) acquire(ctx context.Context, n int) (leases []string,
 func (c *curatorSemaphore) acquireOne(ctx context.Context) (lease string, err error) {
 	lock := c.create("/locks", "-lock-")
 	defer c.release(lock)
-	if err := c.first(ctx, lock); err != nil {
+	if err := c.waitFirst(ctx, lock); err != nil {
 		return "", err
 	}
 	lease = c.create("/leases", "-lease-")
@@ -117,8 +117,8 @@ func pollPause(ctx context.Context) error {
 	}
 }
 
-// first waits until the lock is the first of its directory.
-func (c *curatorSemaphore) first(ctx context.Context, lock string) error {
+// waitFirst waits until the lock is the first of its directory.
+func (c *curatorSemaphore) waitFirst(ctx context.Context, lock string) error {
 	for {
 		children, _, err := c.conn.Children(c.path + "/locks")
 		must(c.b, err)

@@ -68,18 +68,18 @@ func (h holder) String() string {
 	return fmt.Sprintf("%s: %d by %v", h.owner, h.weight, h.grant.Token())
 }
 
-// isDoomed reports whether h's grant is about to be lost, because its session has ended or one of its
+// willBeLost reports whether h's grant is about to be lost, because its session has ended or one of its
 // nodes was deleted. Others may hold by now.
-func (l *ledger) isDoomed(h holder) bool {
+func (l *ledger) willBeLost(h holder) bool {
 	g, isGrant := h.grant.(*actors.Grant)
 	return isGrant && h.processLocks != nil && (g.Token().Czxid < h.processLocks.lostBefore ||
 		slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.deleted[node] }))
 }
 
-// removeDoomed removes the holders whose grants are about to be lost.
-func (l *ledger) removeDoomed() {
+// removeLost removes the holders whose grants are about to be lost.
+func (l *ledger) removeLost() {
 	for _, r := range l.locks {
-		r.holders = slices.DeleteFunc(r.holders, l.isDoomed)
+		r.holders = slices.DeleteFunc(r.holders, l.willBeLost)
 	}
 }
 
@@ -104,7 +104,7 @@ func (l *ledger) enterAll(p *processLocks, owner string, g anyGrant, all ...shar
 	}
 	for _, s := range all {
 		h := holder{owner, g, p, s}
-		if l.isDoomed(h) {
+		if l.willBeLost(h) {
 			l.lost++
 			return
 		}

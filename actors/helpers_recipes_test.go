@@ -100,8 +100,8 @@ func (b *testLock) handle(locks *actors.Locks, r recipe) handle {
 	return r.at(locks, b.path+"-"+r.name)
 }
 
-// waitNone waits until no path of handle has a node.
-func (b *testLock) waitNone() {
+// waitNoNode waits until no path of handle has a node.
+func (b *testLock) waitNoNode() {
 	b.Helper()
 	for _, r := range recipes {
 		var nodes []string

@@ -71,7 +71,7 @@ func (p *childProgram) ended(most float64) (bytes float64, err error) {
 		if err := useEach(locks, fmt.Sprintf("/ended/%d", group), measuredLocks/groups); err != nil {
 			return 0, err
 		}
-		bytes = settled(before, measuredLocks, most)
+		bytes = measureHeap(before, measuredLocks, most)
 	}
 	return bytes, nil
 }
@@ -85,7 +85,7 @@ func (p *childProgram) idle(most float64) (float64, error) {
 	defer locks.Close()
 	before := heap()
 	err = useEach(locks, "/idle", measuredLocks)
-	return settled(before, measuredLocks, most), err
+	return measureHeap(before, measuredLocks, most), err
 }
 
 // useEach acquires and releases n locks below path, up to 256 at a time.
@@ -123,17 +123,17 @@ func (p *childProgram) waiter(most float64) (float64, error) {
 	if last, err := mu.Lock(ctx, actors.WithTimeout(time.Second)); !errors.Is(err, actors.ErrTimedOut) {
 		return 0, fmt.Errorf("the lock was not held: %v, %w", last, err)
 	}
-	bytes := settled(before, measuredWaiters, most)
+	bytes := measureHeap(before, measuredWaiters, most)
 	for _, f := range waiting {
 		f.Cancel()
 	}
 	return bytes, nil
 }
 
-// settled returns how much of the heap each of n takes, once that is at most most. It ends after a
+// measureHeap returns how much of the heap each of n takes, once that is at most most. It ends after a
 // while in any case: an object stays in memory for a moment after its last use, in case it is used
 // again.
-func settled(before float64, n int, most float64) (each float64) {
+func measureHeap(before float64, n int, most float64) (each float64) {
 	for start := time.Now(); time.Since(start) < measureLimit; <-time.After(100 * time.Millisecond) {
 		if each = (heap() - before) / float64(n); each <= most {
 			break

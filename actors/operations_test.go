@@ -33,35 +33,35 @@ var operations = []userOperation{
 		return s.acquire
 	}},
 	{name: "acquire in a directory with data", prepare: func(s *matrixRun) func() {
-		s.directory("theirs", zk.PermAll)
+		s.createDirectory("theirs", zk.PermAll)
 		return s.acquire
 	}},
 	{name: "acquire without the right to write", prepare: func(s *matrixRun) func() {
-		s.directory("", zk.PermAll&^zk.PermWrite)
+		s.createDirectory("", zk.PermAll&^zk.PermWrite)
 		return s.acquire
 	}},
 	{name: "acquire behind another", prepare: behind((*matrixRun).acquireBehind)},
 	{name: "acquire behind another, with data", prepare: func(s *matrixRun) func() {
-		s.directory("theirs", zk.PermAll)
+		s.createDirectory("theirs", zk.PermAll)
 		return behind((*matrixRun).acquireBehind)(s)
 	}},
-	{name: "three of one session behind another", prepare: behind((*matrixRun).threeBehind)},
+	{name: "three of one session behind another", prepare: behind((*matrixRun).acquireThreeBehind)},
 	{name: "try", prepare: func(s *matrixRun) func() { return func() { s.try(nil) } }},
 	{name: "try behind another", prepare: behind((*matrixRun).try)},
 	{name: "wait for too long", prepare: behind((*matrixRun).timeout)},
 	{name: "cancel while waiting", prepare: behind((*matrixRun).cancelWaiting)},
 	{name: "cancel while creating", prepare: func(s *matrixRun) func() {
-		return func() { s.creating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled) }
+		return func() { s.cancelCreating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled) }
 	}},
 	{name: "context ends while creating", prepare: func(s *matrixRun) func() {
 		why := errors.New("this is why")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		return func() { s.creating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why) }
+		return func() { s.cancelCreating(ctx, func(*actors.Future[*actors.Grant]) { cancel(why) }, why) }
 	}},
 	{name: "release", prepare: holding(func(s *matrixRun, g *actors.Grant) { s.release(g) })},
 	{name: "enter again", prepare: func(s *matrixRun) func() {
 		g := s.record(lock(s, s.mu, actors.WithOwner("me")))
-		return func() { s.again(g) }
+		return func() { s.reenter(g) }
 	}},
 	{name: "write, then read, by a local queue", prepare: func(s *matrixRun) func() {
 		rw := s.locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Time: time.Second, Linger: time.Second}))
@@ -91,8 +91,8 @@ func behind(run func(s *matrixRun, theirs *actors.Grant)) func(s *matrixRun) fun
 	}
 }
 
-// directory makes the lock's directory, as another client.
-func (s *matrixRun) directory(data string, rights int32) {
+// createDirectory makes the lock's directory, as another client.
+func (s *matrixRun) createDirectory(data string, rights int32) {
 	s.Helper()
 	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/lock", Data: []byte(data), Acl: zk.WorldACL(rights)})
 	must(s, err)
@@ -114,9 +114,9 @@ func (s *matrixRun) acquireBehind(theirs *actors.Grant) {
 	s.hold(s.granted(f))
 }
 
-// threeBehind has three requests wait, and checks that one is granted at a time. The order does not matter:
+// acquireThreeBehind has three requests wait, and checks that one is granted at a time. The order does not matter:
 // the node of a create that is repeated comes later.
-func (s *matrixRun) threeBehind(theirs *actors.Grant) {
+func (s *matrixRun) acquireThreeBehind(theirs *actors.Grant) {
 	var fs []*actors.Future[*actors.Grant]
 	granted := make(chan *actors.Future[*actors.Grant])
 	for range 3 {
@@ -170,12 +170,12 @@ func (s *matrixRun) cancelWaiting(theirs *actors.Grant) {
 	f := s.request(context.Background())
 	<-time.After(session / 4)
 	pending(s, f)
-	s.cancelled(f, f.Cancel, actors.ErrCancelled)
+	s.expectCancelled(f, f.Cancel, actors.ErrCancelled)
 	s.unlockLater(theirs)
 }
 
-// cancelled ends the request, whose future must be complete at that moment.
-func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
+// expectCancelled ends the request, whose future must be complete at that moment.
+func (s *matrixRun) expectCancelled(f *actors.Future[*actors.Grant], cancel func(), why error) {
 	s.Helper()
 	begun := time.Now()
 	cancel()
@@ -186,8 +186,8 @@ func (s *matrixRun) cancelled(f *actors.Future[*actors.Grant], cancel func(), wh
 	}
 }
 
-// creating cancels a request while its create is under way.
-func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
+// cancelCreating cancels a request while its create is under way.
+func (s *matrixRun) cancelCreating(ctx context.Context, cancel func(f *actors.Future[*actors.Grant]), why error) {
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpCreate} { // a fault that was injected before comes first
 		s.Inject(embedded.Fault{Op: op, Session: s.locks.Session().ID, Times: -1,
 			Action: embedded.DelayReply, Delay: 50 * time.Millisecond})
@@ -198,11 +198,11 @@ func (s *matrixRun) creating(ctx context.Context, cancel func(f *actors.Future[*
 		s.release(s.granted(f)) // the fault came in place of the delay
 		return
 	}
-	s.cancelled(f, func() { cancel(f) }, why)
+	s.expectCancelled(f, func() { cancel(f) }, why)
 	<-time.After(session) // for its node to be found and deleted
 }
 
-func (s *matrixRun) again(g *actors.Grant) {
+func (s *matrixRun) reenter(g *actors.Grant) {
 	wait := s.contend()
 	h, err := await(s, s.request(context.Background(), actors.WithOwner("me")))
 	must(s, err) // a re-entry sends no request

@@ -63,7 +63,7 @@ func TestFutureTimesOut(t *testing.T) {
 			}
 			log.take()
 		}
-		b.waitNone()
+		b.waitNoNode()
 	})
 }
 

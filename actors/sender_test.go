@@ -31,7 +31,7 @@ func TestActorEndedBefore(t *testing.T) {
 			}
 			unlock(b, g)
 		}
-		b.waitNone()
+		b.waitNoNode()
 	})
 }
 

@@ -33,7 +33,7 @@ func TestTryWithoutConnection(t *testing.T) {
 		for _, r := range exclusive() { // which makes the directories
 			unlock(b, lock(b, b.handle(locks, r)))
 		}
-		b.waitNone()
+		b.waitNoNode()
 		for _, waiters := range []bool{false, true} {
 			proxy.BlackHole(true)
 			tries, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
@@ -63,12 +63,12 @@ func TestTryWithoutConnection(t *testing.T) {
 				unlock(b, result(b, f))
 			}
 			waitState(b, locks, messages.SessionState_CONNECTED)
-			b.waitNone()
+			b.waitNoNode()
 		}
 		for _, r := range exclusive() {
 			unlock(b, lock(b, b.handle(locks, r), actors.Try()))
 		}
-		b.waitNone()
+		b.waitNoNode()
 	})
 }
 

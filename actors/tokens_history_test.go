@@ -258,7 +258,7 @@ func (l *ledger) expire(b *testLock, conn *zk.Conn, p *processLocks) {
 	must(b, err)
 	must(b, conn.Delete(node, -1))
 	p.lostBefore = stat.Czxid
-	l.removeDoomed()
+	l.removeLost()
 }
 
 // deleteNode deletes a random node, in the first directory of a random order that has one.
@@ -274,7 +274,7 @@ func (l *ledger) deleteNode(b *testLock, conn *zk.Conn, directories []string) {
 		node := directory + "/" + nodes[rand.N(len(nodes))]
 		if err := conn.Delete(node, -1); err == nil {
 			l.deleted[node] = true
-			l.removeDoomed()
+			l.removeLost()
 		}
 		return
 	}
