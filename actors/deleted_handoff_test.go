@@ -112,7 +112,7 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 				zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "the readers watch")
 				var deletes []any
 				nodes := b.nodes()
-				slices.SortFunc(nodes, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+				slices.SortFunc(nodes, bySequence)
 				for _, node := range nodes {
 					if path := b.path + "/" + node; path != writer.path {
 						deletes = append(deletes, &zk.DeleteRequest{Path: path, Version: -1})

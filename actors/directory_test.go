@@ -30,9 +30,7 @@ func TestDirectoryIsMadeAgain(t *testing.T) {
 		pending(b, waiting)
 		unlock(b, holder)
 		g := result(b, waiting)
-		if g.Token().Compare(holder.Token()) <= 0 {
-			b.Errorf("token %v after %v", g.Token(), holder.Token())
-		}
+		expectIncreasing(b, holder.Token(), g.Token())
 		unlock(b, g)
 	})
 }

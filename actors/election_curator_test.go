@@ -120,9 +120,7 @@ func TestElectionContendsWithCurator(t *testing.T) {
 								done <- err
 								return
 							}
-							if term.Token().Compare(token) <= 0 {
-								b.Errorf("token %v after %v", term.Token(), token)
-							}
+							expectIncreasing(b, token, term.Token())
 							token = term.Token()
 							resource.Enter(id, interop.Exclusive, term.Grant().Node())()
 							if term.Number() == rounds {

@@ -233,9 +233,7 @@ func TestElectionBesideMutex(t *testing.T) {
 		g := result(b, f)
 		c.waits()
 		unlock(b, g)
-		if next := c.leads(); next.Token().Compare(g.Token()) <= 0 || g.Token().Compare(term.Token()) <= 0 {
-			b.Errorf("tokens %v, %v, %v", term.Token(), g.Token(), next.Token())
-		}
+		expectIncreasing(b, term.Token(), g.Token(), c.leads().Token())
 	})
 }
 

@@ -122,7 +122,7 @@ func (c *curatorSemaphore) waitFirst(ctx context.Context, lock string) error {
 	for {
 		children, _, err := c.conn.Children(c.path + "/locks")
 		must(c.b, err)
-		slices.SortFunc(children, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+		slices.SortFunc(children, bySequence)
 		if strings.HasSuffix(lock, "/"+children[0]) {
 			return nil
 		}

@@ -254,6 +254,19 @@ func pending(t testing.TB, fs ...*actors.Future[*actors.Grant]) {
 	}
 }
 
+// bySequence compares nodes by their sequence numbers.
+func bySequence(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) }
+
+// expectIncreasing checks that each token is greater than the one before it.
+func expectIncreasing(t testing.TB, tokens ...actors.Token) {
+	t.Helper()
+	for i, token := range tokens[1:] {
+		if token.Compare(tokens[i]) <= 0 {
+			t.Errorf("token %v after %v", token, tokens[i])
+		}
+	}
+}
+
 // waitState waits until the session is in a state.
 func waitState(t testing.TB, locks *actors.Locks, want messages.SessionState) {
 	t.Helper()

@@ -54,9 +54,7 @@ func (b *testLock) passAround(goroutines, rounds int, all ...handle) {
 	b.turns(goroutines, rounds, func(i int) turn {
 		return turn{lock: all[i%len(all)], inside: func(g *actors.Grant) {
 			count++
-			if g.Token().Compare(last) <= 0 {
-				b.Errorf("token %v was granted after %v", g.Token(), last)
-			}
+			expectIncreasing(b, last, g.Token())
 			last = g.Token()
 		}}
 	})

@@ -35,9 +35,7 @@ func TestIdleActorRetires(t *testing.T) {
 		}
 		// The handle works as before.
 		h := lock(v, mu)
-		if h.Token().Compare(g.Token()) <= 0 {
-			v.Errorf("%v after %v", h.Token(), g.Token())
-		}
+		expectIncreasing(v, g.Token(), h.Token())
 		is(v, g.Unlock(within(v)), actors.ErrNotHeld)
 		if h.Err() != nil {
 			v.Error(h.Err())

@@ -50,18 +50,14 @@ func TestLocalQueue(t *testing.T) {
 		unlock(b, lock(b, mu, actors.Try()))
 		// Another process waits: the local queue releases its node.
 		g := lock(b, other)
-		if g.Token().Compare(last) <= 0 {
-			b.Errorf("token %v after %v", g.Token(), last)
-		}
+		expectIncreasing(b, last, g.Token())
 		_, err = mu.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
 		unlock(b, g)
 		h := result(b, f)
-		if h.Token().Compare(g.Token()) <= 0 {
-			b.Errorf("token %v after %v", h.Token(), g.Token())
-		}
+		expectIncreasing(b, g.Token(), h.Token())
 		unlock(b, h)
 		unlock(b, lock(b, other)) // so that the local queue keeps no node
 	})

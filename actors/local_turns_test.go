@@ -70,9 +70,7 @@ func TestLocalBudget(t *testing.T) {
 									turns = append(turns, [2]int{process, 0})
 								}
 								turns[len(turns)-1][1]++
-								if g.Token().Compare(last) <= 0 {
-									v.Errorf("token %v after %v", g.Token(), last)
-								}
+								expectIncreasing(v, last, g.Token())
 								last = g.Token()
 								<-time.After(hold)
 								g.Release()

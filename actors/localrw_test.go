@@ -52,13 +52,10 @@ func TestLocalReadWrite(t *testing.T) {
 					is(b, err, actors.ErrNotAcquired)
 				}
 				r := rw.Read().Acquire(within(b))
-				if g.Token().Compare(last.Token()) <= 0 {
-					b.Errorf("token %v after %v", g.Token(), last.Token())
-				}
+				expectIncreasing(b, last.Token(), g.Token())
 				unlock(b, g)
-				if last = result(b, r); last.Token().Compare(g.Token()) <= 0 {
-					b.Errorf("token %v after %v", last.Token(), g.Token())
-				}
+				last = result(b, r)
+				expectIncreasing(b, g.Token(), last.Token())
 			}
 		}); n > 0 {
 			b.Errorf("requests to ZooKeeper: %v", ops)
@@ -117,9 +114,7 @@ func TestLocalDowngrade(t *testing.T) {
 		pending(b, near, away)
 		unlock(b, r)
 		g := result(b, near)
-		if g.Token().Compare(r.Token()) <= 0 {
-			b.Errorf("token %v after %v", g.Token(), r.Token())
-		}
+		expectIncreasing(b, r.Token(), g.Token())
 		pending(b, away)
 		unlock(b, g)
 		unlock(b, result(b, away))

@@ -32,11 +32,7 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 			}
 			must(b, g.Verify(within(b)))
 		}, f, between)
-		for i := range tokens[1:] {
-			if tokens[i+1].Compare(tokens[i]) <= 0 {
-				b.Errorf("tokens in the order of the grants: %v", tokens)
-			}
-		}
+		expectIncreasing(b, tokens...)
 		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }

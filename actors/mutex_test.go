@@ -41,9 +41,7 @@ func TestReentrant(t *testing.T) {
 		}
 		unlock(b, first)
 		g := result(b, waiting)
-		if g.Token().Compare(first.Token()) <= 0 {
-			b.Errorf("token %v after %v", g.Token(), first.Token())
-		}
+		expectIncreasing(b, first.Token(), g.Token())
 		_, err := mu.Lock(within(b), me, actors.Try())
 		is(b, err, actors.ErrNotAcquired)
 		unlock(b, g)
@@ -94,9 +92,7 @@ func Test2Clients(t *testing.T) {
 				pending(b, waiting)
 				must(b, g.Unlock(within(b)))
 				h := result(b, waiting)
-				if g.Token().Compare(token) <= 0 || h.Token().Compare(g.Token()) <= 0 {
-					b.Errorf("tokens %v, %v, %v", token, g.Token(), h.Token())
-				}
+				expectIncreasing(b, token, g.Token(), h.Token())
 				token = h.Token()
 				unlock(b, h)
 			}
@@ -151,8 +147,7 @@ func TestFairness(t *testing.T) {
 		}
 		unlock(b, holder)
 		wg.Wait()
-		sequence := func(node string) string { return node[strings.LastIndex(node, "-"):] }
-		if !slices.IsSortedFunc(order, func(x, y string) int { return strings.Compare(sequence(x), sequence(y)) }) {
+		if !slices.IsSortedFunc(order, bySequence) {
 			b.Errorf("granted in the order %v", order)
 		}
 	})

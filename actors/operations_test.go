@@ -51,7 +51,9 @@ var operations = []userOperation{
 	{name: "wait for too long", prepare: behind((*matrixRun).timeout)},
 	{name: "cancel while waiting", prepare: behind((*matrixRun).cancelWaiting)},
 	{name: "cancel while creating", prepare: func(s *matrixRun) func() {
-		return func() { s.cancelCreating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled) }
+		return func() {
+			s.cancelCreating(context.Background(), (*actors.Future[*actors.Grant]).Cancel, actors.ErrCancelled)
+		}
 	}},
 	{name: "context ends while creating", prepare: func(s *matrixRun) func() {
 		why := errors.New("this is why")

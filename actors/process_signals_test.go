@@ -71,17 +71,13 @@ func killedHolder(b *testLock) {
 	q.expectNothing()
 	p.kill()
 	second := q.granted()
-	if second.Compare(first) <= 0 {
-		b.Errorf("token %v after %v", second, first)
-	}
+	expectIncreasing(b, first, second)
 	b.waitNodes(2) // the node of the killed process is gone
 	pending(b, waiting)
 	q.send("unlock")
 	q.expect("unlocked")
 	g := result(b, waiting)
-	if g.Token().Compare(second) <= 0 {
-		b.Errorf("token %v after %v", g.Token(), second)
-	}
+	expectIncreasing(b, second, g.Token())
 	unlock(b, g)
 	q.exit()
 }
@@ -112,9 +108,7 @@ func pausedHolder(b *testLock) {
 	b.waitNodes(2)
 	p.pause()
 	g := result(b, waiting)
-	if g.Token().Compare(first) <= 0 {
-		b.Errorf("token %v after %v", g.Token(), first)
-	}
+	expectIncreasing(b, first, g.Token())
 	results, err := locks.Multi(within(b), g.Guard(&zk.SetDataRequest{Path: node, Data: []byte("ours"), Version: -1})...)
 	must(b, err)
 	mine, err := connectResources(d.addr())
@@ -139,9 +133,7 @@ func pausedHolder(b *testLock) {
 	b.waitNodes(2)
 	p.expectNothing()
 	unlock(b, g)
-	if again := p.granted(); again.Compare(g.Token()) <= 0 {
-		b.Errorf("token %v after %v", again, g.Token())
-	}
+	expectIncreasing(b, g.Token(), p.granted())
 	p.exit()
 }
 
@@ -181,9 +173,7 @@ func shortPause(b *testLock) {
 	p.send("unlock")
 	p.expect("unlocked")
 	g := lock(b, mu)
-	if g.Token().Compare(first) <= 0 {
-		b.Errorf("token %v after %v", g.Token(), first)
-	}
+	expectIncreasing(b, first, g.Token())
 	unlock(b, g)
 	p.exit()
 }
@@ -215,9 +205,7 @@ func killedWaiters(b *testLock) {
 	h := result(b, waiting)
 	q.expectNothing()
 	unlock(b, h)
-	if token := q.granted(); token.Compare(h.Token()) <= 0 {
-		b.Errorf("token %v after %v", token, h.Token())
-	}
+	expectIncreasing(b, h.Token(), q.granted())
 	q.send("unlock")
 	q.expect("unlocked")
 	q.exit()
@@ -242,9 +230,7 @@ func handOffAfterPause(b *testLock) {
 	b.waitNodes(2) // the second request queues again
 	p.expectNothing()
 	unlock(b, g)
-	if second := p.granted(); g.Token().Compare(first) <= 0 || second.Compare(g.Token()) <= 0 {
-		b.Errorf("tokens %v, %v, %v", first, g.Token(), second)
-	}
+	expectIncreasing(b, first, g.Token(), p.granted())
 	p.send("unlock")
 	p.expect("unlocked")
 	p.exit()

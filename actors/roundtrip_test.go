@@ -88,9 +88,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 		released := []*actors.Future[struct{}]{g.Release()}
 		for _, f := range fs {
 			g := result(b, f)
-			if g.Token().Compare(last.Token()) <= 0 {
-				b.Errorf("token %v after %v", g.Token(), last.Token())
-			}
+			expectIncreasing(b, last.Token(), g.Token())
 			released, last = append(released, g.Release()), g
 		}
 		for _, f := range released {

@@ -3,7 +3,6 @@ package actors_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +113,6 @@ func (v *virtual) leasePaths() (paths []string) {
 	for _, name := range v.leases() {
 		paths = append(paths, "/lock/leases/"+name)
 	}
-	slices.SortFunc(paths, func(x, y string) int { return strings.Compare(x[len(x)-10:], y[len(y)-10:]) })
+	slices.SortFunc(paths, bySequence)
 	return paths
 }

@@ -66,9 +66,7 @@ func TestSemaphoreTokens(t *testing.T) {
 		var held []*actors.Grant
 		for i := range 10 {
 			g := lock(b, ss[i%2], actors.Permits(1+i%2))
-			if g.Token().Compare(last) <= 0 {
-				b.Errorf("token %v after %v", g.Token(), last)
-			}
+			expectIncreasing(b, last, g.Token())
 			last = g.Token()
 			if held = append(held, g); i%2 == 0 {
 				for _, g := range held {
@@ -328,9 +326,7 @@ func TestSemaphoreMutex(t *testing.T) {
 		is(b, failure(b, g.Release()), actors.ErrNotHeld)
 		h := result(b, waiting)
 		pending(b, far)
-		if h.Token().Compare(g.Token()) <= 0 {
-			b.Errorf("token %v after %v", h.Token(), g.Token())
-		}
+		expectIncreasing(b, g.Token(), h.Token())
 		unlock(b, h)
 		unlock(b, result(b, far))
 		g, err = mu.Lock(within(b), me)

@@ -169,7 +169,7 @@ func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 		}
 		index := func() int {
 			names := b.leases()
-			slices.SortFunc(names, func(x, y string) int { return slices.Compare([]byte(x[len(x)-10:]), []byte(y[len(y)-10:])) })
+			slices.SortFunc(names, bySequence)
 			return slices.Index(names, nodes[2][len(b.path+"/leases/"):])
 		}
 		if index() != max {

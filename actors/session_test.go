@@ -101,9 +101,7 @@ func TestManyWaitersLoseSession(t *testing.T) {
 		last := g.Token()
 		for range len(fs) - 1 {
 			token := <-results
-			if token.Compare(last) <= 0 {
-				b.Errorf("token %v after %v", token, last)
-			}
+			expectIncreasing(b, last, token)
 			last = token
 		}
 		g.Release()

@@ -48,9 +48,7 @@ func TestSimpleMutex(t *testing.T) {
 		pending(b, waiting)
 		unlock(b, g)
 		h := result(b, waiting)
-		if h.Token().Compare(g.Token()) <= 0 {
-			b.Errorf("token %v after %v", h.Token(), g.Token())
-		}
+		expectIncreasing(b, g.Token(), h.Token())
 		is(b, g.Verify(within(b)), actors.ErrNotHeld)
 		unlock(b, h)
 		unlock(b, lock(b, mu))
@@ -205,9 +203,7 @@ func TestSimpleRWMutex(t *testing.T) {
 		pending(b, late)
 		unlock(b, g)
 		g = result(b, late)
-		if g.Token().Compare(result(b, w).Token()) <= 0 {
-			b.Errorf("token %v after %v", g.Token(), result(b, w).Token())
-		}
+		expectIncreasing(b, result(b, w).Token(), g.Token())
 		unlock(b, g)
 	})
 }

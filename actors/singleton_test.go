@@ -154,9 +154,7 @@ func TestSingleton(t *testing.T) {
 			close(now.resume)
 			s.expect("stopped", from)
 			next := s.expect("started", to)
-			if next.token.Compare(last) <= 0 {
-				s.Errorf("token %v after %v", next.token, last)
-			}
+			expectIncreasing(s, last, next.token)
 			last = next.token
 			s.waitNodes(2)
 			return next
@@ -280,9 +278,7 @@ func TestSingletonIsRestarted(t *testing.T) {
 			s.expectNothing()
 			unlock(s, g)
 			next := s.expect("started", "a")
-			if next.token.Compare(child.token) <= 0 {
-				s.Errorf("token %v after %v", next.token, child.token)
-			}
+			expectIncreasing(s, child.token, next.token)
 			child = next
 			s.waitNodes(1)
 		}
@@ -333,9 +329,7 @@ func TestSingletonRetries(t *testing.T) {
 		s.expect("stopping", "a")
 		close(child.resume)
 		s.expect("stopped", "a")
-		if next := s.expect("started", "a"); next.token.Compare(child.token) <= 0 {
-			s.Errorf("token %v after %v", next.token, child.token)
-		}
+		expectIncreasing(s, child.token, s.expect("started", "a").token)
 		s.expectReleased()
 	})
 }

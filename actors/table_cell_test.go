@@ -169,9 +169,7 @@ func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 func (c *cell) expectLater(g *actors.Grant) {
 	c.Helper()
 	for _, former := range c.grants {
-		if g.Token().Compare(former.Token()) <= 0 {
-			c.Errorf("token %v after %v", g.Token(), former.Token())
-		}
+		expectIncreasing(c, former.Token(), g.Token())
 	}
 }
 

@@ -161,9 +161,7 @@ func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
 		b.Error(err)
 	}
 	last := result(b, next)
-	if last.Token().Compare(g.Token()) <= 0 {
-		b.Errorf("token %v after %v", last.Token(), g.Token())
-	}
+	expectIncreasing(b, g.Token(), last.Token())
 	unlock(b, last)
 	b.clean()
 	return fault.sent
