@@ -326,8 +326,8 @@ func isClear(t *testing.T, err error, value string) {
 	}
 }
 
-// second returns the error of a call with two results.
-func second[T any](_ T, err error) error { return err }
+// errOf returns the error of a call with two results.
+func errOf[T any](_ T, err error) error { return err }
 
 // contains checks that a text has all of the parts.
 func contains(t testing.TB, text string, parts ...string) {

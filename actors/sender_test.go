@@ -246,7 +246,7 @@ func TestHostedActorEnds(t *testing.T) {
 			}
 			waiting := mu.Acquire(within(b))
 			b.waitNodes(2)
-			is(b, second(mu.Lock(within(b))), actors.ErrLimit) // which counts it
+			is(b, errOf(mu.Lock(within(b))), actors.ErrLimit) // which counts it
 			if owner != "" {                                   // any actor may release for a named owner
 				to.SendRelease(&messages.Release{RequestId: 1, Owner: owner}, self)
 			}

@@ -86,9 +86,9 @@ func TestReasonOfAWait(t *testing.T) {
 			return ctx
 		}
 		requests := map[string]func() error{
-			"Lock":        func() error { return second(mu.Lock(shortContext())) },
+			"Lock":        func() error { return errOf(mu.Lock(shortContext())) },
 			"Acquire":     func() error { return failure(b, mu.Acquire(shortContext())) },
-			"WithTimeout": func() error { return second(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
+			"WithTimeout": func() error { return errOf(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
 			"message": func() error {
 				all[0].send(pid(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
 				return expectMessage[*messages.Refused](all[0])
@@ -148,18 +148,18 @@ func TestCallsWithoutConnection(t *testing.T) {
 		count := locks.SharedCount(b.path+"-count", 1)
 		g := lock(b, mu)
 		calls := map[string]func() error{
-			"Participants":  func() error { return second(mu.Participants(within(b))) },
-			"RevokeHolders": func() error { return second(mu.RevokeHolders(within(b), 0)) },
-			"Revoke":        func() error { return second(locks.Revoke(within(b), g.Node(), 0)) },
+			"Participants":  func() error { return errOf(mu.Participants(within(b))) },
+			"RevokeHolders": func() error { return errOf(mu.RevokeHolders(within(b), 0)) },
+			"Revoke":        func() error { return errOf(locks.Revoke(within(b), g.Node(), 0)) },
 			"Verify":        func() error { return g.Verify(within(b)) },
 			"VerifyToken":   func() error { return locks.VerifyToken(within(b), g.Node(), g.Token()) },
 			"Multi": func() error {
-				return second(locks.Multi(within(b), g.Guard(&zk.DeleteRequest{Path: b.path + "/none"})...))
+				return errOf(locks.Multi(within(b), g.Guard(&zk.DeleteRequest{Path: b.path + "/none"})...))
 			},
-			"Remaining": func() error { return second(s.Remaining(within(b))) },
-			"Get":       func() error { return second(count.Get(within(b))) },
+			"Remaining": func() error { return errOf(s.Remaining(within(b))) },
+			"Get":       func() error { return errOf(count.Get(within(b))) },
 			"Set":       func() error { return count.Set(within(b), 2) },
-			"TrySet":    func() error { return second(count.TrySet(within(b), actors.Count{}, 2)) },
+			"TrySet":    func() error { return errOf(count.TrySet(within(b), actors.Count{}, 2)) },
 		}
 		proxy.BlackHole(true)
 		results := make(chan error, len(calls))
