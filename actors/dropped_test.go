@@ -16,7 +16,7 @@ import (
 func TestReleasedIsNotDropped(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		var log logs
-		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
+		locks := b.locks(log.config, idle(10*time.Millisecond))
 		read := locks.RWMutex(b.path).Read()
 		g := lock(b, read)
 		lock(b, read) // which is dropped: leak detection begins

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,4 +107,21 @@ func (m *countingMonitor) compare(s actors.Stats) error {
 			m.waiting, m.held, m.acquired, m.released, m.lost, m.refused, statsText(s))
 	}
 	return nil
+}
+
+// statsText returns the counters of requests as a text, without errors that have no count.
+func statsText(s actors.Stats) string {
+	text := fmt.Sprintf("requested %d waiting %d acquired %d held %d released %d", s.Requested, s.Waiting, s.Acquired, s.Held, s.Released)
+	for _, errs := range []struct {
+		end    string
+		counts map[error]uint64
+	}{{"lost", s.Lost}, {"refused", s.Refused}} {
+		var parts []string
+		for err, n := range errs.counts {
+			parts = append(parts, fmt.Sprintf(" %s: %v %d", errs.end, err, n))
+		}
+		slices.Sort(parts)
+		text += strings.Join(parts, "")
+	}
+	return text
 }

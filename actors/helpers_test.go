@@ -151,6 +151,11 @@ func (b *testLock) onBridge(configure ...func(*zkbridge.Config)) (*actors.Locks,
 	return locks, bridge
 }
 
+// idle returns a configuration with an IdleTimeout.
+func idle(d time.Duration) func(*actors.Config) {
+	return func(cfg *actors.Config) { cfg.IdleTimeout = d }
+}
+
 // within returns a context that ends when an event that must come is overdue.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)

@@ -10,10 +10,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func idle(d time.Duration) func(*actors.Config) {
-	return func(cfg *actors.Config) { cfg.IdleTimeout = d }
-}
-
 func TestIdleActorRetires(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

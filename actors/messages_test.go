@@ -205,7 +205,7 @@ func TestCloseMessages(t *testing.T) {
 func TestPinnedPID(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)
-		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 5 * time.Millisecond })
+		locks := b.locks(config, idle(5*time.Millisecond))
 		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
 		self := pid(b, mu)
 		if again := pid(b, locks.Mutex(b.path)); !again.Equal(self) {

@@ -153,7 +153,7 @@ func TestHeldHere(t *testing.T) {
 // Open returns, without a data race, while requests come and go, actors end, and Locks is closed.
 func TestOpenMeanwhile(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
-		locks := b.locks(func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
+		locks := b.locks(idle(10 * time.Millisecond))
 		b.cleanups = append(b.cleanups, func() { // ZooKeeper keeps a container in which no contender ever was
 			conn := b.Client(b)
 			for _, directory := range b.nodes() {

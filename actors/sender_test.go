@@ -138,7 +138,7 @@ func TestActorReleasesAndStops(t *testing.T) {
 func TestActorIsWatchedOnce(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, w := newRemoteActor(b, "worker")
-		locks := b.locks(config, func(cfg *actors.Config) { cfg.IdleTimeout = 10 * time.Millisecond })
+		locks := b.locks(config, idle(10*time.Millisecond))
 		to := pid(b, locks.Semaphore(b.path, 1000))
 		const n = 100
 		for id := range uint64(n) {
@@ -247,7 +247,7 @@ func TestHostedActorEnds(t *testing.T) {
 			waiting := mu.Acquire(within(b))
 			b.waitNodes(2)
 			is(b, errOf(mu.Lock(within(b))), actors.ErrLimit) // which counts it
-			if owner != "" {                                   // any actor may release for a named owner
+			if owner != "" {                                  // any actor may release for a named owner
 				to.SendRelease(&messages.Release{RequestId: 1, Owner: owner}, self)
 			}
 			self.Stop()

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,24 +12,6 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
-
-// statsText returns the counters of requests as a text, without errors that have no count.
-func statsText(s actors.Stats) string {
-	text := fmt.Sprintf("requested %d waiting %d acquired %d held %d released %d", s.Requested, s.Waiting, s.Acquired, s.Held, s.Released)
-	for name, all := range map[string]map[error]uint64{" lost": s.Lost, " refused": s.Refused} {
-		var parts []string
-		for err, n := range all {
-			parts = append(parts, fmt.Sprintf("%s: %v %d", name, err, n))
-		}
-		slices.Sort(parts)
-		if name == " lost" {
-			text += strings.Join(parts, "")
-		} else {
-			defer func() { text += strings.Join(parts, "") }()
-		}
-	}
-	return text
-}
 
 func expectStats(t testing.TB, locks *actors.Locks, requested, waiting, acquired, held, released uint64, lost, refused map[error]uint64) {
 	t.Helper()
