@@ -1,9 +1,11 @@
 package actors_test
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // turn is one grant of a goroutine: the lock, and what the goroutine does while it holds.
@@ -60,5 +62,21 @@ func (b *testLock) passAround(goroutines, rounds int, all ...handle) {
 	})
 	if count != goroutines*rounds {
 		b.Errorf("%d grants counted %d", goroutines*rounds, count)
+	}
+}
+
+// inTurn waits until the requests are granted, in any order. It calls inside with each grant, and releases it.
+func (b *testLock) inTurn(inside func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
+	b.Helper()
+	for len(fs) > 0 {
+		next := -1
+		zktest.Eventually(b, timeLimit, func() bool {
+			next = slices.IndexFunc(fs, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
+			return next >= 0
+		}, "one of %d requests is granted", len(fs))
+		g := result(b, fs[next])
+		inside(g)
+		unlock(b, g)
+		fs = slices.Delete(slices.Clone(fs), next, next+1)
 	}
 }

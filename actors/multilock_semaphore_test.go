@@ -37,22 +37,6 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 	})
 }
 
-// inTurn waits until the requests are granted, in any order. It calls inside with each grant, and releases it.
-func (b *testLock) inTurn(inside func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
-	b.Helper()
-	for len(fs) > 0 {
-		next := -1
-		zktest.Eventually(b, timeLimit, func() bool {
-			next = slices.IndexFunc(fs, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
-			return next >= 0
-		}, "one of %d requests is granted", len(fs))
-		g := result(b, fs[next])
-		inside(g)
-		unlock(b, g)
-		fs = slices.Delete(slices.Clone(fs), next, next+1)
-	}
-}
-
 // A multi-lock loses a node of its semaphore while it waits, and all its members queue again. If only the
 // semaphore did, the request would be behind another multi-lock there and ahead of it in the other member.
 func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {

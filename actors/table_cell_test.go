@@ -139,38 +139,18 @@ func (c *cell) release() {
 	}
 }
 
-// expectServed waits until each request is granted, and releases the grants.
+// expectServed waits until each request is granted, with a greater token than the row's owner, and releases the
+// grants.
 func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 	c.Helper()
-	waiting := slices.Clone(fs)
-	for len(waiting) > 0 {
-		var f *actors.Future[*actors.Grant]
-		zktest.Eventually(c, timeLimit, func() bool {
-			i := slices.IndexFunc(waiting, func(f *actors.Future[*actors.Grant]) bool { return isClosed(f.Done()) })
-			if i >= 0 {
-				f = waiting[i]
-				waiting = slices.Delete(waiting, i, i+1)
-			}
-			return i >= 0
-		}, "one of %d requests is granted", len(waiting))
-		g, err := f.Result()
-		if err != nil {
-			c.Fatalf("a waiting request: %v", err)
-		}
+	c.inTurn(func(g *actors.Grant) {
 		if g.Err() != nil {
 			c.Errorf("granted, and ended: %v", g.Err())
 		}
-		c.expectLater(g)
-		unlock(c, g)
-	}
-}
-
-// expectLater checks that a grant has a greater token than those of the row's owner.
-func (c *cell) expectLater(g *actors.Grant) {
-	c.Helper()
-	for _, former := range c.grants {
-		expectIncreasing(c, former.Token(), g.Token())
-	}
+		for _, former := range c.grants {
+			expectIncreasing(c, former.Token(), g.Token())
+		}
+	}, fs...)
 }
 
 // expectUsable checks that both processes can acquire again what the owner and the waiters had.
