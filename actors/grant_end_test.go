@@ -38,7 +38,7 @@ func workContexts(parent context.Context, g *actors.Grant) (all []context.Contex
 	return all
 }
 
-// callingContexts returns such contexts, and calls f with them at the end of each of their parents' children. wait waits
+// callingContexts returns such contexts, and calls f with them at the end of each that Context has returned. wait waits
 // for these calls.
 func callingContexts(g *actors.Grant, f func(all []context.Context)) (all []context.Context, wait func()) {
 	var calls sync.WaitGroup
