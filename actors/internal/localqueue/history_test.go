@@ -12,9 +12,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// model is a Queue, its owners, and the lock below, which grants and refuses nodes at random, takes them away, and
+// queueModel is a Queue, its owners, and the lock below, which grants and refuses nodes at random, takes them away, and
 // reports that contenders of other processes wait for them.
-type model struct {
+type queueModel struct {
 	t         *rapid.T
 	queue     *Queue
 	rule      queue.Rule
@@ -53,7 +53,7 @@ const releasing = refused + 1
 // ownerHolds reports whether the owner of a request counts among the holders because of it.
 func (r *modelRequest) ownerHolds() bool { return r.stage == held || r.stage == creating }
 
-func (m *model) nodeOf(serial uint64) *node {
+func (m *queueModel) nodeOf(serial uint64) *node {
 	for _, n := range m.nodes {
 		if n.serial == serial {
 			return n
@@ -62,20 +62,20 @@ func (m *model) nodeOf(serial uint64) *node {
 	return nil
 }
 
-func (m *model) contended() bool {
+func (m *queueModel) contended() bool {
 	return slices.ContainsFunc(m.nodes, func(n *node) bool { return n.contended })
 }
 
-func (m *model) budgetUsed() bool { return m.contended() && (m.timeUsed || m.granted >= m.budget) }
+func (m *queueModel) budgetUsed() bool { return m.contended() && (m.timeUsed || m.granted >= m.budget) }
 
-func (m *model) step(e event) {
+func (m *queueModel) step(e queueEvent) {
 	for _, f := range step(m.queue, e) {
 		m.perform(f)
 	}
 	m.check()
 }
 
-func (m *model) perform(f machinetest.Effect) {
+func (m *queueModel) perform(f machinetest.Effect) {
 	r := m.open[f.ID]
 	switch f.Kind {
 	case "AcquireNode":
@@ -119,13 +119,13 @@ func (m *model) perform(f machinetest.Effect) {
 	}
 }
 
-func (m *model) forget(r *modelRequest) {
+func (m *queueModel) forget(r *modelRequest) {
 	delete(m.open, r.id)
 	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
 // acquireNode checks that a node is the first, or a second one that the rule lets an owner have beside the first.
-func (m *model) acquireNode(f machinetest.Effect) {
+func (m *queueModel) acquireNode(f machinetest.Effect) {
 	switch {
 	case len(m.nodes) == 0:
 		m.first, m.timeUsed, m.refused, m.granted = f.Serial, false, false, 0
@@ -136,7 +136,7 @@ func (m *model) acquireNode(f machinetest.Effect) {
 }
 
 // grant checks that no holder blocks a grant, that it passes no earlier request, and its token.
-func (m *model) grant(r *modelRequest, by *node, token [2]int64) {
+func (m *queueModel) grant(r *modelRequest, by *node, token [2]int64) {
 	if by == nil || by.stage != held {
 		m.t.Fatalf("request %d is granted by a node that is not held", r.id)
 	}
@@ -176,7 +176,7 @@ func (m *model) grant(r *modelRequest, by *node, token [2]int64) {
 }
 
 // check runs after each event. It checks that no request waits that could hold, and that no node is kept without a use.
-func (m *model) check() {
+func (m *queueModel) check() {
 	var holding [2]int
 	for _, o := range m.open {
 		if o.ownerHolds() {
@@ -214,7 +214,7 @@ func (m *model) check() {
 }
 
 // checkFirst checks that the first request that waits, of a kind, cannot hold.
-func (m *model) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
+func (m *queueModel) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
 	suffices := kind == first.kind || kind == queue.Shared
 	needsSecond := kind != first.kind && m.rule.EntersFrom(kind).Has(first.kind)
 	free := !written && (unused || kind == queue.Shared) && suffices && !m.budgetUsed()
@@ -228,21 +228,21 @@ func (m *model) checkFirst(kind queue.Kind, written, unused bool, first, beside 
 	}
 }
 
-func (m *model) drawRequest(stage progress) *modelRequest {
+func (m *queueModel) drawRequest(stage progress) *modelRequest {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.open)), func(id requests.ID) bool { return m.open[id].stage != stage })
 	return m.open[machinetest.Draw(m.t, ids, "request")]
 }
 
-func (m *model) drawNode(stage progress) *node {
+func (m *queueModel) drawNode(stage progress) *node {
 	return machinetest.Draw(m.t, slices.DeleteFunc(slices.Clone(m.nodes), func(n *node) bool { return n.stage != stage }), "node")
 }
 
-func (m *model) release(r *modelRequest) {
+func (m *queueModel) release(r *modelRequest) {
 	r.stage = releasing
 	m.step(func(l *Queue) { l.Release(r.id) })
 }
 
-func (m *model) nodeGranted(n *node) {
+func (m *queueModel) nodeGranted(n *node) {
 	n.stage = held
 	if n.serial == m.first {
 		m.czxid++
@@ -251,7 +251,7 @@ func (m *model) nodeGranted(n *node) {
 }
 
 // acquire adds a request of an owner that may have others, which wait or hold.
-func (m *model) acquire(t *rapid.T) {
+func (m *queueModel) acquire(t *rapid.T) {
 	m.ids++
 	r := &modelRequest{id: m.ids, place: m.ids, stage: queued,
 		kind:  queue.Kind(rapid.IntRange(0, len(m.rule.Markers)-1).Draw(t, "kind")),
@@ -274,7 +274,7 @@ func (m *model) acquire(t *rapid.T) {
 	m.step(func(l *Queue) { l.Acquire(requests.Incoming{ID: r.id, Owner: r.owner, Kind: r.kind, Try: r.try}) })
 }
 
-func (m *model) actions() map[string]func(*rapid.T) {
+func (m *queueModel) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": m.acquire,
 		"cancel":  func(*rapid.T) { m.step(func(l *Queue) { l.Cancel(m.drawRequest(queued).id, requests.Cancelled) }) },
@@ -313,7 +313,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			if m.nodeOf(serial) != nil || serial == m.first {
 				t.Skip("it is not a former one")
 			}
-			m.step(rapid.SampledFrom([]event{
+			m.step(rapid.SampledFrom([]queueEvent{
 				func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) },
 				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
 				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
@@ -333,7 +333,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 }
 
 // finish has all owners release. Nothing may be left.
-func (m *model) finish() {
+func (m *queueModel) finish() {
 	for range 1000 {
 		for _, n := range m.nodes {
 			if n.stage == creating {
@@ -362,7 +362,7 @@ func (m *model) finish() {
 func testHistories(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.IntRange(1, 4).Draw(t, "budget")
-		m := &model{t: t, rule: rule, budget: budget, queue: New(&machinetest.LocalRecorder{}, rule, uint32(budget)), open: map[requests.ID]*modelRequest{}}
+		m := &queueModel{t: t, rule: rule, budget: budget, queue: New(&machinetest.LocalRecorder{}, rule, uint32(budget)), open: map[requests.ID]*modelRequest{}}
 		machinetest.Repeat(t, m.actions())
 		m.finish()
 	})

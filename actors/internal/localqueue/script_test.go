@@ -13,14 +13,14 @@ import (
 // The scripts are like those of lockqueue. The step of a token has two numbers: that of the node hold and that of the
 // grant, such as 0/2.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, func() machinetest.Stepper { return &script{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
+	machinetest.RunScripts(t, func() machinetest.Stepper { return &queueScript{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
 }
 
 var kinds = []string{"exclusive", "shared"}
 
-type script struct{ *Queue }
+type queueScript struct{ *Queue }
 
-func (s *script) Step(line machinetest.Line) []string {
+func (s *queueScript) Step(line machinetest.Line) []string {
 	switch line.Word {
 	case "rule":
 		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[line.Text("name")]
@@ -36,7 +36,7 @@ func (s *script) Step(line machinetest.Line) []string {
 	return effects
 }
 
-func parse(line machinetest.Line) event {
+func parse(line machinetest.Line) queueEvent {
 	id, serial, why := line.ID(), line.Serial(), line.Reason(requests.SessionLost)
 	switch line.Word {
 	case "acquire":
@@ -78,11 +78,11 @@ func show(f machinetest.Effect) string {
 	return f.Show()
 }
 
-// event is a call of a Queue.
-type event func(*Queue)
+// queueEvent is a call of a Queue.
+type queueEvent func(*Queue)
 
 // step applies an event to a Queue with a LocalRecorder, and returns the effects.
-func step(l *Queue, e event) []machinetest.Effect {
+func step(l *Queue, e queueEvent) []machinetest.Effect {
 	e(l)
 	invariants.Check(l)
 	return l.actor.(*machinetest.LocalRecorder).Take()

@@ -12,28 +12,28 @@ import (
 
 // rapid draws small numbers more often, so the first process has many requests at a time, and the first nodes are mostly
 // those that another client deletes.
-func (m *model) drawProcess() *process {
+func (m *semaphoreModel) drawProcess() *semaphoreProcess {
 	return m.processes[rapid.IntRange(0, len(m.processes)-1).Draw(m.t, "process")]
 }
 
-func (m *model) drawNode(list []*node) *node {
+func (m *semaphoreModel) drawNode(list []*semaphoreNode) *semaphoreNode {
 	if len(list) == 0 {
 		m.t.Skip("no node")
 	}
 	return list[rapid.IntRange(0, len(list)-1).Draw(m.t, "node")]
 }
 
-func (m *model) drawRequest(p *process, state string) requests.ID {
+func (m *semaphoreModel) drawRequest(p *semaphoreProcess, state string) requests.ID {
 	return machinetest.Draw(m.t, p.open.In(state), "request "+state)
 }
 
-func (m *model) release(p *process, id requests.ID) {
+func (m *semaphoreModel) release(p *semaphoreProcess, id requests.ID) {
 	p.open[id] = "released"
 	p.state.Release(id)
 	m.perform(p)
 }
 
-func (m *model) actions() map[string]func(*rapid.T) {
+func (m *semaphoreModel) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
 			p := m.drawProcess()
@@ -60,7 +60,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"leases answer":             func(*rapid.T) { p := m.drawProcess(); m.deliver(p, &p.fromLeases) },
 		"start a Curator client": func(*rapid.T) {
 			m.ids++
-			m.requestQueue = append(m.requestQueue, &node{serial: uint64(m.ids)})
+			m.requestQueue = append(m.requestQueue, &semaphoreNode{serial: uint64(m.ids)})
 			m.decide()
 		},
 		"stop a Curator client": func(*rapid.T) {
@@ -83,7 +83,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 }
 
 // check checks that the semaphore has the permits that are held.
-func (m *model) check() {
+func (m *semaphoreModel) check() {
 	held := 0
 	for _, l := range m.leases {
 		if l.granted {
@@ -96,7 +96,7 @@ func (m *model) check() {
 }
 
 // finish has all owners release. All requests must end, and nothing may be left.
-func (m *model) finish() {
+func (m *semaphoreModel) finish() {
 	for range 1000 {
 		m.drain()
 		open := 0
@@ -106,7 +106,7 @@ func (m *model) finish() {
 				m.release(p, id)
 			}
 		}
-		m.leases = slices.DeleteFunc(m.leases, func(n *node) bool { return n.owner == nil && n.granted })
+		m.leases = slices.DeleteFunc(m.leases, func(n *semaphoreNode) bool { return n.owner == nil && n.granted })
 		m.decide()
 		if open+len(m.requestQueue)+len(m.leases) == 0 {
 			break

@@ -10,21 +10,21 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// model is a semaphore whose request queue and leases are plain lists, and the processes whose States use it, beside
+// semaphoreModel is a semaphore whose request queue and leases are plain lists, and the processes whose States use it, beside
 // clients of Curator. The lists change at once. What they report to a State is delayed, but keeps its order.
-type model struct {
+type semaphoreModel struct {
 	t            *rapid.T
 	permits      int
-	processes    []*process
-	requestQueue []*node
-	leases       []*node
+	processes    []*semaphoreProcess
+	requestQueue []*semaphoreNode
+	leases       []*semaphoreNode
 	ids          requests.ID // the last one
 	czxid        int64
 }
 
-// node is a node in the request queue or among the leases.
-type node struct {
-	owner     *process // nil: a client of Curator
+// semaphoreNode is a node in the request queue or among the leases.
+type semaphoreNode struct {
+	owner     *semaphoreProcess // nil: a client of Curator
 	serial    uint64
 	granted   bool
 	czxid     int64
@@ -32,8 +32,8 @@ type node struct {
 	multiLock bool
 }
 
-// process is a State, its requests, and what has not been delivered to it.
-type process struct {
+// semaphoreProcess is a State, its requests, and what has not been delivered to it.
+type semaphoreProcess struct {
 	n          int
 	state      *State
 	open       machinetest.Open
@@ -43,20 +43,20 @@ type process struct {
 	turns      []requests.ID // requests of multi-locks that have passed the request queue
 }
 
-func newModel(t *rapid.T) *model {
-	m := &model{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
+func newModel(t *rapid.T) *semaphoreModel {
+	m := &semaphoreModel{t: t, permits: rapid.IntRange(1, 4).Draw(t, "permits")}
 	for n := range rapid.IntRange(1, 3).Draw(t, "processes") {
-		m.processes = append(m.processes, &process{n: n, state: New(&recorder{}, m.permits, true), open: machinetest.Open{}, permits: map[requests.ID]int{}})
+		m.processes = append(m.processes, &semaphoreProcess{n: n, state: New(&recorder{}, m.permits, true), open: machinetest.Open{}, permits: map[requests.ID]int{}})
 	}
 	return m
 }
 
 // perform performs the effects of a State.
-func (m *model) perform(p *process) {
+func (m *semaphoreModel) perform(p *semaphoreProcess) {
 	for _, f := range takeEffects(p.state) {
 		switch f.Kind {
 		case "EnterRequestQueue":
-			m.requestQueue = append(m.requestQueue, &node{owner: p, serial: f.Serial, try: f.Try, multiLock: p.state.below[f.Serial].MultiLock})
+			m.requestQueue = append(m.requestQueue, &semaphoreNode{owner: p, serial: f.Serial, try: f.Try, multiLock: p.state.below[f.Serial].MultiLock})
 		case "ReportTurn":
 			p.turns = append(p.turns, f.ID)
 		case "AcquireLease":
@@ -64,7 +64,7 @@ func (m *model) perform(p *process) {
 				m.t.Fatalf("process %d acquires lease %d before its turn in the request queue: %s", p.n, f.Serial, m)
 			}
 			m.czxid++
-			m.leases = append(m.leases, &node{owner: p, serial: f.Serial, try: f.Try, multiLock: p.state.requests[f.ID].MultiLock, czxid: m.czxid})
+			m.leases = append(m.leases, &semaphoreNode{owner: p, serial: f.Serial, try: f.Try, multiLock: p.state.requests[f.ID].MultiLock, czxid: m.czxid})
 		case "LeaveRequestQueue":
 			m.requestQueue = p.without(m.requestQueue, f.Serial)
 		case "WithdrawLease":
@@ -90,7 +90,7 @@ func (m *model) perform(p *process) {
 }
 
 // checkGrant checks the leases by which a request holds.
-func (m *model) checkGrant(p *process, id requests.ID, leases []Lease) {
+func (m *semaphoreModel) checkGrant(p *semaphoreProcess, id requests.ID, leases []Lease) {
 	if len(leases) != p.permits[id] {
 		m.t.Fatalf("process %d: request %d for %d permits has %d leases", p.n, id, p.permits[id], len(leases))
 	}
@@ -102,22 +102,22 @@ func (m *model) checkGrant(p *process, id requests.ID, leases []Lease) {
 }
 
 // inTurn reports whether a request of the process has passed the request queue.
-func (m *model) inTurn(p *process) bool {
-	return slices.ContainsFunc(m.requestQueue, func(n *node) bool { return n.owner == p && n.granted })
+func (m *semaphoreModel) inTurn(p *semaphoreProcess) bool {
+	return slices.ContainsFunc(m.requestQueue, func(n *semaphoreNode) bool { return n.owner == p && n.granted })
 }
 
 // without returns a list without a node of the process.
-func (p *process) without(list []*node, serial uint64) []*node {
-	return slices.DeleteFunc(list, func(n *node) bool { return n.owner == p && n.serial == serial })
+func (p *semaphoreProcess) without(list []*semaphoreNode, serial uint64) []*semaphoreNode {
+	return slices.DeleteFunc(list, func(n *semaphoreNode) bool { return n.owner == p && n.serial == serial })
 }
 
 // decide grants each node that may hold, and refuses the tries that would have to wait.
-func (m *model) decide() {
+func (m *semaphoreModel) decide() {
 	m.decideQueue()
 	m.decideLeases()
 }
 
-func (m *model) decideQueue() {
+func (m *semaphoreModel) decideQueue() {
 	for i, n := range m.requestQueue {
 		switch passes := n.owner == m.requestQueue[0].owner && (n.owner != nil || i == 0); {
 		case !passes && n.try && n.owner != nil:
@@ -131,7 +131,7 @@ func (m *model) decideQueue() {
 		case n.owner == nil:
 			m.czxid++
 			n.granted = true
-			m.leases = append(m.leases, &node{serial: n.serial, czxid: m.czxid})
+			m.leases = append(m.leases, &semaphoreNode{serial: n.serial, czxid: m.czxid})
 		default:
 			n.granted = true
 			n.owner.fromQueue = append(n.owner.fromQueue, func() { n.owner.state.Granted(Lease{Serial: n.serial}) })
@@ -139,13 +139,13 @@ func (m *model) decideQueue() {
 	}
 }
 
-func (m *model) decideLeases() {
+func (m *semaphoreModel) decideLeases() {
 	for i, l := range m.leases {
 		switch {
 		case l.granted:
 		case l.owner == nil && len(m.leases) <= m.permits: // Curator counts all leases
 			l.granted = true
-			m.requestQueue = slices.DeleteFunc(m.requestQueue, func(n *node) bool { return n.owner == nil && n.serial == l.serial })
+			m.requestQueue = slices.DeleteFunc(m.requestQueue, func(n *semaphoreNode) bool { return n.owner == nil && n.serial == l.serial })
 			m.decide()
 			return
 		case l.owner == nil:
@@ -165,13 +165,13 @@ func (m *model) decideLeases() {
 
 // deleteByOther has another client delete a node in a list. The lock below then reports a granted node as lost, refuses one
 // of a multi-lock, and replaces any other one at the end of the list.
-func (m *model) deleteByOther(list []*node, n *node) []*node {
+func (m *semaphoreModel) deleteByOther(list []*semaphoreNode, n *semaphoreNode) []*semaphoreNode {
 	inQueue := slices.Contains(m.requestQueue, n)
-	list = slices.DeleteFunc(list, func(other *node) bool { return other == n })
+	list = slices.DeleteFunc(list, func(other *semaphoreNode) bool { return other == n })
 	p := n.owner
 	switch {
 	case p == nil:
-		m.requestQueue = slices.DeleteFunc(m.requestQueue, func(other *node) bool { return other.owner == nil && other.serial == n.serial })
+		m.requestQueue = slices.DeleteFunc(m.requestQueue, func(other *semaphoreNode) bool { return other.owner == nil && other.serial == n.serial })
 	case n.granted && inQueue:
 		p.fromQueue = append(p.fromQueue, func() { p.state.Lost(n.serial, requests.NodeDeleted) })
 	case n.granted:
@@ -182,16 +182,16 @@ func (m *model) deleteByOther(list []*node, n *node) []*node {
 		p.fromLeases = append(p.fromLeases, func() { p.state.Refused(n.serial, requests.NodeDeleted) })
 	default:
 		m.czxid++
-		list = append(list, &node{owner: p, serial: n.serial, try: n.try, czxid: m.czxid})
+		list = append(list, &semaphoreNode{owner: p, serial: n.serial, try: n.try, czxid: m.czxid})
 	}
 	return list
 }
 
-func (m *model) String() string {
+func (m *semaphoreModel) String() string {
 	return fmt.Sprint("request queue:", m.requestQueue, " leases:", m.leases)
 }
 
-func (n *node) String() string {
+func (n *semaphoreNode) String() string {
 	if n.owner == nil {
 		return fmt.Sprintf("Curator's (%d, granted %t)", n.serial, n.granted)
 	}
@@ -199,7 +199,7 @@ func (n *node) String() string {
 }
 
 // deliver makes the next call of those from one list. It reports whether there was one.
-func (m *model) deliver(p *process, from *[]func()) bool {
+func (m *semaphoreModel) deliver(p *semaphoreProcess, from *[]func()) bool {
 	if len(*from) == 0 {
 		return false
 	}
@@ -212,7 +212,7 @@ func (m *model) deliver(p *process, from *[]func()) bool {
 
 // proceed calls Proceed for the first request of a multi-lock that has passed the request queue. It reports whether there
 // was one.
-func (m *model) proceed(p *process) bool {
+func (m *semaphoreModel) proceed(p *semaphoreProcess) bool {
 	if len(p.turns) == 0 {
 		return false
 	}
@@ -224,7 +224,7 @@ func (m *model) proceed(p *process) bool {
 }
 
 // drain delivers all calls, and checks then that the semaphore has too few permits for the first in the request queue.
-func (m *model) drain() {
+func (m *semaphoreModel) drain() {
 	for busy := true; busy; {
 		busy = false
 		for _, p := range m.processes {

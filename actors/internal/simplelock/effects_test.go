@@ -29,24 +29,24 @@ func (r *recorder) GrantBy(id requests.ID, ownerNode string, generation uint64, 
 	r.Record(machinetest.Effect{Kind: "Grant", ID: id, OwnerNode: ownerNode, Generation: generation, Czxid: czxid})
 }
 
-// event is a call of a Contender.
-type event func(*Contender)
+// contenderEvent is a call of a Contender.
+type contenderEvent func(*Contender)
 
 // step applies an event to a Contender with a recorder, and returns the effects.
-func step(s *Contender, e event) []machinetest.Effect {
+func step(s *Contender, e contenderEvent) []machinetest.Effect {
 	e(s)
 	invariants.Check(s)
 	return s.actor.(*recorder).Take()
 }
 
-func failed(serial uint64, why requests.Reason) event {
+func failed(serial uint64, why requests.Reason) contenderEvent {
 	return func(s *Contender) { s.Failed(serial, why) }
 }
 
-func cancelled(id requests.ID) event {
+func cancelled(id requests.ID) contenderEvent {
 	return func(s *Contender) { s.Cancel(id, requests.Cancelled) }
 }
 
-func transacted(serial uint64, t Transaction) event {
+func transacted(serial uint64, t Transaction) contenderEvent {
 	return func(s *Contender) { s.Transacted(serial, t) }
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// model is a server with a directory, and the processes whose Contenders use the lock in it. The server executes the
+// contenderModel is a server with a directory, and the processes whose Contenders use the lock in it. The server executes the
 // effects of a process in their order, loses or refuses them at random, and its answers and events come in any order.
-type model struct {
+type contenderModel struct {
 	t         *rapid.T
 	zxid      int64
 	nodes     map[string]*serverNode
-	processes []*process
+	processes []*contenderProcess
 	ids       requests.ID // the last one
 	token     [2]int64    // the greatest of each kind
 
@@ -32,7 +32,7 @@ type model struct {
 // serverNode is a child of the directory: an owner node or the lock node.
 type serverNode struct {
 	czxid     int64
-	owner     *process
+	owner     *contenderProcess
 	data      string
 	ownerNode string // of the lock node: the owner node that was created with it
 }
@@ -42,8 +42,8 @@ func (n *serverNode) overwritable() bool {
 	return n.owner.contender.ownerNode == n.ownerNode && n.owner.contender.czxid == n.czxid
 }
 
-// process is a Contender, its request, and what is on the way between the Contender and the server.
-type process struct {
+// contenderProcess is a Contender, its request, and what is on the way between the Contender and the server.
+type contenderProcess struct {
 	n         int
 	contender *Contender
 	epoch     uint64
@@ -55,26 +55,28 @@ type process struct {
 	holds string // the owner node by which it holds
 
 	inFlight []machinetest.Effect // sent and not executed
-	messages []message            // sent to the process and not delivered
+	messages []contenderMessage   // sent to the process and not delivered
 	watches  map[string]bool      // of nodes, and of the directory by the name ""
 }
 
-// message is an event of the server. proves reports that the process's nodes existed when the server sent it.
-type message struct {
-	event
+// contenderMessage is an event of the server. proves reports that the process's nodes existed when the server sent it.
+type contenderMessage struct {
+	contenderEvent
 	proves bool
 }
 
-func (m *model) drawProcess() *process { return rapid.SampledFrom(m.processes).Draw(m.t, "process") }
-
-// answer sends an event to a process.
-func (m *model) answer(p *process, e event) {
-	ownerNode, lock := m.nodes[p.contender.ownerNode], m.nodes[p.contender.lockNode]
-	proves := ownerNode != nil && (!p.contender.writes() && lock == nil || p.contender.writes() && lock != nil && lock.ownerNode == p.contender.ownerNode)
-	p.messages = append(p.messages, message{e, proves})
+func (m *contenderModel) drawProcess() *contenderProcess {
+	return rapid.SampledFrom(m.processes).Draw(m.t, "process")
 }
 
-func (m *model) step(p *process, e event) {
+// answer sends an event to a process.
+func (m *contenderModel) answer(p *contenderProcess, e contenderEvent) {
+	ownerNode, lock := m.nodes[p.contender.ownerNode], m.nodes[p.contender.lockNode]
+	proves := ownerNode != nil && (!p.contender.writes() && lock == nil || p.contender.writes() && lock != nil && lock.ownerNode == p.contender.ownerNode)
+	p.messages = append(p.messages, contenderMessage{e, proves})
+}
+
+func (m *contenderModel) step(p *contenderProcess, e contenderEvent) {
 	for _, f := range slices.Clone(step(p.contender, e)) {
 		switch f.Kind {
 		case "Grant":
@@ -97,7 +99,7 @@ func (m *model) step(p *process, e event) {
 }
 
 // checkGrant checks that a contender may hold, and its token.
-func (m *model) checkGrant(p *process, f machinetest.Effect) {
+func (m *contenderModel) checkGrant(p *contenderProcess, f machinetest.Effect) {
 	n := m.nodes[f.OwnerNode]
 	if m.deletedByOther[f.OwnerNode] && f.ID == p.id && p.holds == "" { // the process learns of the deletion later
 		if !m.proven {
@@ -122,7 +124,7 @@ func (m *model) checkGrant(p *process, f machinetest.Effect) {
 }
 
 // fireWatches wakes the processes that watch a node or the directory.
-func (m *model) fireWatches(name string) {
+func (m *contenderModel) fireWatches(name string) {
 	for _, p := range m.processes {
 		for _, watched := range []string{name, ""} {
 			if p.watches[watched] {
@@ -134,18 +136,18 @@ func (m *model) fireWatches(name string) {
 	}
 }
 
-func (m *model) createNode(p *process, name, ownerNode string, data []byte) {
+func (m *contenderModel) createNode(p *contenderProcess, name, ownerNode string, data []byte) {
 	m.nodes[name] = &serverNode{m.zxid, p, string(data), ownerNode}
 	m.fireWatches(name)
 }
 
-func (m *model) deleteNode(name string) {
+func (m *contenderModel) deleteNode(name string) {
 	delete(m.nodes, name)
 	m.fireWatches(name)
 }
 
 // deleteByOther deletes a node for a client that is not its owner.
-func (m *model) deleteByOther(name string) {
+func (m *contenderModel) deleteByOther(name string) {
 	if n := m.nodes[name]; name == m.processes[0].contender.lockNode {
 		m.deletedByOther[n.ownerNode] = true
 	} else {
@@ -155,7 +157,7 @@ func (m *model) deleteByOther(name string) {
 }
 
 // execute executes an effect, and returns the answer.
-func (m *model) execute(p *process, f machinetest.Effect) event {
+func (m *contenderModel) execute(p *contenderProcess, f machinetest.Effect) contenderEvent {
 	m.zxid++
 	done, missing := Transaction{Done: true}, transacted(f.Serial, Transaction{Missing: true})
 	switch f.Kind {
@@ -201,7 +203,7 @@ func (m *model) execute(p *process, f machinetest.Effect) event {
 }
 
 // serve executes and answers the first effect in flight of a process, except for the fault.
-func (m *model) serve(p *process, fault string) {
+func (m *contenderModel) serve(p *contenderProcess, fault string) {
 	if len(p.inFlight) == 0 {
 		m.t.Skip("nothing in flight")
 	}
@@ -222,16 +224,16 @@ func (m *model) serve(p *process, fault string) {
 	}
 }
 
-func (m *model) deliver(p *process, i int) {
+func (m *contenderModel) deliver(p *contenderProcess, i int) {
 	e := p.messages[i]
 	p.messages = slices.Delete(p.messages, i, i+1)
 	m.proven = e.proves
-	m.step(p, e.event)
+	m.step(p, e.contenderEvent)
 	m.proven = false
 }
 
 // expire ends the session. The process knows before the nodes are deleted.
-func (m *model) expire(p *process) {
+func (m *contenderModel) expire(p *contenderProcess) {
 	m.step(p, func(s *Contender) { s.Session(p.epoch, false) })
 	p.up, p.inFlight, p.messages, p.watches = false, nil, nil, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
@@ -241,14 +243,14 @@ func (m *model) expire(p *process) {
 	}
 }
 
-func (m *model) connect(p *process) {
+func (m *contenderModel) connect(p *contenderProcess) {
 	p.epoch++
 	p.up = true
 	m.step(p, func(s *Contender) { s.Session(p.epoch, true) })
 }
 
 // drain connects all processes, and executes and delivers all that is in flight, without faults.
-func (m *model) drain() {
+func (m *contenderModel) drain() {
 	for _, p := range m.processes {
 		if !p.up {
 			m.connect(p)
@@ -275,7 +277,7 @@ func (m *model) drain() {
 }
 
 // checkDrained checks the holders, waiters and nodes. Nothing may be in flight.
-func (m *model) checkDrained() {
+func (m *contenderModel) checkDrained() {
 	holders, waiters := 0, 0
 	for _, p := range m.processes {
 		if p.holds != "" {
@@ -295,7 +297,7 @@ func (m *model) checkDrained() {
 	}
 }
 
-func (m *model) actions() map[string]func(*rapid.T) {
+func (m *contenderModel) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) {
 			p := m.drawProcess()
@@ -368,9 +370,9 @@ func TestHistories(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("readers %v", shared), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				m := &model{t: t, nodes: map[string]*serverNode{}, deletedByOther: map[string]bool{}}
+				m := &contenderModel{t: t, nodes: map[string]*serverNode{}, deletedByOther: map[string]bool{}}
 				for n := range 3 {
-					m.processes = append(m.processes, &process{n: n, contender: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
+					m.processes = append(m.processes, &contenderProcess{n: n, contender: New(&recorder{}, "lock", shared, lockqueue.Incarnation{byte(n)}), watches: map[string]bool{}})
 				}
 				machinetest.Repeat(t, m.actions())
 				m.drain()

@@ -13,12 +13,12 @@ import (
 // The scripts are like those of lockqueue. An owner node of this process is called lock-mine-1: mine stands for the unique
 // part of the name, and 1 is the serial.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, func() machinetest.Stepper { return &script{New(&recorder{}, "lock", false, [8]byte{})} })
+	machinetest.RunScripts(t, func() machinetest.Stepper { return &contenderScript{New(&recorder{}, "lock", false, [8]byte{})} })
 }
 
-type script struct{ *Contender }
+type contenderScript struct{ *Contender }
 
-func (s *script) Step(line machinetest.Line) []string {
+func (s *contenderScript) Step(line machinetest.Line) []string {
 	if line.Word == "readwrite" {
 		s.Contender = New(&recorder{}, "W", true, [8]byte{})
 		return nil
@@ -30,7 +30,7 @@ func (s *script) Step(line machinetest.Line) []string {
 	return effects
 }
 
-func (s *script) event(line machinetest.Line) event {
+func (s *contenderScript) event(line machinetest.Line) contenderEvent {
 	id, epoch, serial := line.ID(), line.Epoch(), line.Serial()
 	switch line.Word {
 	case "acquire":
@@ -71,7 +71,7 @@ func (s *script) event(line machinetest.Line) event {
 }
 
 // nodesRead returns what was read of the lock node. Its data are the owner node in the argument lock-node.
-func (s *script) nodesRead(line machinetest.Line) NodesRead {
+func (s *contenderScript) nodesRead(line machinetest.Line) NodesRead {
 	ownerNode := strings.Join(s.names(line, "lock-node"), "")
 	read := NodesRead{Gone: s.names(line, "gone"), Data: map[string][]byte{s.lockNode: []byte(ownerNode)}}
 	switch ownerNode {
@@ -85,7 +85,7 @@ func (s *script) nodesRead(line machinetest.Line) NodesRead {
 }
 
 // names returns the names of the nodes in an argument.
-func (s *script) names(line machinetest.Line, key string) []string {
+func (s *contenderScript) names(line machinetest.Line, key string) []string {
 	var names []string
 	for _, name := range line.List(key) {
 		names = append(names, strings.ReplaceAll(name, "mine", hex.EncodeToString(s.unique[:])))
