@@ -186,8 +186,9 @@ func TestSimpleRWMutex(t *testing.T) {
 		third := b.locks().SimpleRWMutex(b.path)
 		_, err = third.Write().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
+		b.waitNodes(2) // two readers': those of the refused writer are deleted
 		w := third.Write().Acquire(within(b))
-		b.waitNodes(4) // two readers', the lock node and the owner node
+		b.waitNodes(4) // the lock node and the owner node, too
 		fourth := b.locks().SimpleRWMutex(b.path)
 		_, err = fourth.Read().Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
