@@ -27,9 +27,9 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one: the same with max(begun, min(sent, lost - SessionTimeout/3)) in place of sent. The
-//     connection was lost at lost, perhaps because the follower had lost the leader before; the last
-//     answered handshake was begun at begun, and the leader knows of that.
+//   - Without one: let cut be when the connection was lost, and handshake when the last answered handshake
+//     was begun, of which the leader knows. Then max(handshake, min(sent, cut - SessionTimeout/3)) takes the
+//     place of sent, because the follower may have lost the leader before the cut.
 //
 // So the deadline proves this as long as the process is not paused:
 //

@@ -103,9 +103,9 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// The node that a list has shown may be another one of this name: an earlier attempt of this creation may have made
-	// it in a former directory. SameDirectory excludes that. So does a read of the directory behind this creation,
-	// because enterDirectory has then forgotten the former directory.
+	// A list may have shown a former node of this name: the bridge may have tried this creation before, in a directory
+	// that was deleted since, and the numbers of the next directory begin anew. SameDirectory excludes that. So does a
+	// read of the directory behind this creation, because enterDirectory has then forgotten the former directory.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -169,8 +169,8 @@ func (s *State) nextToHold() []*contender {
 }
 
 // endOfHolders returns an index in the list before which all holders of this process are, so that the rest
-// of a long list need not be searched for them. Each holder is before the first waiting contender that keeps its
-// kind waiting. If no waiting contender keeps some kind waiting, holders of that kind may be anywhere.
+// of a long list need not be searched for them. Behind a waiting contender that keeps a kind waiting there is no holder
+// of that kind: it would wait, too. So for each kind the first such contender ends the part of the list to search.
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {

@@ -15,8 +15,8 @@ import (
 //
 // provenAt, of the contender, is the clock of the request whose answer has shown the node. With a watch it is
 // the clock of the Watched or Wake itself: had the node gone before that event, the watch would have reported
-// it before. allDoubtedAt is a doubt of all own nodes, staleBefore of old proofs, and
-// hiddenAt, of the contender, of that one node.
+// it before. allDoubtedAt doubts all own nodes, and hiddenAt, of the contender, that one node. staleBefore
+// is the age limit of all proofs.
 type proofs struct {
 	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
 	// a node of this process to be missing, or the connection to be back. For a departure that a list

@@ -28,9 +28,8 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// e must notice when its own node goes if it may come to hold without another list: if a single departure is
-	// enough, or if one of the blockers is of this process, whose departure needs no list. Otherwise the first departure
-	// leads to the list above, which proves e's node.
+	// Watch e's own node, too, unless a list comes before e can hold. A list comes (above) if several must depart and
+	// all of them are of other processes. It then proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
@@ -70,7 +69,7 @@ func (ev Wake) apply(s *State) {
 		s.nodeDeleted(ev.Node)
 	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock
-		if c.entry != nil && c.entry.stage >= makingMarker {
+		if c.entry != nil && (c.entry.stage == held || c.entry.stage == makingMarker) {
 			s.requestWatch([]string{c.name}) // a holder's watch is set again here, others by grantEligible while they matter
 		}
 	}

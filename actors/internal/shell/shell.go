@@ -55,11 +55,12 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 }
 
 // Grant tells the owner of the request that it holds the lock. It writes the owner's number of the
-// request, request_id in lock.proto, into granted.
+// request, request_id in lock.proto, into granted. It tells a future with an alias of the actor as the sender:
+// if the future is gone, granted comes back to the alias, and the lock takes the grant back (senders.go).
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted) // to a future with an alias as the sender: there it comes back if the future is gone (senders.go)
+	s.ownerOrAlias(r).Tell(granted)
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.
