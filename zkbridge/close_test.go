@@ -143,9 +143,14 @@ func TestPanicKeepsSession(t *testing.T) {
 func testPanicKeepsSession(t *testing.T, meanwhile string) {
 	const timeout, margin = 6 * time.Second, 2500 * time.Millisecond
 	s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: timeout})
-	b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial})
-	if meanwhile == "subscriber panics" {
-		b.Ref().SendSubscribe(&messages.Subscribe{}, panickingRecipient{make(mailbox, 100)})
+	var log bridgeLog
+	b := connected(t, log.config(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial}))
+	subscriberPanics := 0
+	if meanwhile == "subscriber panics" { // at ENDED, and not at CONNECTED
+		subscriber := &panickingRecipient{mailbox: make(mailbox, 100)}
+		subscriber.takes.Store(1)
+		b.Ref().SendSubscribe(&messages.Subscribe{}, subscriber)
+		subscriberPanics = 1
 	}
 	u := newUser(t, b)
 	u.subscribe()
@@ -179,6 +184,9 @@ func testPanicKeepsSession(t *testing.T, meanwhile string) {
 		t.Error("the epoch does not count as lost")
 	}
 	<-b.ended
+	if n := log.errors("a recipient panics"); n != subscriberPanics {
+		t.Errorf("recipients have panicked %d times, want %d", n, subscriberPanics)
+	}
 }
 
 // A bridge can be closed after its actor system.

@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,16 +11,21 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// panickingRecipient panics at each message.
-type panickingRecipient struct{ mailbox }
+// panickingRecipient takes so many messages, and panics at each further one.
+type panickingRecipient struct {
+	mailbox
+	takes atomic.Int32
+}
 
-func (p panickingRecipient) Tell(msg any) {
+func (p *panickingRecipient) Tell(msg any) {
 	p.mailbox.Tell(msg)
-	panic("recipient")
+	if p.takes.Add(-1) < 0 {
+		panic("recipient")
+	}
 }
 
 // receive waits for the next message.
-func (p panickingRecipient) receive(t *testing.T) {
+func (p *panickingRecipient) receive(t *testing.T) {
 	t.Helper()
 	select {
 	case <-p.mailbox:
@@ -40,7 +46,7 @@ func TestPanicOfRecipient(t *testing.T) {
 		must(t, b.Connected(t.Context()))
 		u, dir := newUser(t, b), s.Path(t)
 		node := u.created(dir, "n-").GetNode()
-		bad, ref := panickingRecipient{make(mailbox, 100)}, b.Ref()
+		bad, ref := &panickingRecipient{mailbox: make(mailbox, 100)}, b.Ref()
 
 		ref.SendSubscribe(&messages.Subscribe{}, bad)
 		ref.SendCreate(&messages.Create{Epoch: 1, Directory: dir, Prefix: "bad-"}, bad)
