@@ -63,7 +63,7 @@ func (m *model) run() {
 func (m *model) actions() map[string]func(*rapid.T) {
 	actions := m.stackActions()
 	maps.Copy(actions, map[string]func(*rapid.T){
-		"acquire": m.acquire,
+		"acquire": func(t *rapid.T) { m.acquire(t, m.drawProcess()) },
 		"cancel": func(*rapid.T) {
 			p := m.drawProcess()
 			m.step(p, Cancel{ID: m.drawRequest(p, "waiting"), Reason: requests.Cancelled})
@@ -120,7 +120,14 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			if rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not now")
 			}
-			m.loseSession(m.drawProcess())
+			p := m.drawProcess()
+			m.loseSession(p)
+			sent := len(p.inFlight)
+			m.actAsOwners(p)
+			if len(p.inFlight) > sent {
+				t.Fatalf("process %d has no session and sends %v: %s", p.n, p.inFlight[sent:], m)
+			}
+			m.connect(p)
 		},
 		"expire lost sessions": func(*rapid.T) { m.expireSessions() },
 		"drain":                func(*rapid.T) { m.drain() },
@@ -185,6 +192,7 @@ func (m *model) stackActions() map[string]func(*rapid.T) {
 			// Events and watches are lost with it.
 			p.events, p.watches, p.directoryWatched = nil, map[string]bool{}, false
 			p.delivered = p.emitted
+			m.actAsOwners(p)
 			m.step(p, Session{Epoch: p.epoch, State: Connected})
 		},
 		"the empty directory is deleted": func(t *rapid.T) {
@@ -214,8 +222,7 @@ func (m *model) stackActions() map[string]func(*rapid.T) {
 	}
 }
 
-func (m *model) acquire(t *rapid.T) {
-	p := m.drawProcess()
+func (m *model) acquire(t *rapid.T, p *process) {
 	m.ids++
 	p.open[m.ids] = "waiting"
 	notify := rapid.IntRange(0, 2).Draw(t, "notify") == 0 && !m.rule.CountUnknown
@@ -241,11 +248,27 @@ func (m *model) release(p *process, id requests.ID) {
 	m.step(p, Release{ID: id})
 }
 
-// loseSession begins another session. The nodes of the lost one stay until it expires.
-func (m *model) loseSession(p *process) {
-	m.step(p, Session{Epoch: p.epoch, State: Lost})
-	m.connect(p)
+// actAsOwners has owners of the process acquire, cancel and release, as they also do while it has no connection.
+func (m *model) actAsOwners(p *process) {
+	if p.onEffect != nil {
+		return // a machine above owns the requests
+	}
+	for range rapid.IntRange(0, 3).Draw(m.t, "actions of owners") {
+		action := rapid.SampledFrom([]string{"acquire", "cancel", "release"}).Draw(m.t, "action")
+		waiting, held := p.open.In("waiting"), p.open.In("held")
+		switch {
+		case action == "cancel" && len(waiting) > 0:
+			m.step(p, Cancel{ID: machinetest.Draw(m.t, waiting, "waiting"), Reason: requests.Cancelled})
+		case action == "release" && len(held) > 0:
+			m.release(p, machinetest.Draw(m.t, held, "held"))
+		default:
+			m.acquire(m.t, p)
+		}
+	}
 }
+
+// loseSession ends the session. Its nodes stay until it expires.
+func (m *model) loseSession(p *process) { m.step(p, Session{Epoch: p.epoch, State: Lost}) }
 
 // expireSessions deletes the nodes of lost sessions, whose delayed creates fail from then on.
 func (m *model) expireSessions() {

@@ -252,6 +252,7 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 			}
 			for _, l := range s.drawMachine().states {
 				l.lock.loseSession(l.process)
+				l.lock.connect(l.process)
 			}
 		},
 		"expire lost sessions": func(*rapid.T) { s.expireSessions() },

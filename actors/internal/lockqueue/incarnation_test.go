@@ -42,6 +42,7 @@ func TestNamesOfOthersHaveNoSerial(t *testing.T) {
 		"", "_", prefixStart, "_c_lock-0000000007", own[:len(prefixStart)+uuidLength-1], // shorter than a UUID
 		uuid, "_x_" + uuid, "x" + own, // another beginning
 		prefixStart + "g" + uuid[1:], prefixStart + "-" + uuid[1:], // no UUID
+		prefixStart + uuid[:uuidLength-1] + "z" + uuid[uuidLength:],
 		prefixStart + "f" + uuid[1:], // of another process
 	} {
 		if serial, isOwn := in.serial(name); isOwn {

@@ -227,3 +227,43 @@ func TestLeaseLostDuringRelease(t *testing.T) {
 		s.want("refuse 1: NodeDeleted")
 	}
 }
+
+// Zero permits are a number of permits, too: what asks for a lease then waits below, or is refused there.
+func TestNoPermits(t *testing.T) {
+	s := newTest(t, -1, false)
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Try: true})
+	s.granted(1)
+	s.want("enter queue 1")
+	if s.Sized() {
+		t.Error("the number of permits is known before Resize")
+	}
+	s.Resize(0)
+	s.want("acquire lease 2")
+	if !s.Sized() {
+		t.Error("the number of permits is not known after Resize(0)")
+	}
+	s.Refused(2, requests.NotAcquired)
+	s.want("leave queue 1, refuse 1: NotAcquired")
+}
+
+// A try asks again, too, if its leases come out of turn.
+func TestTryOutOfTurn(t *testing.T) {
+	s := newTest(t, 4, true)
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1})
+	s.Acquire(requests.Incoming{ID: 2, Permits: 1, Try: true})
+	s.granted(1, 2, 4)
+	s.want("enter queue 1, enter queue 2, acquire lease 3, acquire lease 4, withdraw lease 4, acquire lease 5")
+	s.granted(3, 5)
+	s.want("leave queue 1, grant 1, leave queue 2, grant 2")
+}
+
+func TestLeaveForgets(t *testing.T) {
+	s := newTest(t, 1, true)
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Owner: "a"})
+	s.Leave()
+	s.granted(1) // it was sent before the semaphore left
+	s.want("enter queue 1, leave queue 1")
+	if !s.Idle() || s.Has("a") {
+		t.Error("the request is still known")
+	}
+}

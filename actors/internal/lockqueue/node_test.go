@@ -1,0 +1,91 @@
+package lockqueue
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// The State names the node of an entry from its Created on: before that, and without the node, its prefix is all that is known.
+func TestNode(t *testing.T) {
+	s := New(queue.Mutex(), Incarnation{})
+	expect := func(serial uint64, name string, made bool) {
+		t.Helper()
+		if got, is := s.Node(serial); got != name || is != made {
+			t.Errorf("Node(%d) = %q, %v; want %q, %v", serial, got, is, name, made)
+		}
+	}
+	Step(s, Session{Epoch: 1, State: Connected})
+	first := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
+	expect(first.Serial, first.Node, false)
+	own := first.Node + "0000000001"
+	Step(s, Created{Serial: first.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})
+	expect(first.Serial, own, true)
+	expect(first.Serial+1, "", false)
+
+	// A list shows a node before its Created, and the next list does not.
+	second := Step(s, Acquire{Incoming: requests.Incoming{ID: 2}})[0]
+	third := Step(s, Acquire{Incoming: requests.Incoming{ID: 3}})[0]
+	waiting, last := second.Node+"0000000002", third.Node+"0000000003"
+	reconnect(s, own, waiting)
+	expect(second.Serial, waiting, true)
+	reconnect(s, own, last)
+	expect(second.Serial, second.Node, false)
+}
+
+// reconnect answers the list that follows a reconnect, and the watches.
+func reconnect(s *State, children ...string) {
+	Step(s, Session{Epoch: s.epoch, State: Suspended})
+	for _, f := range append([]Effect(nil), Step(s, Session{Epoch: s.epoch, State: Connected})...) {
+		switch f.Kind {
+		case ListDirectory:
+			Step(s, Listed{Serial: f.Serial, Directory: 1, Children: children})
+		case WatchNodes:
+			Step(s, Watched{Serial: f.Serial})
+		}
+	}
+}
+
+// Otherwise the actor of the lock never ends.
+func TestIdleAfterAllReleases(t *testing.T) {
+	s := New(queue.Mutex(), Incarnation{})
+	expect := func(after string, idle bool) {
+		t.Helper()
+		if s.Idle() != idle {
+			t.Errorf("after %s: Idle() = %v", after, s.Idle())
+		}
+	}
+	expect("New", true)
+	Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})
+	expect("an acquire without a session", false)
+	create := Step(s, Session{Epoch: 1, State: Connected})[0]
+	expect("CreateNode", false)
+	own := create.Node + "0000000001"
+	Step(s, Created{Serial: create.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})
+	expect("the grant", false)
+	Step(s, Release{ID: 1})
+	expect("the release", false)
+	Step(s, Deleted{Serial: create.Serial})
+	expect("Deleted", true)
+}
+
+// A closed lock hears of the end of its session only by the answer to its last effect.
+func TestEndingOfAClosedLockWithoutASession(t *testing.T) {
+	for _, why := range []requests.Reason{requests.SessionLost, requests.Closed} {
+		s := New(delayedMutex(), Incarnation{})
+		Step(s, Session{Epoch: 1, State: Connected})
+		create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
+		own := create.Node + "0000000001"
+		marker := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})[0]
+		Step(s, Transacted{Serial: marker.Serial, Done: true})
+		release := Step(s, Release{ID: 1})[0]
+		Step(s, Close{Reason: requests.Closed})
+		if !s.Ending() {
+			t.Errorf("%v: Ending() = false before the answer to %v", why, release.Kind)
+		}
+		if effects := Step(s, Failed{Serial: release.Serial, Reason: why}); len(effects) > 0 || s.Ending() {
+			t.Errorf("%v: %v, Ending() = %v", why, effects, s.Ending())
+		}
+	}
+}
