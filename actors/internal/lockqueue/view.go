@@ -60,9 +60,8 @@ type contender struct {
 	provenAt uint64
 	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not this node.
 	hiddenAt uint64
-	// shownAt is the clock at which the last list came that shows the node. It counts for a contender with
-	// unknownSeq, which a list that was asked for before that does not remove. (For other contenders their
-	// number says whether a list is too old.)
+	// shownAt is the clock at which the last list came that shows the node. A list that was asked for before shownAt
+	// does not remove a contender with unknownSeq. (For other contenders their number says whether a list is too old.)
 	shownAt uint64
 	// entry is nil for a contender of another process. For one of this process it is the entry
 	// that the contender is part of.

@@ -28,8 +28,8 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// Watch e's own node, too, unless a list comes before e can hold. A list comes (above) if several must depart and
-	// all of them are of other processes. It then proves e's node.
+	// Watch e's own node, too, unless that can wait: while several must depart, all of other processes, e is looked at
+	// again after the next departure. Then a list (above) proves e's node, or a watch from here.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

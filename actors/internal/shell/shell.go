@@ -55,8 +55,8 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 }
 
 // Grant tells the owner of the request that it holds the lock. It writes the owner's number of the
-// request, request_id in lock.proto, into granted. It tells a future with an alias of the actor as the sender:
-// if the future is gone, granted comes back to the alias, and the lock takes the grant back (senders.go).
+// request, request_id in lock.proto, into granted. To a future it sends granted from an alias, which is a second PID
+// of this actor: if the future is gone, granted comes back to the alias, and the lock takes the grant back (senders.go).
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
