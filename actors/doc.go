@@ -61,10 +61,10 @@
 //     in a row if they do not fit into one (64 leases, 512 KiB). Leases are granted in the order
 //     of their nodes, and a request that is granted a lease before its turn releases it and
 //     creates it anew. So if two requests do not fit beside each other, all leases of the later
-//     came after all of the earlier's, and any of them orders the two. The lease of a multi-lock
-//     does not keep to this turn. Beside it the lease created last orders the two: that lease is
-//     the token. Requests that fit beside each other do not conflict, and their tokens need not
-//     increase.
+//     came after all of the earlier's, and any of them orders the two. A multi-lock takes its
+//     lease without waiting for that turn. Between it and a request that does not fit beside it,
+//     only the lease of each that was created last orders the two, so that lease is the token.
+//     Requests that fit beside each other do not conflict, and their tokens need not increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

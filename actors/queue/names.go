@@ -6,7 +6,8 @@ import (
 )
 
 // form is a form of contenders' names: what stands between the unique part of a name and its
-// sequence number. (Rule.Markers may begin with a minus that belongs to the unique part here.)
+// sequence number. (The forms of readers and writers lack the minus with which Rule.Markers begin: names
+// of other clients need not have it.)
 type form struct {
 	marker string
 	kind   Kind

@@ -12,10 +12,10 @@ const (
 	// Beside, create an ephemeral node named Node only if the node Beside exists, and otherwise answer
 	// Failed with NotHeld. Answer Created or Failed.
 	//
-	// ListAfter asks for the names in the directory, read behind the creation. After, if not empty, names
-	// a node of this process whose DeleteNode came before. If one transaction deletes that node and makes
-	// the new one, both are in one directory, and there is no read even with ListAfter. ID is the request of an atomic create
-	// (see Acquire.AtomicCreate), else 0.
+	// The bridge reads the czxid of the directory behind the creation, and with ListAfter also the names
+	// in it. After, if not empty, names a node of this process whose DeleteNode came before. If one
+	// transaction deletes that node and makes the new one, both are in one directory, and the bridge
+	// reads neither. ID is the request of an atomic create (see Acquire.AtomicCreate), else 0.
 	CreateNode EffectKind = iota
 	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or
 	// Failed. Watch asks for a Wake at the next child that comes or goes.

@@ -10,8 +10,8 @@ type Event interface {
 }
 
 // Acquire is a new request for the lock. A request of a named owner that holds the lock enters again where the
-// rule lets it. A Revocable one has its node watched from the grant on; otherwise the second Tick after the grant
-// sets that watch.
+// rule lets it. A Revocable one has its node watched from the grant on; otherwise a Tick sets that watch, the second
+// one after the grant at the latest.
 type Acquire struct {
 	requests.Incoming
 	// AtomicCreate is the number, unique in this process, of the transaction that is to make the

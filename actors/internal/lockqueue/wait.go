@@ -28,8 +28,8 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// Watch e's own node, too, unless that can wait: while several must depart, all of other processes, e is looked at
-	// again after the next departure. Then a list (above) proves e's node, or a watch from here.
+	// Watch e's own node, too. That can wait if several blockers must depart and all of them are of other processes:
+	// each departure leads here again, and then the list above or a watch from here proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
