@@ -19,18 +19,19 @@ func (w *Writer) add(added *Group) {
 	}
 }
 
-// requeue puts the groups of a batch back in front of the queue. The queue may hold the creates of an
-// earlier batch again: then they go behind the last create that came earlier.
+// requeue puts the groups of a batch back in front of the queue, in their order. The queue may hold creates that came
+// earlier than some of them, of another batch that failed: each create goes behind the last of those.
 func (w *Writer) requeue(groups []*Group) {
-	front := 0
-	if i := slices.IndexFunc(groups, func(g *Group) bool { return g.arrival > 0 }); i >= 0 {
-		for k, g := range w.queue {
-			if g.arrival > 0 && g.arrival < groups[i].arrival {
-				front = k + 1
+	place := 0
+	for _, g := range groups {
+		for k := place; g.arrival > 0 && k < len(w.queue); k++ {
+			if arrival := w.queue[k].arrival; arrival > 0 && arrival < g.arrival {
+				place = k + 1
 			}
 		}
+		w.queue = slices.Insert(w.queue, place, g)
+		place++
 	}
-	w.queue = slices.Insert(w.queue, front, groups...)
 	w.changed = true
 }
 

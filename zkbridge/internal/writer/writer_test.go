@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,32 @@ func TestFindSequential(t *testing.T) {
 	for prefix, want := range map[string]string{"a-b-": "a-b-0000000001", "a-": "a--2147483647", "y": ""} {
 		if got := findSequential(children, prefix); got != want {
 			t.Errorf("%s: %q, not %q", prefix, got, want)
+		}
+	}
+}
+
+// A batch may hold creates between which others came that another failed batch has put back.
+func TestRequeueKeepsArrival(t *testing.T) {
+	for _, test := range []struct{ queue, groups, want []uint64 }{
+		{[]uint64{2, 3}, []uint64{1, 4}, []uint64{1, 2, 3, 4}},
+		{[]uint64{4, 0, 5}, []uint64{1, 2}, []uint64{1, 2, 4, 0, 5}},
+		{[]uint64{1, 3, 0}, []uint64{0, 2, 0, 4}, []uint64{0, 1, 2, 0, 3, 4, 0}}, // 0: a release
+		{nil, []uint64{0, 1}, []uint64{0, 1}},
+	} {
+		list := func(arrivals []uint64) (groups []*Group) {
+			for _, n := range arrivals {
+				groups = append(groups, &Group{arrival: n})
+			}
+			return groups
+		}
+		w := Writer{queue: list(test.queue)}
+		w.requeue(list(test.groups))
+		var got []uint64
+		for _, g := range w.queue {
+			got = append(got, g.arrival)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%v put back into %v: %v, want %v", test.groups, test.queue, got, test.want)
 		}
 	}
 }
