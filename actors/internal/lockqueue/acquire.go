@@ -105,7 +105,7 @@ func (ev Created) apply(s *State) {
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// A list may have shown a former node of this name: the bridge may have tried this creation before, in a directory
 	// that was deleted since, and the numbers of the next directory begin anew. SameDirectory excludes that. So does a
-	// read of the directory behind this creation, because enterDirectory has then forgotten the former directory.
+	// read of the directory with this creation: enterDirectory has forgotten all that was known of a former directory.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -78,7 +78,7 @@ func (r *Resource) Contend(name string, mode Mode, rounds int, acquire func() (r
 
 // Visit is the time from one enter to the leave.
 type Visit struct {
-	Who  string // name of the holder
+	Name string // of the holder
 	Mode Mode
 	Node string // of the holder, if its library reports it
 	Over bool   // it has left
@@ -96,7 +96,7 @@ func (r *Resource) Rounds(name string) int {
 	r.t.Helper()
 	n := 0
 	for _, v := range r.Visits() {
-		if v.Who == name && v.Over {
+		if v.Name == name && v.Over {
 			n++
 		}
 	}
@@ -134,16 +134,16 @@ func replay(log string, limit int) (visits []Visit, err error) {
 		switch {
 		case log == "":
 		case verb == "enter" && len(fields) == 3:
-			v := Visit{Who: fields[0], Mode: Mode(fields[1]), Node: fields[2]}
+			v := Visit{Name: fields[0], Mode: Mode(fields[1]), Node: fields[2]}
 			for name, other := range inside {
-				if o := visits[other]; v.Mode == Exclusive || o.Mode == Exclusive || name == v.Who {
-					report("%s enters (%s) while %s is inside (%s)", v.Who, v.Mode, name, o.Mode)
+				if o := visits[other]; v.Mode == Exclusive || o.Mode == Exclusive || name == v.Name {
+					report("%s enters (%s) while %s is inside (%s)", v.Name, v.Mode, name, o.Mode)
 				}
 			}
 			if limit > 0 && len(inside) >= limit {
-				report("%s enters, and with it more than %d are inside", v.Who, limit)
+				report("%s enters, and with it more than %d are inside", v.Name, limit)
 			}
-			inside[v.Who] = len(visits)
+			inside[v.Name] = len(visits)
 			visits = append(visits, v)
 		case verb == "leave" && isInside:
 			visits[visit].Over = true
