@@ -96,6 +96,14 @@ func TestParticipantsOfASemaphore(t *testing.T) {
 		if all[0].Node != two.Nodes()[0] || all[1].Node != two.Nodes()[1] {
 			b.Errorf("%v of %v", two.Nodes(), all)
 		}
+		// A child of any name takes a permit.
+		conn := b.Client(b)
+		foreign, err := conn.Create(b.path+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		if all, err := s.Participants(within(b)); err != nil || len(all) != 4 || !all[1].Holds || all[2].Holds {
+			b.Errorf("beside a foreign child: %+v, %v", all, err)
+		}
+		must(b, conn.Delete(foreign, -1))
 		if n, err := s.RevokeHolders(within(b), 0); n != 0 || err != nil {
 			b.Errorf("%d, %v", n, err)
 		}

@@ -21,7 +21,7 @@ type Position struct {
 }
 
 // Positions returns the contenders among the children in the order of the queue. It leaves out
-// children of unknown names.
+// children of unknown names. With CountUnknown the contenders wait for these, too.
 func (r Rule) Positions(children []Child) []Position {
 	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.NearEnd(c.Name) })
 	type ranked struct {
@@ -30,9 +30,12 @@ func (r Rule) Positions(children []Child) []Position {
 		seq  int64
 	}
 	var all []ranked
+	var kinds []Kind // of the unknown children, then of the contenders
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
 			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid), seq})
+		} else if r.CountUnknown {
+			kinds = append(kinds, Exclusive)
 		}
 	}
 	// A downgraded reader has its writer's sequence number and a later czxid. The nodes of one transaction have
@@ -40,9 +43,9 @@ func (r Rule) Positions(children []Child) []Position {
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(int32(a.seq-b.seq), 0))
 	})
-	kinds, positions := make([]Kind, len(all)), make([]Position, len(all))
-	for i, c := range all {
-		kinds[i] = c.Kind
+	unknown, positions := len(kinds), make([]Position, len(all))
+	for _, c := range all {
+		kinds = append(kinds, c.Kind)
 	}
 	for i, c := range all {
 		first := i
@@ -51,7 +54,7 @@ func (r Rule) Positions(children []Child) []Position {
 				first--
 			}
 		}
-		c.Ahead, c.Holds = first, r.Holds(kinds[:first], c.Kind)
+		c.Ahead, c.Holds = first, r.Holds(kinds[:unknown+first], c.Kind)
 		positions[i] = c.Position
 	}
 	return positions

@@ -43,3 +43,23 @@ func TestPositionsOfADowngradeNearTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// A child of the leases takes a permit whatever its name is, as with Curator's InterProcessSemaphoreV2.
+func TestPositionsBehindAnUnknownChild(t *testing.T) {
+	const id = "_c_00000000-0000-0000-0000-00000000000"
+	children := []queue.Child{
+		{Name: "foreign", Czxid: 9}, {Name: id + "1-lease-0000000001", Czxid: 7}, {Name: id + "2-lease-0000000002", Czxid: 8},
+	}
+	for permits, want := range map[int][]bool{1: {false, false}, 2: {true, false}, 3: {true, true}} {
+		for i, p := range queue.Leases(permits).Positions(children) {
+			if p.Holds != want[i] || p.Ahead != i {
+				t.Errorf("%d permits, position %d: %+v, want Holds %v", permits, i, p, want[i])
+			}
+		}
+	}
+	for i, p := range queue.Mutex().Positions(children[:2]) { // a mutex ignores unknown children
+		if !p.Holds {
+			t.Errorf("mutex, position %d: %+v, want Holds", i, p)
+		}
+	}
+}
