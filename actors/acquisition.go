@@ -80,7 +80,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // during this call: abandon has sent no Cancel, or one that came before the Acquire, so send one now
+	if abandoned { // during this call: abandon may have sent no Cancel yet, or one before the Acquire. A second does no harm.
 		a.cancel(e)
 	}
 }
@@ -118,8 +118,8 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	runtime.KeepAlive(g) // else the collector could report g as dropped before the branch above has ended it
 }
 
-// complete completes the promise, and returns false if it was complete. OnGranted and Refused call it, and send
-// if it finds no actor. No two calls overlap.
+// complete completes the promise, and returns false if it was complete. Its callers are OnGranted, Refused, and
+// the method send if that finds no actor. No two calls overlap.
 func (a *acquisition) complete(g *Grant, err error) bool {
 	p := a.promise.Swap(nil)
 	first := p != nil && p.Complete(g, err)

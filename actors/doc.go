@@ -47,10 +47,10 @@
 //   - Mutex: a contender holds when its node is the first.
 //   - Read-write lock: a writer holds when its node is the first, a reader when no writer's node
 //     is before its own. So a writer's token is greater than those of all earlier readers and
-//     writers, a reader's greater than those of all earlier writers. A downgraded reader has its
-//     writer's token. Its node has the writer's number and a later czxid, and writers wait for it
-//     by that number. The next contender conflicts with the writer, so its node came behind the
-//     writer's.
+//     writers, a reader's greater than those of all earlier writers. A downgraded reader keeps
+//     its writer's token. Its node has the writer's number and a later czxid, and writers wait for
+//     it by that number. The nodes of all contenders behind it came behind the writer's node, so
+//     their tokens are greater than the one that the reader keeps.
 //   - Custom: of two conflicting contenders, the later waits for the node of the earlier. A rule
 //     by which neither of two kinds waits for the other has no order between them.
 //   - Simple forms: a node is created at the moment of the grant, after the node of the earlier
@@ -61,10 +61,11 @@
 //     in a row if they do not fit into one (64 leases, 512 KiB). Leases are granted in the order
 //     of their nodes, and a request that is granted a lease before its turn releases it and
 //     creates it anew. So if two requests do not fit beside each other, all leases of the later
-//     came after all of the earlier's, and any of them orders the two. A multi-lock takes its
-//     lease without waiting for that turn. Between it and a request that does not fit beside it,
-//     only the lease of each that was created last orders the two, so that lease is the token.
-//     Requests that fit beside each other do not conflict, and their tokens need not increase.
+//     came after all of the earlier's, and any of them orders the two. A multi-lock passes
+//     the request queue as well, but takes its lease without keeping to the order within its
+//     process. So of it and a request that does not fit beside it, only the leases that each of the
+//     two created last are sure to be in the order of the grants. Therefore a request has the token
+//     of its last lease. Requests that fit beside each other do not conflict, and their tokens need not increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

@@ -27,9 +27,9 @@ type LockHandler[C any] interface {
 	Cancel(ctx C, msg *Cancel)
 
 	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-	// delete of the node, or at once if the owner keeps other grants by it (still_held). The next
-	// contender of this process may hold the lock before the delete: the owner holds nothing any
-	// more, and contenders of other processes wait for the delete.
+	// delete of the node, or at once if the owner keeps other grants by it (still_held). Before
+	// that delete the lock may grant the next contender if that is of this process: the owner has
+	// given the lock up, and contenders of other processes still see its node.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release a grant that it has lost: until then the lock refuses the owner's further requests
 	// with the reason of the loss. The first Release after the loss is answered by Refused with
@@ -102,9 +102,9 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 }
 
 // Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-// delete of the node, or at once if the owner keeps other grants by it (still_held). The next
-// contender of this process may hold the lock before the delete: the owner holds nothing any
-// more, and contenders of other processes wait for the delete.
+// delete of the node, or at once if the owner keeps other grants by it (still_held). Before
+// that delete the lock may grant the next contender if that is of this process: the owner has
+// given the lock up, and contenders of other processes still see its node.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release a grant that it has lost: until then the lock refuses the owner's further requests
 // with the reason of the loss. The first Release after the loss is answered by Refused with

@@ -29,7 +29,8 @@
 //     was sent.
 //   - Without one: let cut be when the connection was lost, and handshake when the last answered handshake
 //     was begun, of which the leader knows. Then max(handshake, min(sent, cut - SessionTimeout/3)) takes the
-//     place of sent, because the follower may have lost the leader before the cut.
+//     place of sent: the follower may have lost the leader before the cut, which Margin covers, and the
+//     last ping that the leader heard of may be SessionTimeout/3 older than that.
 //
 // So the deadline proves this as long as the process is not paused:
 //
@@ -40,8 +41,9 @@
 //     most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's
 //     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s. With a
 //     SessionTimeout of 30 s and that Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
-//   - If work stops as soon as the session is SUSPENDED: any Margin suffices if SessionTimeout is more
-//     than 1.5 * (syncLimit + 1/2) * tickTime, 16.5 s.
+//   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for two thirds of
+//     SessionTimeout at least after it has lost the follower, which hangs up within (syncLimit + 1/2) *
+//     tickTime. So any Margin suffices if SessionTimeout is more than 1.5 times that, 16.5 s.
 //
 // The deadline proves nothing if a follower that is cut off from the leader also falls silent, because it
 // is frozen or cut off from its clients, too. A Margin that is greater by a third of SessionTimeout

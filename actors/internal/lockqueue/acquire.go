@@ -104,8 +104,10 @@ func (ev Created) apply(s *State) {
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// A list may have shown a former node of this name: the bridge may have tried this creation before, in a directory
-	// that was deleted since, and the numbers of the next directory begin anew. SameDirectory excludes that. So does a
-	// read of the directory with this creation: enterDirectory has forgotten all that was known of a former directory.
+	// that was deleted since, and the numbers of the next directory begin anew. But no name comes twice in one directory,
+	// and all that is listed is in s.directory. So the listed node is this one if this one is known to be there, too: by
+	// SameDirectory, or by a read of the directory after the creation. (enterDirectory has emptied the list if that read
+	// has shown another directory.)
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -48,8 +48,9 @@
 //     bridge says Lost, and all grants of the session end.
 //
 // Two things are trusted: the last point above, and that no client deletes the node of another's grant.
-// Such a grant ends only when this process hears of the deletion, by the watch that the second Tick after
-// the grant sets at the latest. Only fencing tokens protect if the trust is wrong.
+// If one does, the grant ends only when this process hears of the deletion: by the watch that a Tick sets, or by a
+// list without the node, two Ticks later at the most while there is a connection. Only fencing tokens protect if the
+// trust is wrong.
 //
 // # Why two conflicting contenders never hold
 //
@@ -83,9 +84,10 @@
 // proof has become too old on its way, the held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
-// not show the node, others may have passed already: the contender queues again (requeue). A newer
-// Created may see no contender ahead and be granted before an older Created comes. The newer one has then
-// raised completeThrough, so the older one is late, too.
+// not show the node, others may have passed already: the contender queues again (requeue).
+// Answers may come in another order than the numbers. If the Created of a higher number comes first, its contender
+// may see none ahead and be granted. completeThrough is then beyond the lower number, so the Created of that one is
+// late, too.
 //
 // Two nodes of one contender. The answer to a CreateNode may be lost. The bridge looks for the node
 // by its unique prefix, behind a barrier, before it repeats the create. The name that is answered is

@@ -12,10 +12,10 @@ const (
 	// Beside, create an ephemeral node named Node only if the node Beside exists, and otherwise answer
 	// Failed with NotHeld. Answer Created or Failed.
 	//
-	// The bridge reads the czxid of the directory behind the creation, and with ListAfter also the names
-	// in it. After, if not empty, names a node of this process whose DeleteNode came before. If one
-	// transaction deletes that node and makes the new one, both are in one directory, and the bridge
-	// reads neither. ID is the request of an atomic create (see Acquire.AtomicCreate), else 0.
+	// After the creation the bridge reads the czxid of the directory, and with ListAfter also the names in
+	// it. After, if not empty, names a node of this process whose DeleteNode came before. If one transaction
+	// deletes that node and makes the new one, both nodes are in one directory, and the bridge reads
+	// nothing. ID is the request of an atomic create (see Acquire.AtomicCreate), else 0.
 	CreateNode EffectKind = iota
 	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or
 	// Failed. Watch asks for a Wake at the next child that comes or goes.
@@ -80,9 +80,9 @@ type Effect struct {
 	Watch     bool
 	ListAfter bool
 	// DirectoryExists reports, of CreateNode, that a contender of this process is in the directory. If it is
-	// false, the directory may be missing. The bridge then sends no later create in it before the answer to
-	// this one, so that the creates keep their order. (A deletion of a node of the directory, earlier in the
-	// same transaction, shows the bridge that the directory exists.)
+	// false, the directory may be missing. The bridge then sends later creates in it only in the same
+	// transaction or after the answer to this one, so that the creates keep their order. (A deletion of a
+	// node of the directory, earlier in the same transaction, shows the bridge that the directory exists.)
 	DirectoryExists bool
 	Data            []byte
 	Owner           string

@@ -168,9 +168,10 @@ func (s *State) nextToHold() []*contender {
 	return next
 }
 
-// endOfHolders returns an index in the list before which all holders of this process are, so that the rest
-// of a long list need not be searched for them. Behind a waiting contender that keeps a kind waiting there is no holder
-// of that kind: it would wait, too. So for each kind the first such contender ends the part of the list to search.
+// endOfHolders returns an index in the list before which all holders of this process are, so that callers need not
+// search the rest of a long list. No holder of a kind is behind a waiting contender that keeps this kind waiting: the
+// holder would have had to wait, too. So the first such contender ends the part of the list with holders of the kind.
+// The greatest of these ends is the index. (s.waiting has all kinds, since each holder has waited.)
 func (s *State) endOfHolders() int {
 	next, last := s.nextToHold(), 0
 	for k := range s.waiting {

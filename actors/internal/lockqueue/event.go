@@ -10,8 +10,8 @@ type Event interface {
 }
 
 // Acquire is a new request for the lock. A request of a named owner that holds the lock enters again where the
-// rule lets it. A Revocable one has its node watched from the grant on; otherwise a Tick sets that watch, the second
-// one after the grant at the latest.
+// rule lets it. A Revocable one has its node watched from the grant on. For the others a Tick sets that watch: mostly the
+// first or second one after the grant, and a later one if lists show the node meanwhile.
 type Acquire struct {
 	requests.Incoming
 	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
@@ -71,7 +71,7 @@ type Created struct {
 	// Step is the place of the node among all nodes with the same Czxid, in any directory. The nodes of an
 	// atomic create share the place of the last of them.
 	Step uint32
-	// Directory is the czxid of the directory, read behind the creation; 0 if it was not read. A greater
+	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A greater
 	// czxid than before is a new directory at the same path: the one before and all in it were deleted.
 	Directory int64
 	// Children are the names in the directory, if the effect had ListAfter or if the bridge had to

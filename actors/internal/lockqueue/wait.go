@@ -28,8 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// Watch e's own node, too. That can wait if several blockers must depart and all of them are of other processes:
-	// each departure leads here again, and then the list above or a watch from here proves e's node.
+	// Watch e's own node, too, so that its proof is there when the last blocker departs. While several blockers of other
+	// processes must depart, there is time: each departure leads here again, to the list above or to this watch. A blocker
+	// of this process departs without an answer of ZooKeeper, so that the next departure may be the last.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

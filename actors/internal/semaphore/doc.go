@@ -15,7 +15,7 @@
 //     together. They ask for leases one behind the other (asked). A request that is granted leases
 //     before its turn, because nodes were deleted and made again, releases them (requeue).
 //   - A request that lacks some of its leases has the others as a holder has them: a watch reports their
-//     deletion, from the second Tick after their grant on at the latest. They are not proven anew when the
+//     deletion once a Tick has set it (package lockqueue). They are not proven anew when the
 //     last lease is granted, so the grant is lost right behind if one of them was deleted unheard.
 //   - Leases are counted by ZooKeeper's list of them: a lease holds if fewer than Permits nodes are
 //     before its own. So exclusion does not rest on the request queue.
