@@ -64,7 +64,7 @@ func (s *State) ReleaseMemory() {
 	}
 	s.entries, s.requests, s.owners, s.out, s.blockers = nil, nil, nil, nil, nil
 	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
-	s.waiting, s.firstWaiting = nil, nil
+	s.waiting, s.firstWaiting, s.holders = nil, nil, nil
 	if len(s.contenders) == 0 {
 		s.contenders = nil
 	}

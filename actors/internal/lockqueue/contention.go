@@ -26,7 +26,7 @@ func (s *State) watchContention() {
 	if !s.contention.wanted {
 		return
 	}
-	for e := range own(s.contenders[:s.endOfHolders()]) {
+	for e := range own(s.holders) {
 		if e.wantsContention() && s.contended(e) {
 			s.notifyContended(e)
 		}
@@ -42,7 +42,7 @@ func (e *entry) wantsContention() bool {
 
 // awaitsContention reports whether a holder wants to know of contention and does not know of any.
 func (s *State) awaitsContention() bool {
-	for e := range own(s.contenders[:s.endOfHolders()]) {
+	for e := range own(s.holders) {
 		if e.wantsContention() {
 			return true
 		}
@@ -120,7 +120,7 @@ func (s *State) assumeContended() {
 		return
 	}
 	s.listArrived(false)
-	for e := range own(s.contenders[:s.endOfHolders()]) {
+	for e := range own(s.holders) {
 		if e.wantsContention() {
 			s.notifyContended(e)
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // ownEntries are the contenders of this process.
@@ -22,6 +21,8 @@ type ownEntries struct {
 	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int
+	// holders are the entries in the list that are held or make their held marker, by rank.
+	holders []*contender
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
 	// known to be in the directory. The next CreateNode names it as After.
 	lastDeleted *entry
@@ -166,22 +167,6 @@ func (s *State) nextToHold() []*contender {
 		}
 	}
 	return next
-}
-
-// endOfHolders returns an index in the list before which all holders of this process are, so that callers need not
-// search the rest of a long list. No holder of a kind is behind a waiting contender that keeps this kind waiting: the
-// holder would have had to wait, too. So the first such contender ends the part of the list with holders of the kind.
-// The greatest of these ends is the index. (s.waiting has all kinds, since each holder has waited.)
-func (s *State) endOfHolders() int {
-	next, last := s.nextToHold(), 0
-	for k := range s.waiting {
-		i := slices.IndexFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, queue.Kind(k)) })
-		if i < 0 {
-			return len(s.contenders)
-		}
-		last = max(last, place(s.contenders, next[i].rank))
-	}
-	return last
 }
 
 // markAnswered notes that the entry's CreateNode is answered.

@@ -58,7 +58,7 @@ func (s *State) readFailed(ev Failed) {
 	}
 	// The holders are to be verified nevertheless.
 	var ask []string
-	for e := range own(s.contenders) {
+	for e := range own(s.holders) {
 		if e.stage == held && s.watches[e.name] == nil && ev.Serial != s.watchAfterFailure {
 			ask = append(ask, e.name)
 		}

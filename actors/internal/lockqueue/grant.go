@@ -48,6 +48,7 @@ func (s *State) tryGrant(e *entry) bool {
 // grant ends the wait of an entry that may hold. Under a rule with Delay its held marker comes first.
 func (s *State) grant(e *entry) {
 	s.stopWaiting(e)
+	s.holders = insert(s.holders, &e.contender)
 	if s.rule.Delay {
 		s.createHeldMarker(e)
 		return

@@ -160,14 +160,26 @@ func (s *State) checkRequests() error {
 	return nil
 }
 
-// checkHolders checks the rule among the holders of this process: of those ahead of one fewer
+// checkHolders checks that holders is complete, and the rule among the holders of this process: of those ahead of one fewer
 // than Permits block it. (A late list may show contenders of other processes that have gone, and
 // Permits may have become fewer.)
 func (s *State) checkHolders() error {
+	n := 0
+	for e := range own(s.contenders) {
+		if e.stage == held || e.stage == makingMarker {
+			n++
+			if !slices.Contains(s.holders, &e.contender) {
+				return fmt.Errorf("%s holds and is not in holders", e.name)
+			}
+		}
+	}
+	if n != len(s.holders) || !slices.IsSortedFunc(s.holders, func(a, b *contender) int { return a.rank.compare(b.rank) }) {
+		return fmt.Errorf("%d entries hold; in holders are, perhaps not by rank, %d", n, len(s.holders))
+	}
 	if s.rule.CountUnknown {
 		return nil
 	}
-	for e := range own(s.contenders) {
+	for e := range own(s.holders) {
 		if e.stage != held || e.downgraded {
 			continue
 		}

@@ -155,10 +155,8 @@ func (Tick) apply(s *State) {
 	for _, c := range s.nextToHold() {
 		askIfStale(c)
 	}
-	for e := range own(s.contenders[:s.endOfHolders()]) {
-		if e.stage == held || e.stage == makingMarker {
-			askIfStale(&e.contender)
-		}
+	for _, c := range s.holders {
+		askIfStale(c)
 	}
 	if len(ask) > 0 {
 		s.requestWatch(ask)

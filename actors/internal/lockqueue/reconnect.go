@@ -26,7 +26,7 @@ func (s *State) resume() {
 	if len(s.contenders) > 0 {
 		s.requestList()
 	}
-	for e := range own(s.contenders) {
+	for e := range own(s.holders) {
 		if e.stage == held {
 			s.watchRevocable(e)
 		}

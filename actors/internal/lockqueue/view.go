@@ -125,12 +125,13 @@ func (v *directoryView) addToList(c *contender) {
 	}
 }
 
-func (v *directoryView) removeFromList(c *contender) {
+func (s *State) removeFromList(c *contender) {
+	s.holders = remove(s.holders, c)
 	if c.listed {
 		c.listed = false
-		v.contenders = remove(v.contenders, c)
+		s.contenders = remove(s.contenders, c)
 		if c.entry == nil {
-			v.foreign--
+			s.foreign--
 		}
 	}
 }
@@ -138,14 +139,14 @@ func (v *directoryView) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list and waiting, and returns the entries that were in the list. Queued entries keep their
-// stage, and waitingTries still counts them. So the caller adds each of them anew, or corrects waitingTries.
+// forget empties the list, holders and waiting, and returns the entries that were in the list. They keep their
+// stages, and waitingTries still counts them. So the caller adds each of them anew, or corrects waitingTries.
 func (s *State) forget() []*entry {
 	entries := slices.Collect(own(s.contenders))
 	for _, c := range s.contenders {
 		c.listed = false
 	}
-	s.contenders, s.foreign, s.completeThrough = nil, 0, nothingKnown
+	s.contenders, s.foreign, s.holders, s.completeThrough = nil, 0, nil, nothingKnown
 	clear(s.waiting)
 	return entries
 }
@@ -204,8 +205,11 @@ func (s *State) rank(e *entry) rank {
 func (s *State) addAnew(e *entry) {
 	e.rank = s.rank(e)
 	s.addToList(&e.contender)
-	if e.stage == queued {
+	switch e.stage {
+	case queued:
 		s.enqueue(e)
+	case held, makingMarker:
+		s.holders = insert(s.holders, &e.contender)
 	}
 }
 
