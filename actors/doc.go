@@ -19,10 +19,10 @@
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //
 // The files of this package, in reading order: actors.go (Locks and Config), mutex.go,
-// rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), election.go,
-// campaign.go and singleton.go (leaders, by the handle of a mutex), delay.go
-// and localqueue.go (their options), options.go and errors.go (of requests), handle.go (what all
-// handles share), acquisition.go (one request of Go code, an owner to the lock's actor), prepare.go,
+// rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), delay.go and
+// localqueue.go (options of handles), election.go, campaign.go and singleton.go (leaders, by the
+// handle of a mutex), options.go and errors.go (of requests), handle.go (what all handles share),
+// acquisition.go (one request of Go code, an owner to the lock's actor), prepare.go,
 // abandon.go, answers.go and notifications.go (the rest of it), leak.go and stack.go (dropped futures
 // and grants), grant.go, token.go and generation.go, fence.go (checks
 // of grants and tokens), participants.go, inspect.go, observe.go and find.go (queues),
@@ -55,17 +55,18 @@
 //     by which neither of two kinds waits for the other has no order between them.
 //   - Simple forms: a node is created at the moment of the grant, after the node of the earlier
 //     holder is gone.
-//   - Semaphore: one process at a time creates leases, while it holds the request
-//     queue, and the next process creates its own when all leases of the earlier one are granted.
-//     Within a process each request has its leases from a transaction of its own, or from several
-//     in a row if they do not fit into one (64 leases, 512 KiB). Leases are granted in the order
-//     of their nodes, and a request that is granted a lease before its turn releases it and
-//     creates it anew. So if two requests do not fit beside each other, all leases of the later
-//     came after all of the earlier's, and any of them orders the two. A multi-lock passes
-//     the request queue as well, but takes its lease without keeping to the order within its
-//     process. So of it and a request that does not fit beside it, only the leases that each of the
-//     two created last are sure to be in the order of the grants. Therefore a request has the token
-//     of its last lease. Requests that fit beside each other do not conflict, and their tokens need not increase.
+//   - Semaphore: a request has the token of the lease that it created last. One process at a time
+//     creates leases, while it holds the request queue, and the next process creates its own when
+//     all leases of the earlier one are granted. Within a process each request has its leases
+//     from a transaction of its own, or from several in a row if they do not fit into one (64
+//     leases, 512 KiB). Leases are granted in the order of their nodes, and a request that is
+//     granted a lease before its turn releases it and creates it anew. So if two requests do not
+//     fit beside each other, all leases of the later came after all of the earlier's. A
+//     multi-lock passes the request queue, too, but takes its leases without regard to turns within its
+//     process. If a multi-lock and another request do not fit beside each other, the last lease
+//     of the later one came after the last lease of the earlier one, and their other leases may
+//     be in any order. Requests that fit beside each other do not conflict, and their tokens need
+//     not increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

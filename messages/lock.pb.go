@@ -507,11 +507,12 @@ type Granted struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The fencing token is (generation, czxid, step), compared in this order. It increases
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
-	// the holder's node. A reader whose owner also holds the lock as a writer has the token of
-	// the writer's grant, and node has a later czxid.
+	// the node, with one exception: if the owner of a reader also holds the lock as a writer, the
+	// reader has the writer's token, and its node was created later.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// Tells apart the grants with one czxid: their nodes were made in one transaction, which the
-	// locks of a process share when it has many requests, or they had one node in turn.
+	// Tells apart the grants with one czxid. Either one transaction made several nodes, as a
+	// process with many requests sends them together, or a local queue passed one node from
+	// owner to owner.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	// The ZooKeeper session that owns the node.
 	SessionId int64 `protobuf:"varint,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`

@@ -27,10 +27,10 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one: let cut be when the connection was lost, and handshake when the last answered handshake
-//     was begun, of which the leader knows. Then max(handshake, min(sent, cut - SessionTimeout/3)) takes the
-//     place of sent: the follower may have lost the leader before the cut, which Margin covers, and the
-//     last ping that the leader heard of may be SessionTimeout/3 older than that.
+//   - Without one, max(handshake, min(sent, cut - SessionTimeout/3)) takes the place of sent. handshake is
+//     when the last answered handshake was begun: the leader has answered it. cut is when the connection
+//     was lost. Of what a follower has answered, the leader may only know a ping that was sent a third of
+//     SessionTimeout before the follower lost the leader. (Margin covers the time from then to cut.)
 //
 // So the deadline proves this as long as the process is not paused:
 //

@@ -39,7 +39,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	a.publish(detail)
 	switch next.state {
 	case messages.SessionState_LOST:
-		a.addLostSession(a.epoch.conn) // to be closed later, which deletes its nodes: lostsession.go
+		a.addLostSession(a.epoch.conn) // so that the session is closed later, on another connection: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		a.open()
 	case messages.SessionState_CONNECTED:

@@ -131,7 +131,7 @@ func parseSeq(s string) (int64, bool) {
 // takes 2^32 creates in a directory that was never deleted.
 func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-1<<20 }
 
-// NearEnd reports whether a name is a contender's whose sequence number other nodes may have, too.
+// NearEnd reports whether a name is that of a contender with a sequence number near the end.
 func (r Rule) NearEnd(name string) bool {
 	seq, _, ok := r.Parse(name)
 	return ok && NearEnd(seq)

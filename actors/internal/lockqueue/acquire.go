@@ -103,11 +103,9 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// A list may have shown a former node of this name: the bridge may have tried this creation before, in a directory
-	// that was deleted since, and the numbers of the next directory begin anew. But no name comes twice in one directory,
-	// and all that is listed is in s.directory. So the listed node is this one if this one is known to be there, too: by
-	// SameDirectory, or by a read of the directory after the creation. (enterDirectory has emptied the list if that read
-	// has shown another directory.)
+	// No name comes twice in one directory, and all that is listed is in s.directory. So the listed node of this name is
+	// the new one if that is known to be in s.directory, too: by SameDirectory, or by a read of the directory after the
+	// creation. Otherwise it may be one that an earlier try of this creation made, in a directory that was deleted since.
 	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
@@ -115,8 +113,8 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	}
 	e.name, e.czxid, e.step, e.generation = ev.Node, ev.Czxid, ev.Step, ev.Generation
 	e.createdAt, e.provenAt = s.clock, max(e.provenAt, e.sentAt)
-	// With SameDirectory the node is in s.directory: a later directory would have a greater czxid than
-	// the node, which apply has found not to be so.
+	// With SameDirectory the node is in s.directory. If s.directory were a later one, its czxid would be greater than the
+	// node's, and apply would have returned.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
 	return shown
 }

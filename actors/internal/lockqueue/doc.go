@@ -4,13 +4,13 @@
 //
 // # Words
 //
-// An event is what happened to the lock, and an effect is what is to be done because of it. The clock
-// counts the events that came so far. A serial is the number of an effect that is answered; the
-// answer has the same serial. An incarnation is the mark of one State in the names of its nodes. An own
-// node is the node of a contender of this process. The list of contenders lacks none up to
-// completeThrough, which is a sequence number, or a czxid near the end of the numbers. A proof is an answer or a watch that shows an own node; a doubt is a value of the
-// clock before which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a
-// write after which a read shows all earlier writes.
+// An event is what happened to the lock, and an effect is what is to be done because of it. The clock counts the
+// events that came so far. A serial is the number of an effect that is answered; the answer has the same serial. An
+// incarnation is the mark of one State in the names of its nodes. An own node is the node of a contender of this
+// process. The list of contenders is complete up to completeThrough: a sequence number or, once the numbers are near
+// their end, a czxid. A proof is an answer or a watch that shows an own node; a doubt is a value of the clock before
+// which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a write after
+// which a read shows all earlier writes.
 //
 // # Files
 //
@@ -85,13 +85,13 @@
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue).
-// Answers may come in another order than the numbers. If the Created of a higher number comes first, its contender
-// may see none ahead and be granted. completeThrough is then beyond the lower number, so the Created of that one is
-// late, too.
+// Answers may come in another order than the numbers: the Created of a higher number may come first, and a list may
+// show no contender ahead of it because another client has deleted the node of the lower number. If the higher one is
+// granted, completeThrough is beyond the lower number, so the Created of that one is late, too.
 //
 // Two nodes of one contender. The answer to a CreateNode may be lost. The bridge looks for the node
-// by its unique prefix, behind a barrier, before it repeats the create. The name that is answered is
-// the contender's, at the place that this name has. A former name is taken out of the list.
+// by its unique prefix, behind a barrier, before it repeats the create. The contender takes the
+// name in the answer, and its place. If a list has shown the node of the first try, that name leaves the list.
 //
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
 // step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,

@@ -114,13 +114,13 @@ func (ev Watched) apply(s *State) {
 		if w == nil {
 			continue
 		}
-		w.active = s.session == Connected // without a connection it reports nothing
+		w.active = s.session == Connected // a watch reports nothing without a connection
 		if slices.Contains(ev.Gone, name) {
 			s.nodeDeleted(name)
 			continue
 		}
 		if c := s.find(name); c != nil {
-			c.provenAt = s.clock
+			c.provenAt = s.clock // also while Suspended: the read came after all departures heard of, and resume doubts it
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
 			}

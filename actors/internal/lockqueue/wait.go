@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// Watch e's own node, too, so that its proof is there when the last blocker departs. While several blockers of other
-	// processes must depart, there is time: each departure leads here again, to the list above or to this watch. A blocker
-	// of this process departs without an answer of ZooKeeper, so that the next departure may be the last.
+	// When the last blocker departs, e needs a proof of its own node. Behind several blockers of other processes a list
+	// follows on each departure (above), to show which others have left. It proves e's node, too. Otherwise there may be
+	// no list, so watch the node. (The departure of a blocker of this process needs none.)
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

@@ -56,8 +56,8 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 
 // perform performs one effect of an event. grants reports whether the event also grants the lock to a
 // contender of this process. The bridge may then put the deletion of a node into a later batch, because other
-// processes mostly wait for the new holder, too. (A reader of another process behind readers of this one waits for
-// the deletion of a writer's node alone: it holds one batch later.)
+// processes mostly wait for the new holder, too. (An exception is a reader of another process,
+// behind readers that this process grants: it waits only for the deletion of the writer's node, and holds a batch later.)
 func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:

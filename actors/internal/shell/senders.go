@@ -97,9 +97,9 @@ func (s *Shell) senderEnded(who host.Identity) {
 	}
 }
 
-// ownerOrAlias returns the recipient of Granted. A future gets it from the PID of an alias, to
+// recipientOfGranted returns the owner as the recipient of Granted. A future gets it from the PID of an alias, to
 // which the message comes back if the future is gone: see undelivered.
-func (s *Shell) ownerOrAlias(r *Request) ask.Recipient {
+func (s *Shell) recipientOfGranted(r *Request) ask.Recipient {
 	future, is := r.owner.(host.Sender)
 	if !is || !future.IsFuture() {
 		return r.owner

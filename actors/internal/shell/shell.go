@@ -60,7 +60,7 @@ func (s lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
-	s.ownerOrAlias(r).Tell(granted)
+	s.recipientOfGranted(r).Tell(granted)
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.

@@ -12,7 +12,7 @@ import (
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
 // together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
-// until they are worth another batch, or until a batch in flight is answered.
+// until they are worth another batch (minBatch). The fewer writes are in flight, the fewer are enough.
 //
 // Batches keep their order, and so do contenders of one lock, also if their directory is missing. Requests may
 // be sent again behind later ones in two cases: if ZooKeeper has refused their batch for another reason than a
