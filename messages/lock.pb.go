@@ -84,8 +84,9 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
 	// The sequence numbers of the lock's directory are near their end, 2^31-1, and the request is a
-	// downgrade. It can succeed after the directory has been deleted and created again. (A
-	// number beyond 32 bits would be refused with this reason, too; no known ZooKeeper makes one.)
+	// downgrade. Downgrades succeed again once all contenders have left, whereupon the last one
+	// has the directory deleted, and the numbers begin anew. (A number beyond 32 bits would be
+	// refused with this reason, too; no known ZooKeeper makes one.)
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12

@@ -29,8 +29,8 @@
 //     was sent.
 //   - Without one, max(handshake, min(sent, cut - SessionTimeout/3)) takes the place of sent. handshake is
 //     when the last answered handshake was begun: the leader has answered it. cut is when the connection
-//     was lost. Of what a follower has answered, the leader may only know a ping that was sent a third of
-//     SessionTimeout before the follower lost the leader. (Margin covers the time from then to cut.)
+//     was lost. A follower may have lost the leader before cut, which Margin covers, and the last ping that
+//     it reported to the leader may have been sent up to SessionTimeout/3 before that loss.
 //
 // So the deadline proves this as long as the process is not paused:
 //

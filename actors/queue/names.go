@@ -125,11 +125,13 @@ func parseSeq(s string) (int64, bool) {
 
 // NearEnd reports whether a sequence number is near the end of ZooKeeper's 32-bit counter. At the end
 // ZooKeeper hands out the same number again and again, and order by sequence would let two holders in. The
-// last 2^20 numbers count as near, so that contenders rank by czxid long before a number comes twice.
+// last nearEnd numbers count as near, so that contenders rank by czxid long before a number comes twice.
 //
 // A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only at that second 0, which
 // takes 2^32 creates in a directory that was never deleted.
-func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-1<<20 }
+func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-nearEnd }
+
+const nearEnd = 1 << 20
 
 // NearEnd reports whether a name is that of a contender with a sequence number near the end.
 func (r Rule) NearEnd(name string) bool {

@@ -48,7 +48,7 @@ type Rule struct {
 	Delay bool
 	// CountUnknown counts children of the directory whose names have no known form as Exclusive
 	// contenders at the front of the queue. A contender that waits already may not notice such a
-	// child that comes later. Otherwise such children are ignored.
+	// child that comes later. A rule without CountUnknown ignores all such children.
 	CountUnknown bool
 	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the names
 	// of other libraries count, too, as Exclusive or Shared: see Parse.

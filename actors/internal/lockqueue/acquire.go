@@ -103,19 +103,18 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// No name comes twice in one directory, and all that is listed is in s.directory. So the listed node of this name is
-	// the new one if that is known to be in s.directory, too: by SameDirectory, or by a read of the directory after the
-	// creation. Otherwise it may be one that an earlier try of this creation made, in a directory that was deleted since.
-	shown = e.listed && e.name == ev.Node && (ev.SameDirectory || ev.Directory != 0)
+	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory: if that were a
+	// later one than the node's, its czxid would be greater than the node's, and apply would have returned.
+	e.inDirectory = ev.SameDirectory || ev.Directory != 0
+	// All that is listed is in s.directory, where no name comes twice. If the node is not known to be there, an earlier try
+	// of this creation may have made the listed node of this name, and s.directory may have been deleted since.
+	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
 		e.hiddenAt = s.departuresListedAt
 	}
 	e.name, e.czxid, e.step, e.generation = ev.Node, ev.Czxid, ev.Step, ev.Generation
 	e.createdAt, e.provenAt = s.clock, max(e.provenAt, e.sentAt)
-	// With SameDirectory the node is in s.directory. If s.directory were a later one, its czxid would be greater than the
-	// node's, and apply would have returned.
-	e.inDirectory = ev.SameDirectory || ev.Directory != 0 && ev.Directory == s.directory
 	return shown
 }
 

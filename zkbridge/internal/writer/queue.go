@@ -41,7 +41,7 @@ func (w *Writer) Changed() bool { return w.changed }
 // InFlight returns the number of batches that are sent and not answered.
 func (w *Writer) InFlight() int { return len(w.inFlight) }
 
-// minBatch returns how many writes are worth a batch beside those in flight: as many as these have,
+// minBatch returns how many groups are worth a batch beside those in flight: as many as these have writes,
 // but no more than half of what fits. Otherwise small batches would follow large ones, as the actors
 // that wait for an answer send their next requests one after the other.
 func (w *Writer) minBatch() (n int) {

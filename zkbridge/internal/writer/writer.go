@@ -14,9 +14,9 @@ import (
 // together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
 // until they are worth another batch (minBatch). The fewer writes are in flight, the fewer are enough.
 //
-// Batches keep their order, and so do contenders of one lock, also if their directory is missing. Requests may
-// be sent again behind later ones in two cases: if ZooKeeper has refused their batch for another reason than a
-// missing directory, and if their outcome is unknown.
+// Batches keep their order, and so do contenders of one lock, also if their directory is missing. There are two
+// exceptions, in which a request may be sent again behind later ones: ZooKeeper has refused its batch for another reason
+// than a missing directory, or its outcome is unknown.
 type Writer struct {
 	// SessionNode is the path of the session node. Each batch that creates contenders writes the node, to learn the
 	// batch's zxid. With an empty path, of a session without the node, the writer creates contenders one by one.
@@ -48,7 +48,7 @@ func (w *Writer) Create(c *Create) {
 	w.add(c.group)
 }
 
-// Flush sends batches from the queue until too few writes for a batch are left (minBatch), or too many
+// Flush sends batches from the queue until the queue is too short for another batch (minBatch), or too many
 // batches are in flight.
 func (w *Writer) Flush() {
 	if !w.changed {
