@@ -2,12 +2,12 @@
 // lock actors, and sends them answers and watch events as messages; bridge.proto in package messages
 // is the conversation.
 //
-// A [Bridge] numbers its ZooKeeper sessions: an epoch is one session, from the moment it is
-// established until it is lost. Requests name their epoch and never run in another one. A session is
-// CONNECTED, or SUSPENDED as long as it has no connection, until it is LOST. It has one
-// session node, below [GenerationDirectory]. Each transaction that creates contenders also writes that
-// node: the results of creates have no czxid, and the result of the write has the zxid of the
-// transaction, which is the czxid of all nodes that it creates.
+// An epoch is one ZooKeeper session. The [Bridge] numbers it when it begins to open the session;
+// subscribers hear of it from the moment the session is established until it is lost. Requests name their
+// epoch and never run in another one. A session is CONNECTED, or SUSPENDED as long as it has no
+// connection, until it is LOST. It has one session node, below [GenerationDirectory]. Each transaction
+// that creates contenders also writes that node: the results of creates have no czxid, and the result of
+// the write has the zxid of the transaction, which is the czxid of all nodes that it creates.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
@@ -27,10 +27,10 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one, max(handshake, min(sent, cut - SessionTimeout/3)) takes the place of sent. handshake is
-//     when the last answered handshake was begun: the leader has answered it. cut is when the connection
-//     was lost. A follower may have lost the leader before cut, which Margin covers, and the last ping that
-//     it reported to the leader may have been sent up to SessionTimeout/3 before that loss.
+//   - Without one: with max(handshake, min(sent, cut - SessionTimeout/3)) in place of sent. handshake is when the
+//     last handshake was begun that the leader has answered, cut is when the connection was lost. The last
+//     ping that a follower reported to the leader may have been sent SessionTimeout/3 before the follower
+//     lost the leader. From then on it may have kept the connection for a while: Margin covers that time.
 //
 // So the deadline proves this as long as the process is not paused:
 //

@@ -26,7 +26,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
 	switch {
-	case !changed && e == sessionExpired: // it ended before it was established: open the next after a pause
+	case !changed && e == sessionExpired: // it ended before it was established (still LOST): open the next after a pause
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 		return

@@ -80,7 +80,7 @@ func (ev Created) apply(s *State) {
 	if ev.Directory != 0 {
 		s.enterDirectory(ev.Directory)
 	}
-	// settle may ask for another CreateNode, with another sentAt and listAfter.
+	// settle may ask for another CreateNode, with another sentAt and listAfter. (Names come only with a read of the directory.)
 	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
@@ -103,11 +103,12 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory: if that were a
-	// later one than the node's, its czxid would be greater than the node's, and apply would have returned.
+	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory: a later
+	// directory would have a czxid greater than ev.Czxid, and apply would have returned.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// All that is listed is in s.directory, where no name comes twice. If the node is not known to be there, an earlier try
-	// of this creation may have made the listed node of this name, and s.directory may have been deleted since.
+	// All that is listed is in s.directory, where no name comes twice. If the node is not known to be there, the listed node
+	// of this name may be another one: an earlier try of this creation made it in s.directory, which was deleted since, and
+	// the next try got the same number in the next directory.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -85,9 +85,9 @@
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue).
-// Two nodes of this process may have their Created in the other order. If another client has deleted the node with the
-// lower number, a list shows nothing ahead of the node with the higher number, and that one may be granted first.
-// completeThrough is then beyond the lower number, so its Created is late, too.
+// The Created of two nodes of this process may come against the order of their numbers. If another client has
+// deleted the node with the lower number, a list shows nothing ahead of the node with the higher number, and that
+// one may be granted first. completeThrough is then beyond the lower number, so its Created is late, too.
 //
 // Two nodes of one contender. The answer to a CreateNode may be lost. The bridge looks for the node
 // by its unique prefix, behind a barrier, before it repeats the create. The contender takes the

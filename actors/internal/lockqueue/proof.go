@@ -120,7 +120,7 @@ func (ev Watched) apply(s *State) {
 			continue
 		}
 		if c := s.find(name); c != nil {
-			c.provenAt = s.clock // also while Suspended: no later departure is heard of before resume, which doubts all proofs
+			c.provenAt = s.clock // while Suspended it counts until resume, which doubts all proofs; no departure is heard of before
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
 			}

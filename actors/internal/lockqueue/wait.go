@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// When the last blocker departs, e needs a proof of its own node. Behind several blockers of other processes each
-	// departure is followed by a list (above), which is that proof. No list may follow if e has one blocker, or if one of
-	// several is of this process. So watch e's node then.
+	// If a single departure is enough for e, e then needs a proof of its own node: watch that, too. Otherwise several must
+	// have gone, which only the list above shows, and it proves the node. But no list comes of the departure of a blocker of
+	// this process. So the node is also watched if there is such a blocker.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
