@@ -59,15 +59,15 @@
 //     creates leases, while it holds the request queue, and the next process creates its own when
 //     all leases of the earlier one are granted. Within a process each request has its leases
 //     from a transaction of its own, or from several in a row if they do not fit into one (64
-//     leases, 512 KiB). Leases are granted in the order of their nodes. A lease may be granted
-//     before the turn of its request, because an earlier one was deleted and made again: then the
-//     request releases it and creates it anew. So if two requests do not fit beside each other,
-//     all leases of the later came after all of the earlier's. A multi-lock has one lease of a
-//     semaphore. It passes the request queue, too, but does not wait for a turn within its
-//     process, so its lease may come between those of a request that needs several transactions.
-//     Still, if the two do not fit beside each other, the last lease of the later came after the
-//     last lease of the earlier. Requests that fit beside each other do not conflict, and their
-//     tokens need not increase.
+//     leases, 512 KiB). Leases are granted in the order of their nodes. If a lease of an earlier
+//     request was deleted and made again, a lease of a later request may be granted before that
+//     request's turn. The later request then releases the lease and creates a new one. So if two
+//     requests do not fit beside each other, all leases of the later came after all of the
+//     earlier's. A multi-lock has one lease of a semaphore. It passes the request queue, too, but
+//     does not wait for a turn within its process, so its lease may come between those of a
+//     request that needs several transactions. Still, if the two do not fit beside each other,
+//     the last lease of the later came after the last lease of the earlier. Requests that fit
+//     beside each other do not conflict, and their tokens need not increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

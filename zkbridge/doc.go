@@ -30,7 +30,8 @@
 //   - Without one: with max(handshake, min(sent, cut - SessionTimeout/3)) in place of sent. handshake is when the
 //     last handshake was begun that the leader has answered, cut is when the connection was lost. The last
 //     ping that a follower reported to the leader may have been sent SessionTimeout/3 before the follower
-//     lost the leader. From then on it may have kept the connection for a while: Margin covers that time.
+//     lost the leader. The follower may have kept the connection for a while after that: Margin covers
+//     the time from there to cut.
 //
 // So the deadline proves this as long as the process is not paused:
 //

@@ -103,8 +103,8 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory: a later
-	// directory would have a czxid greater than ev.Czxid, and apply would have returned.
+	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory. If
+	// s.directory were later than the node's directory, its czxid would be greater than ev.Czxid, and apply would have returned.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
 	// All that is listed is in s.directory, where no name comes twice. If the node is not known to be there, the listed node
 	// of this name may be another one: an earlier try of this creation made it in s.directory, which was deleted since, and

@@ -67,10 +67,10 @@
 // the directory (Effect.After). The State forgets all that it knew when an answer names another directory
 // (enterDirectory).
 //
-// Departures. A contender of another process leaves the list when a list of the directory does not
-// show it, or a watch reports its deletion. Neither can be wrong: numbers do not come back, and a
-// list that is older than the node does not reach up to its number. A contender of this process
-// leaves the list with its DeleteNode, which the session executes before all that is asked for later.
+// Departures. A contender of another process leaves the list when a list of the directory does not show it, or a
+// watch reports its deletion. Neither can be wrong: numbers do not come back, and a list removes only contenders up
+// to the highest number in it, which a list older than the node does not reach. A contender of this process leaves
+// the list with its DeleteNode, which the session executes before all that is asked for later.
 //
 // The own node. If another client deletes the node, later contenders do not wait for it any more, and hold
 // once enough others ahead of them have left. This process hears of these departures, but not of the new holders.

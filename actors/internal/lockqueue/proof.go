@@ -120,7 +120,9 @@ func (ev Watched) apply(s *State) {
 			continue
 		}
 		if c := s.find(name); c != nil {
-			c.provenAt = s.clock // while Suspended it counts until resume, which doubts all proofs; no departure is heard of before
+			// The read of this node came after all departures heard of: watchBlockers names the own node last. While Suspended
+			// its watch reports nothing later, but then resume doubts all proofs.
+			c.provenAt = s.clock
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
 			}

@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// If a single departure is enough for e, e then needs a proof of its own node: watch that, too. Otherwise several must
-	// have gone, which only the list above shows, and it proves the node. But no list comes of the departure of a blocker of
-	// this process. So the node is also watched if there is such a blocker.
+	// Watch e's own node, too, if e may come to hold without a new list that proves it: if a single departure is enough, or
+	// if a blocker is of this process, whose departure asks for no list. If several of other processes must go, the list
+	// above shows that, and it proves e's node.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
