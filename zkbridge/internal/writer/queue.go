@@ -19,13 +19,14 @@ func (w *Writer) add(added *Group) {
 	}
 }
 
-// requeue puts the groups of a batch back in front of the queue, in their order. The queue may hold creates that came
-// earlier than some of them, of another batch that failed: each create goes behind the last of those.
+// requeue puts groups back in front of the queue, in their order. There may be creates in front that came earlier and
+// were put back before: each create goes behind those. A create that came earlier and is behind a later one does not
+// count, because its outcome was unknown and it was sent again (resubmit).
 func (w *Writer) requeue(groups []*Group) {
 	place := 0
 	for _, g := range groups {
-		for k := place; g.arrival > 0 && k < len(w.queue); k++ {
-			if arrival := w.queue[k].arrival; arrival > 0 && arrival < g.arrival {
+		for k := place; g.arrival > 0 && k < len(w.queue) && w.queue[k].arrival < g.arrival; k++ {
+			if w.queue[k].arrival > 0 {
 				place = k + 1
 			}
 		}

@@ -81,6 +81,7 @@ func TestRequeueKeepsArrival(t *testing.T) {
 		{[]uint64{2, 3}, []uint64{1, 4}, []uint64{1, 2, 3, 4}},
 		{[]uint64{4, 0, 5}, []uint64{1, 2}, []uint64{1, 2, 4, 0, 5}},
 		{[]uint64{1, 3, 0}, []uint64{0, 2, 0, 4}, []uint64{0, 1, 2, 0, 3, 4, 0}}, // 0: a release
+		{[]uint64{5, 6, 1}, []uint64{2, 3}, []uint64{2, 3, 5, 6, 1}},             // 1 was sent again behind later ones
 		{nil, []uint64{0, 1}, []uint64{0, 1}},
 	} {
 		list := func(arrivals []uint64) (groups []*Group) {
