@@ -114,7 +114,7 @@ func (r *queueReader) read(path string) (Queue, error) {
 	case form.Name != "":
 		q.Recipe, q.Participants = form.Name, r.participants(path, form, contenders)
 		if form.Name == semaphore { // path is the directory of a semaphore's leases
-			holdKnown(q.Participants, nil)
+			holdKnown(q.Participants, nil, len(children)-len(contenders))
 		}
 	case slices.ContainsFunc(children, isLeases):
 		err = r.readSemaphore(&q)
@@ -152,31 +152,31 @@ func (r *queueReader) participants(directory string, form recipes.Form, contende
 // readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in the
 // places of its directories, there is no semaphore.
 func (r *queueReader) readSemaphore(q *Queue) error {
-	requests, isQueue, err := r.readDirectory(q.Path+recipes.RequestQueueSuffix, mutex)
+	requests, _, isQueue, err := r.readDirectory(q.Path+recipes.RequestQueueSuffix, mutex)
 	if err != nil {
 		return err
 	}
-	held, areLeases, err := r.readDirectory(q.Path+recipes.LeaseSuffix, semaphore)
+	held, others, areLeases, err := r.readDirectory(q.Path+recipes.LeaseSuffix, semaphore)
 	if err != nil || !isQueue || !areLeases {
 		return err
 	}
-	holdKnown(held, requests)
+	holdKnown(held, requests, others)
 	q.setSemaphore(held, requests)
 	return nil
 }
 
-// readDirectory returns the contenders of a semaphore's request queue or leases. It returns false if the
-// directory has contenders of another recipe.
-func (r *queueReader) readDirectory(directory, recipe string) ([]Participant, bool, error) {
+// readDirectory returns the contenders of a semaphore's request queue or leases, and how many other children there are.
+// It returns false if the directory has contenders of another recipe.
+func (r *queueReader) readDirectory(directory, recipe string) (all []Participant, others int, is bool, err error) {
 	children, err := r.children(directory)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	form, contenders := recognize(children)
 	if form.Name != recipe {
-		return nil, form.Name == "", nil
+		return nil, 0, form.Name == "", nil
 	}
-	return r.participants(directory, form, contenders), true, nil
+	return r.participants(directory, form, contenders), len(children) - len(contenders), true, nil
 }
 
 // setSemaphore makes the queue a semaphore's, with the requests behind the leases.
@@ -193,14 +193,15 @@ func (q *Queue) setSemaphore(held, requests []Participant) {
 // holdKnown has those leases hold of which that is known without the number of permits. A request
 // leaves the request queue when it holds all its leases. One transaction has created them, so of a
 // session with n requests the leases of the last n transactions may wait. Leases are granted in their
-// order, and there is one permit at least.
-func holdKnown(held, requests []Participant) {
+// order. There is one permit at least, and the first lease has it unless others, the other children of the
+// directory, may have taken it.
+func holdKnown(held, requests []Participant, others int) {
 	mayWait := map[int64]int{} // by session: how many more transactions may have created leases that wait
 	for _, p := range requests {
 		mayWait[p.Session]++
 	}
 	last, oldest := len(held)-1, map[int64]int64{} // by session: the transaction of the last lease seen
-	for ; last > 0; last-- {
+	for ; last > 0 || last == 0 && others > 0; last-- {
 		p := held[last]
 		if p.Token.Czxid != oldest[p.Session] {
 			mayWait[p.Session]--
@@ -218,7 +219,7 @@ func holdKnown(held, requests []Participant) {
 // readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder, and its
 // requests wait in a lock beside it.
 func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders []zkbridge.Child) error {
-	requests, _, err := r.readDirectory(q.Path+kazooRequestQueueSuffix, mutex)
+	requests, _, _, err := r.readDirectory(q.Path+kazooRequestQueueSuffix, mutex)
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders
 		q.Permits = n
 	}
 	held := r.participants(q.Path, form, contenders)
-	holdKnown(held, nil)
+	holdKnown(held, nil, 0)
 	q.setSemaphore(held, requests)
 	return nil
 }

@@ -152,6 +152,28 @@ func TestInspectASemaphore(t *testing.T) {
 	})
 }
 
+// A child of the leases that is no lease takes a permit, perhaps the only one.
+func TestInspectASemaphoreWithAForeignChild(t *testing.T) {
+	each(t, func(b *testLock) {
+		conn, locks, reader := b.Client(b), b.locks(), b.locks()
+		s := locks.Semaphore(b.path, 2)
+		g := lock(b, s)
+		foreign, err := conn.Create(b.path+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		waitQueue(b, reader, b.path, "semaphore: permit!")
+		unlock(b, g)
+		one := locks.Semaphore(b.path+"-2", 1)
+		unlock(b, lock(b, one)) // makes the directories
+		second, err := conn.Create(b.path+"-2/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		must(b, err)
+		f := one.Acquire(within(b))
+		waitQueue(b, reader, b.path+"-2", "semaphore: permit request")
+		must(b, conn.Delete(second, -1))
+		unlock(b, result(b, f))
+		must(b, conn.Delete(foreign, -1))
+	})
+}
+
 func TestInspectADowngrade(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, reader := b.rw(), b.locks()
