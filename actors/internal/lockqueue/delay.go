@@ -160,6 +160,7 @@ func (s *State) markerFailed(why requests.Reason) {
 	switch m := &s.delay; {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
 		delete(s.entries, m.entry.serial)
+		s.removeFromList(&m.entry.contender)
 		s.delay = delay{}
 	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before
 		m.outcomeUnknown = true

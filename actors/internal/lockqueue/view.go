@@ -126,7 +126,9 @@ func (v *directoryView) addToList(c *contender) {
 }
 
 func (s *State) removeFromList(c *contender) {
-	s.holders = remove(s.holders, c)
+	if c.entry != nil && c.entry.stage >= makingMarker { // otherwise it is not in holders
+		s.holders = remove(s.holders, c)
+	}
 	if c.listed {
 		c.listed = false
 		s.contenders = remove(s.contenders, c)
