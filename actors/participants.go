@@ -38,7 +38,8 @@ type Participant struct {
 	// transaction created several nodes, and for a downgraded reader. Generation is 0 if the node
 	// is older than the last raise.
 	Token Token
-	// Ahead is how many contenders come before it.
+	// Ahead is how many contenders come before it. A child of a semaphore's leases that is no lease does not count,
+	// though it takes a permit.
 	Ahead int
 	// Holds reports that it is first in turn. Its process may not have noticed that yet.
 	Holds bool

@@ -84,9 +84,9 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change.
 	Reason_UNAVAILABLE Reason = 10
 	// The sequence numbers of the lock's directory are near their end, 2^31-1, and the request is a
-	// downgrade. Downgrades succeed again once all contenders have left, whereupon the last one
-	// has the directory deleted, and the numbers begin anew. (A number beyond 32 bits would be
-	// refused with this reason, too; no known ZooKeeper makes one.)
+	// downgrade. Downgrades succeed again once all contenders have left and the directory has been
+	// deleted, which the last one does if it is of this library: the numbers then begin anew. (A
+	// number beyond 32 bits would be refused with this reason, too; no known ZooKeeper makes one.)
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -508,10 +508,10 @@ type Granted struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The fencing token is (generation, czxid, step), compared in this order. It increases
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
-	// the node, with one exception: if the owner of a reader also holds the lock as a writer, the
-	// reader has the writer's token, and its node was created later.
+	// the node, with one exception: a downgrade (a reader whose owner also holds the lock as a
+	// writer) has the token of the grant beside which it was made, and its node was created later.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// Tells apart the grants with one czxid. Either one transaction made several nodes, as a
+	// Orders conflicting grants with one czxid. Either one transaction made several nodes, as a
 	// process with many requests sends them together, or a local queue passed one node from
 	// owner to owner.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`

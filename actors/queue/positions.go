@@ -21,7 +21,8 @@ type Position struct {
 }
 
 // Positions returns the contenders among the children in the order of the queue. It leaves out
-// children of unknown names. With CountUnknown the contenders wait for these, too.
+// children of unknown names. With CountUnknown each of these takes a permit before all
+// contenders; Ahead does not count them.
 func (r Rule) Positions(children []Child) []Position {
 	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.NearEnd(c.Name) })
 	type ranked struct {

@@ -106,8 +106,8 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory. If
 	// s.directory were later than the node's directory, its czxid would be greater than ev.Czxid, and apply would have returned.
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// All that is listed is in s.directory, where no name comes twice. If the node is not known to be there, the listed node
-	// of this name may be another one: an earlier try of this creation made it in s.directory, which was deleted since, and
+	// A list of s.directory has shown the listed node. If the new node is not known to be there, the two may differ although
+	// they have one name: an earlier try of this creation made the listed one in s.directory, which was deleted since, and
 	// the next try got the same number in the next directory.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place

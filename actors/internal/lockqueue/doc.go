@@ -47,10 +47,10 @@
 //     session does not end before the bridge's deadline (package zkbridge). At the deadline the
 //     bridge says Lost, and all grants of the session end.
 //
-// Two things are trusted: the last point above, and that no client deletes the node of another's grant.
-// If one does, the grant ends only when this process hears of the deletion: by the watch that a Tick sets, or by a
-// list without the node, two Ticks later at the most while there is a connection. Only fencing tokens protect if the
-// trust is wrong.
+// Two things are trusted: the last point above, and that no client deletes the node of another's grant. If one
+// does, the grant ends only when this process hears of the deletion: by the watch that a Tick sets, or by a list
+// without the node, asked for two Ticks later at the most while there is a connection to a server that is up to
+// date. Only fencing tokens protect if the trust is wrong.
 //
 // # Why two conflicting contenders never hold
 //

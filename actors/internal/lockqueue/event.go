@@ -39,7 +39,7 @@ type Resize struct{ Permits int }
 type Close struct{ Reason requests.Reason }
 
 // Tick comes from a timer, every second or more often. The node of each holder, and of each contender that
-// may hold next, gets a watch unless it has one or has a proof newer than the Tick before this one.
+// may hold next, gets a watch unless it has one or has a proof not older than the Tick before this one.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.

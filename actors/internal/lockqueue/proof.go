@@ -120,8 +120,8 @@ func (ev Watched) apply(s *State) {
 			continue
 		}
 		if c := s.find(name); c != nil {
-			// The read of this node came after all departures heard of: watchBlockers names the own node last. While Suspended
-			// its watch reports nothing later, but then resume doubts all proofs.
+			// The read of this node came after all departures heard of so far: watchBlockers names the own node last. Each later
+			// departure doubts the proof, and so does resume.
 			c.provenAt = s.clock
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)

@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// Watch e's own node, too, if e may come to hold without a new list that proves it: if a single departure is enough, or
-	// if a blocker is of this process, whose departure asks for no list. If several of other processes must go, the list
-	// above shows that, and it proves e's node.
+	// If one departure is enough for e, e then needs a proof of its own node: watch that, too. If several must depart, the
+	// next departure leads here again, or to prove. With a blocker of this process among them the node is watched now, so
+	// that its departure takes no request for that.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
