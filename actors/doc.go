@@ -36,7 +36,7 @@
 // grants of one path the later has the greater [Token], by whichever recipes their requests were
 // made. In short: a token says when the transaction created the node, each lock grants
 // conflicting contenders in the order of their nodes, and a request that needs several nodes has
-// all of them from one transaction. Otherwise the token is that of the last node, and
+// all of them from one transaction. Otherwise its token is the last node's, and
 // conflicting requests are granted in the order of their last nodes.
 //
 // The order of nodes. A directory numbers its contenders in the order in which transactions

@@ -134,7 +134,7 @@ func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-nearEnd }
 
 const nearEnd = 1 << 20
 
-// NearEnd reports whether a name is that of a contender with a sequence number near the end.
+// NearEnd reports whether a contender with a sequence number near the end has this name.
 func (r Rule) NearEnd(name string) bool {
 	seq, _, ok := r.Parse(name)
 	return ok && NearEnd(seq)
