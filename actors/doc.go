@@ -35,9 +35,9 @@
 // of a semaphore conflict if their permits together are more than it has. Of two conflicting
 // grants of one path the later has the greater [Token], by whichever recipes their requests were
 // made. In short: a token says when the transaction created the node, each lock grants
-// conflicting contenders in the order of their nodes, and a request that needs several nodes has
-// all of them from one transaction. Otherwise its token is the last node's, and
-// conflicting requests are granted in the order of their last nodes.
+// conflicting contenders in the order of their nodes, and a request that needs several nodes
+// either has all of them from one transaction, or has the token of the last one, and conflicting
+// requests are granted in the order of their last nodes.
 //
 // The order of nodes. A directory numbers its contenders in the order in which transactions
 // create them, the order of their czxids; within one transaction in the order of the creates, the
@@ -61,14 +61,14 @@
 //     all leases of the earlier one are granted. Within a process each request has its leases
 //     from a transaction of its own, or from several in a row if they do not fit into one (64
 //     leases, 512 KiB). Leases are granted in the order of their nodes. If a lease of an earlier
-//     request was deleted and made again, a lease of a later request may be granted before that
-//     request's turn. The later request then releases the lease and creates a new one. So if two
-//     requests do not fit beside each other, all leases of the later came after all of the
-//     earlier's. A multi-lock has one lease of a semaphore. It passes the request queue, too, but
-//     does not wait for a turn within its process, so its lease may come between those of a
-//     request that needs several transactions. Still, if the two do not fit beside each other,
-//     the last lease of the later came after the last lease of the earlier. Requests that fit
-//     beside each other do not conflict, and their tokens need not increase.
+//     request was deleted and made again, a later request may be granted a lease before its turn.
+//     It then releases that lease and creates a new one. So if two requests do not fit beside
+//     each other, all leases of the later came after all of the earlier's. A multi-lock has one
+//     lease of a semaphore. It passes the request queue, too, but does not wait for a turn within
+//     its process, so its lease may come between those of a request that needs several
+//     transactions. Still, if the two do not fit beside each other, the last lease of the later
+//     came after the last lease of the earlier. Requests that fit beside each other do not
+//     conflict, and their tokens need not increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

@@ -27,11 +27,11 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without one: with max(handshake, min(sent, cut - SessionTimeout/3)) in place of sent. handshake is when the
-//     last handshake was begun that the leader has answered, cut is when the connection was lost. The last
-//     ping that a follower reported to the leader may have been sent SessionTimeout/3 before the follower
-//     lost the leader. The follower may have kept the connection for a while after that: Margin covers
-//     the time from there to cut.
+//   - Without a connection: the same with max(handshake, min(sent, cut - SessionTimeout/3)) in place of sent.
+//     cut is when the connection was lost, and handshake is when the last handshake was begun that the leader
+//     has answered. The last ping that a follower reported to the leader may have been sent SessionTimeout/3
+//     before the follower lost the leader. After that loss the follower may have kept the connection for a
+//     while: Margin covers the time from that loss to cut.
 //
 // So the deadline proves this as long as the process is not paused:
 //

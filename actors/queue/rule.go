@@ -132,7 +132,7 @@ func (r Rule) Downgrades() bool {
 // the token of the grant that it has.
 func (r Rule) DowngradesTo(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
-// Holds reports whether a contender of a kind holds behind the contenders ahead, first come first.
+// Holds reports whether a contender of a kind holds behind the contenders ahead, which are in the order of the queue.
 // The caller must have checked that the contender's own node exists.
 func (r Rule) Holds(ahead []Kind, kind Kind) bool {
 	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits

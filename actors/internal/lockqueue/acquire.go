@@ -103,12 +103,12 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
 // takes the entry out of the list, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// SameDirectory, or a read of the directory after the creation, shows that the node is in s.directory. If
-	// s.directory were later than the node's directory, its czxid would be greater than ev.Czxid, and apply would have returned.
+	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
+	// returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// A list of s.directory has shown the listed node. If the new node is not known to be there, the two may differ although
-	// they have one name: an earlier try of this creation made the listed one in s.directory, which was deleted since, and
-	// the next try got the same number in the next directory.
+	// A list of s.directory may have shown another node of e with this name: an earlier try of the creation made it, the
+	// directory was deleted, and the next try got the same number in the next directory. So a list has shown the new node
+	// only if that is known to be in s.directory.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -47,10 +47,11 @@
 //     session does not end before the bridge's deadline (package zkbridge). At the deadline the
 //     bridge says Lost, and all grants of the session end.
 //
-// Two things are trusted: the last point above, and that no client deletes the node of another's grant. If one
-// does, the grant ends only when this process hears of the deletion: by the watch that a Tick sets, or by a list
-// without the node, asked for two Ticks later at the most while there is a connection to a server that is up to
-// date. Only fencing tokens protect if the trust is wrong.
+// Two things are trusted: the last point above, and that no client deletes the node of another's grant, or of a
+// waiter to which a contender of the same process is about to hand the lock on. If a client does so, this process
+// hears of the deletion by an answer to a watch or a list that it asks for within two Ticks, while there is a
+// connection to a server that is up to date; only then the grant ends. Only fencing tokens protect if the trust is
+// wrong.
 //
 // # Why two conflicting contenders never hold
 //
@@ -70,18 +71,20 @@
 // Departures. A contender of another process leaves the list when a list of the directory does not show it, or a
 // watch reports its deletion. Neither can be wrong: numbers do not come back, and a list removes only contenders up
 // to the highest number in it, which a list older than the node does not reach. A contender of this process leaves
-// the list with its DeleteNode, which the session executes before all that is asked for later.
+// the list with its DeleteNode: its owner has released, other processes wait until the node is deleted, and a list
+// that still shows the node does not bring it back (recogniseOwn).
 //
-// The own node. If another client deletes the node, later contenders do not wait for it any more, and hold
-// once enough others ahead of them have left. This process hears of these departures, but not of the new holders.
-// So the proof of the own node must be newer than the last departure heard of: the node then existed after that
-// departure, and kept later contenders from holding. provenAt is the clock of the request whose answer showed the node, or of the event by
-// which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
-// allDoubtedAt comes of a departure, of a missing node of this process, and of a connection that is back.
-// staleBefore bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this
-// node: either the list is older than the node, or the node is gone. An active watch is a proof that renews
-// itself. The transaction that makes a held marker checks the node, so its answer is a proof, too. If that
-// proof has become too old on its way, the held marker is written again (heldMarkerMade).
+// The own node. If another client deletes the node, later contenders do not wait for it any more, and hold once
+// enough others ahead of them have left. This process hears of these departures, but not of the new holders. So the
+// proof of the own node must be newer than the last departure heard of: the node then existed after that departure,
+// and kept later contenders from holding. provenAt is the clock of the request whose answer showed the node, or of
+// the event by which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
+// allDoubtedAt comes of a departure of another process's contender, of a missing node of this process, and of a
+// connection that is back. (After a departure within this process a proof holds until staleBefore.) staleBefore
+// bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this node: either the
+// list is older than the node, or the node is gone. An active watch is a proof that renews itself. The transaction
+// that makes a held marker checks the node, so its answer is a proof, too. If that proof has become too old on its
+// way, the held marker is written again (heldMarkerMade).
 //
 // A late Created. If a list that reaches beyond the new node's number was merged before, and does
 // not show the node, others may have passed already: the contender queues again (requeue).

@@ -41,7 +41,7 @@ type watch struct {
 	active bool
 }
 
-// watched reports whether an active watch on e's node would report its deletion before this process reads
+// watched reports whether e's node has an active watch, which reports a deletion before this process reads
 // anything later.
 func (s *State) watched(e *entry) bool {
 	w := s.watches[e.name]
@@ -120,8 +120,8 @@ func (ev Watched) apply(s *State) {
 			continue
 		}
 		if c := s.find(name); c != nil {
-			// The read of this node came after all departures heard of so far: watchBlockers names the own node last. Each later
-			// departure doubts the proof, and so does resume.
+			// Had the node gone since its read, a Wake would have come before this answer. Each later departure doubts the
+			// proof, and so does resume.
 			c.provenAt = s.clock
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)

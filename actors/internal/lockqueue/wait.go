@@ -28,9 +28,8 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// If one departure is enough for e, e then needs a proof of its own node: watch that, too. If several must depart, the
-	// next departure leads here again, or to prove. With a blocker of this process among them the node is watched now, so
-	// that its departure takes no request for that.
+	// e may hold right after the next departure that a watch reports if that alone is enough, or if one of several blockers
+	// is of this process, because no watch reports its departure. e then needs a proof of its own node: watch that, too.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

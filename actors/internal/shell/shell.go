@@ -36,8 +36,8 @@ func (s *Shell) Receive(from ask.Recipient, msg any) {
 	}
 	s.handledAt = s.Manager.Bridge.Now()
 	s.checkSession(msg) // ends the grants of a session that is past its deadline
-	// The message is of service Lock, of the recipe, or of the shell itself. (The first from is the handlers' parameter, the
-	// second the recipient of what a Reply answers.)
+	// The message is of service Lock, of the recipe, or of the shell itself. (The first from is passed
+	// to the handlers; a Reply sends its answer to the second.)
 	if !messages.DispatchLock(lockHandler{s}, from, msg, from) && !s.behavior.ReceiveOther(from, msg) {
 		s.receiveOwn(msg)
 	}
