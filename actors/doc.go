@@ -66,9 +66,10 @@
 //     each other, all leases of the later came after all of the earlier's. A multi-lock has one
 //     lease of a semaphore. It passes the request queue, too, but does not wait for a turn within
 //     its process, so its lease may come between those of a request that needs several
-//     transactions. Still, if the two do not fit beside each other, the last lease of the later
-//     came after the last lease of the earlier. Requests that fit beside each other do not
-//     conflict, and their tokens need not increase.
+//     transactions. Still, of two requests that do not fit beside each other, the one that is
+//     granted later has the later last lease, since leases are granted in the order of their
+//     nodes. Requests that fit beside each other do not conflict, and their tokens need not
+//     increase.
 //   - Shared permits: as long as the number does not grow, the argument for semaphores holds. When
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does

@@ -6,8 +6,9 @@
 // subscribers hear of it from the moment the session is established until it is lost. Requests name their
 // epoch and never run in another one. A session is CONNECTED, or SUSPENDED as long as it has no
 // connection, until it is LOST. It has one session node, below [GenerationDirectory]. Each transaction
-// that creates contenders also writes that node: the results of creates have no czxid, and the result of
-// the write has the zxid of the transaction, which is the czxid of all nodes that it creates.
+// that creates contenders also writes that node: the results of creates in a transaction have no czxid,
+// and the result of the write has the zxid of the transaction, which is the czxid of all nodes that it
+// creates.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
@@ -27,11 +28,11 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without a connection: the same with max(handshake, min(sent, cut - SessionTimeout/3)) in place of sent.
-//     cut is when the connection was lost, and handshake is when the last handshake was begun that the leader
-//     has answered. The last ping that a follower reported to the leader may have been sent SessionTimeout/3
-//     before the follower lost the leader. After that loss the follower may have kept the connection for a
-//     while: Margin covers the time from that loss to cut.
+//   - Without a connection: the same with an older moment in place of sent. The newest ping that the leader
+//     heard of may have been sent SessionTimeout/3 before the follower lost the leader, and the follower may
+//     have kept the connection after that, for a time that Margin covers. So the moment is min(sent,
+//     cut - SessionTimeout/3), where cut is when the connection was lost; or when the last handshake was
+//     begun that the leader has answered, if that is later.
 //
 // So the deadline proves this as long as the process is not paused:
 //
@@ -44,7 +45,8 @@
 //     SessionTimeout of 30 s and that Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
 //   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for two thirds of
 //     SessionTimeout at least after it has lost the follower, which hangs up within (syncLimit + 1/2) *
-//     tickTime. So any Margin suffices if SessionTimeout is more than 1.5 times that, 16.5 s.
+//     tickTime, 11 s with the defaults. So any Margin suffices if two thirds of SessionTimeout are more than
+//     that: a SessionTimeout of more than 16.5 s.
 //
 // The deadline proves nothing if a follower that is cut off from the leader also falls silent, because it
 // is frozen or cut off from its clients, too. A Margin that is greater by a third of SessionTimeout

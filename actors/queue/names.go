@@ -128,7 +128,7 @@ func parseSeq(s string) (int64, bool) {
 // ZooKeeper hands out the same number again and again, and order by sequence would let two holders in. The
 // last nearEnd numbers count as near, so that contenders rank by czxid long before a number comes twice.
 //
-// A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only at that second 0, which
+// A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only when the count reaches 0 again, which
 // takes 2^32 creates in a directory that was never deleted.
 func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-nearEnd }
 

@@ -106,9 +106,8 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
 	// returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// A list of s.directory may have shown another node of e with this name: an earlier try of the creation made it, the
-	// directory was deleted, and the next try got the same number in the next directory. So a list has shown the new node
-	// only if that is known to be in s.directory.
+	// If the directory was not read, s.directory may be one that was deleted meanwhile. A list of it may have shown e's node
+	// of an earlier try, and the new node may have the same name, since the numbers began anew.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -55,7 +55,7 @@ type entry struct {
 	// downgraded reports whether there ever was a downgradeOf: then the sequence number does not say when
 	// the node came.
 	downgraded bool
-	// downgrades counts the entries whose downgradeOf this one is. The entry does not leave while there
+	// downgrades counts the entries that have this one as their downgradeOf. The entry does not leave while there
 	// are any.
 	downgrades int16
 

@@ -28,8 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // it shows how many have gone together
 		return
 	}
-	// e may hold right after the next departure that a watch reports if that alone is enough, or if one of several blockers
-	// is of this process, because no watch reports its departure. e then needs a proof of its own node: watch that, too.
+	// If a single departure is enough, e may hold right after the next one that a watch reports. So it may if one of several
+	// blockers is of this process, because that one may leave first, and no watch reports it. In both cases e needs a proof
+	// of its own node by then: watch that node, too.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)

@@ -56,8 +56,9 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 
 // perform performs one effect of an event. grants reports whether the event also grants the lock to a
 // contender of this process. The bridge may then put the deletion of a node into a later batch, because other
-// processes mostly wait for the new holder, too. (An exception is a reader of another process,
-// behind readers that this process grants: it waits only for the deletion of the writer's node, so the delay of that deletion is a delay for the reader.)
+// processes mostly wait for the new holder, too. (An exception: this process releases a writer
+// and grants readers. A reader of another process behind them waits only for the writer's node to be deleted, and so is
+// delayed with it.)
 func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:

@@ -86,7 +86,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	switch first := b.ops[0]; {
 	case len(b.ops) > 1:
 		client.Multi(b.ops, executed)
-	case first.Kind == zkconn.OpCreate: // without the session node: a request of its own returns its czxid
+	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is answered with its czxid
 		client.CreateSequential(first.Path, first.Data, executed)
 	default:
 		client.Delete(first.Path, executed)
