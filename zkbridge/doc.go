@@ -30,9 +30,9 @@
 //     was sent.
 //   - Without a connection: the same with an older moment in place of sent. The newest ping that the leader
 //     heard of may have been sent SessionTimeout/3 before the follower lost the leader, and the follower may
-//     have kept the connection after that, for a time that Margin covers. So the moment is min(sent,
-//     cut - SessionTimeout/3), where cut is when the connection was lost; or when the last handshake was
-//     begun that the leader has answered, if that is later.
+//     have kept the connection after that, for a time that Margin covers. So the moment is
+//     max(min(sent, cut - SessionTimeout/3), handshake). Here cut is when the connection was lost, and
+//     handshake is when the last handshake that the leader has answered was begun.
 //
 // So the deadline proves this as long as the process is not paused:
 //
