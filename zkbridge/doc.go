@@ -28,21 +28,21 @@
 //
 //   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
 //     was sent.
-//   - Without a connection: the same with an older moment in place of sent. The newest ping that the leader
-//     heard of may have been sent SessionTimeout/3 before the follower lost the leader, and the follower may
-//     have kept the connection after that, for a time that Margin covers. So the moment is
-//     max(min(sent, cut - SessionTimeout/3), handshake). Here cut is when the connection was lost, and
-//     handshake is when the last handshake that the leader has answered was begun.
+//   - Without a connection: the same with max(min(sent, cut - SessionTimeout/3), handshake) in place of sent.
+//     cut is when the connection was lost. handshake is when the last handshake that the leader has answered
+//     was begun. (The newest ping that the leader heard of may have been sent SessionTimeout/3 before the
+//     follower lost the leader. The follower may have kept the connection after that: Margin covers that time.)
 //
 // So the deadline proves this as long as the process is not paused:
 //
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
 //     outlives the deadline by Margin, which covers clocks that run at different speeds.
-//   - Connected to a follower that is cut off: the deadline comes before the session can expire if
-//     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at
-//     most, that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's
-//     defaults, 2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s. With a
-//     SessionTimeout of 30 s and that Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
+//   - Connected to a follower that is cut off: it goes on answering, but then hangs up, and the deadline
+//     without a connection counts. Both come before the session can expire if Margin is at least
+//     (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at most, that takes a
+//     SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's defaults, 2 s and 5, a
+//     Margin of 11 s and a SessionTimeout of 22 s. With a SessionTimeout of 30 s and that Margin,
+//     30 - 11 - 30/3 = 9 s are left to reconnect.
 //   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for two thirds of
 //     SessionTimeout at least after it has lost the follower, which hangs up within (syncLimit + 1/2) *
 //     tickTime, 11 s with the defaults. So any Margin suffices if two thirds of SessionTimeout are more than
