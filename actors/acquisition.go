@@ -85,8 +85,8 @@ func (a *acquisition) send() {
 	}
 }
 
-// acquireEnvelope is an acquisition as the Acquire that it sends, with itself as the sender. The actor
-// unwraps it, so that nothing is allocated for the pair.
+// acquireEnvelope is what send passes to the actor: the acquisition in place of a pair of its message and its sender, so
+// that nothing is allocated for the pair. The actor unwraps it.
 type acquireEnvelope acquisition
 
 // Unwrap implements ask.Envelope.

@@ -30,8 +30,9 @@
 //     was sent.
 //   - Without a connection: the same with max(min(sent, cut - SessionTimeout/3), handshake) in place of sent.
 //     cut is when the connection was lost. handshake is when the last handshake that the leader has answered
-//     was begun. (The newest ping that the leader heard of may have been sent SessionTimeout/3 before the
-//     follower lost the leader. The follower may have kept the connection after that: Margin covers that time.)
+//     was begun. (The newest ping that the leader heard of was sent SessionTimeout/3 at most before the follower
+//     lost the leader. The bridge does not know that moment and uses cut, which may be later: Margin has to
+//     cover the difference.)
 //
 // So the deadline proves this as long as the process is not paused:
 //

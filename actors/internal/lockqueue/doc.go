@@ -94,7 +94,7 @@
 //
 // Two nodes of one contender. The answer to a CreateNode may be lost. The bridge looks for the node
 // by its unique prefix, behind a barrier, before it repeats the create. The contender takes the
-// name in the answer, and its place. If a list has shown the node of the first try, that name leaves the list.
+// name in the answer, and its place. If a list has shown the node of the first create, that name leaves the list.
 //
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
 // step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,

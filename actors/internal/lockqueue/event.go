@@ -10,8 +10,8 @@ type Event interface {
 }
 
 // Acquire is a new request for the lock. A request of a named owner that holds the lock enters again where the
-// rule lets it. A Revocable one has its node watched from the grant on. For the others a Tick sets that watch: mostly the
-// first or second one after the grant, and a later one if lists show the node meanwhile.
+// rule lets it. A Revocable one has its node watched from the grant on. For the others a Tick sets that watch once the last
+// proof of the node is old: the first or second Tick after the grant, or a later one if a list proves the node meanwhile.
 type Acquire struct {
 	requests.Incoming
 	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
