@@ -14,8 +14,8 @@ import (
 //	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and staleBefore
 //
 // provenAt, of the contender, is the clock of the request whose answer has shown the node. With a watch it is
-// the clock of the Watched or Wake itself: had the node gone before that event, the watch would have reported
-// it before. allDoubtedAt doubts all own nodes, and hiddenAt, of the contender, that one node. staleBefore
+// the clock of the Watched or Wake itself: had the node gone before anything that this process has heard of, the
+// watch would have reported that first. allDoubtedAt doubts all own nodes, and hiddenAt, of the contender, that one node. staleBefore
 // is the age limit of all proofs.
 type proofs struct {
 	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
@@ -120,8 +120,8 @@ func (ev Watched) apply(s *State) {
 			continue
 		}
 		if c := s.find(name); c != nil {
-			// Had the node gone since its read, a Wake would have come before this answer. Each later departure doubts the
-			// proof, and so does resume.
+			// If the node goes after its read, this process has the Wake before it hears of anything later. Each later departure
+			// doubts the proof, and so does resume.
 			c.provenAt = s.clock
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
