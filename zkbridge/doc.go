@@ -30,9 +30,9 @@
 //     was sent.
 //   - Without a connection: the same with max(min(sent, cut - SessionTimeout/3), handshake) in place of sent.
 //     cut is when the connection was lost. handshake is when the last handshake that the leader has answered
-//     was begun. (The newest ping that the leader heard of was sent SessionTimeout/3 at most before the follower
-//     lost the leader. The bridge does not know that moment and uses cut, which may be later: Margin has to
-//     cover the difference.)
+//     was begun. (Pings come every SessionTimeout/3, so the newest ping that the leader heard of was sent at most
+//     that long before the follower's last report. The bridge does not know when that report came and uses
+//     cut, which is later by up to (syncLimit + 1/2) * tickTime: Margin has to cover that difference.)
 //
 // So the deadline proves this as long as the process is not paused:
 //

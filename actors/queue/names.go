@@ -76,6 +76,9 @@ func IsContender(name string) bool {
 // Marker returns what a contender's name has between the unique part and the sequence number, such as
 // "__READ__" or "-latch-". Recipes and kinds are told apart by it. For ZooKeeper's own recipe it is "x-".
 // ok is false for a name that is no contender's by any rule.
+//
+// In a name of no known form Marker takes the last ten characters for the number. It misreads a number of
+// eleven, a negative one that only a ZooKeeper before 3.6 makes.
 func Marker(name string) (marker string, ok bool) {
 	if _, f, known := parseForm(name); known {
 		return f.marker, true

@@ -106,9 +106,9 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
 	// returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// The bridge repeats a create whose answer was lost. If the directory was not read, s.directory may be a former one. A
-	// list of it may have shown the node of the first create, and the second may have the same name in the next directory,
-	// where the numbers began anew.
+	// An equal name alone does not prove that a list has shown this node, hence inDirectory. The bridge repeats a create whose
+	// answer was lost: a list of a former directory may have shown the first node, and the second may have the same name
+	// in the next directory, where the numbers began anew.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
