@@ -80,7 +80,8 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
-	if abandoned { // during this call: abandon may have sent no Cancel yet, or one before the Acquire. A second does no harm.
+	if abandoned {
+		// The user gave up during this call, so abandon has sent no Cancel, or perhaps one before the Acquire. Two do no harm.
 		a.cancel(e)
 	}
 }

@@ -23,7 +23,8 @@ type Option func(*messages.Acquire) error
 //
 // After the loss of a grant the owner's further requests fail with the reason of the loss until
 // the owner has called Release on the lost grant: otherwise a re-entry could turn into a new
-// grant unnoticed by the part of the program that relies on the old one.
+// grant unnoticed by the part of the program that relies on the old one. (Not those of a semaphore:
+// it has no re-entry.)
 //
 // An owner enters a MultiLock again only by members that one request for a multi-lock has taken. Otherwise its owner must not wait for a member, or hold it, by another request.
 func WithOwner(owner Owner) Option {

@@ -247,7 +247,7 @@ func TestSemaphoreMessages(t *testing.T) {
 		s := b.semaphore(3, config)
 		lock, err := s.PID()
 		must(b, err)
-		alice.send(lock, &messages.Acquire{RequestId: 1, Permits: 2, Data: []byte("alice")})
+		alice.send(lock, &messages.Acquire{RequestId: 1, Permits: 2, Owner: "alice", Data: []byte("alice")})
 		g := alice.granted(1)
 		if g.GetPath() != b.path || len(g.GetParts()) != 2 || g.GetParts()[0].GetNode() != g.GetNode() || g.GetParts()[0].GetCzxid() != g.GetCzxid() {
 			b.Errorf("%v", g)
@@ -288,12 +288,12 @@ func TestSemaphoreMessages(t *testing.T) {
 			b.Errorf("%v", m)
 		}
 		b.waitSemaphore(0, 0)
-		alice.send(lock, &messages.Release{RequestId: 1})
-		alice.refused(1, messages.Reason_NOT_HELD)
-		// Cancel releases a grant.
-		alice.send(lock, &messages.Acquire{RequestId: 2, Permits: 3})
+		// The named owner need not release the lost grant. Cancel releases a grant.
+		alice.send(lock, &messages.Acquire{RequestId: 2, Permits: 3, Owner: "alice"})
 		alice.granted(2)
-		alice.send(lock, &messages.Cancel{RequestId: 2})
+		alice.send(lock, &messages.Release{RequestId: 1, Owner: "alice"})
+		alice.refused(1, messages.Reason_NOT_HELD)
+		alice.send(lock, &messages.Cancel{RequestId: 2, Owner: "alice"})
 		alice.refused(2, messages.Reason_CANCELLED)
 		b.waitSemaphore(0, 0)
 	})

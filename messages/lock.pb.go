@@ -73,8 +73,8 @@ const (
 	Reason_NODE_DELETED Reason = 5
 	// The process has closed its Locks.
 	Reason_CLOSED Reason = 6
-	// There is no such grant: it was released before, was never granted to this owner, or is lost and
-	// its owner has no name.
+	// There is no such grant: it was released before, was never granted to this owner, or is lost.
+	// (The first Release of a lost grant by a named owner has another answer: see Release.)
 	Reason_NOT_HELD Reason = 7
 	// A field of the request is not acceptable. The detail has the field, its value and what
 	// is accepted.

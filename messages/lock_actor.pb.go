@@ -31,9 +31,9 @@ type LockHandler[C any] interface {
 	// that delete the lock may grant the next contender if that is of this process: the owner has
 	// given the lock up, and contenders of other processes still see its node.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
-	// release a grant that it has lost: until then the lock refuses the owner's further requests
-	// with the reason of the loss. The first Release after the loss is answered by Refused with
-	// the same reason.
+	// release a grant that it has lost, except of a semaphore: until then the lock refuses the
+	// owner's further requests with the reason of the loss. The first Release after the loss is
+	// answered by Refused with the same reason.
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
@@ -106,9 +106,9 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 // that delete the lock may grant the next contender if that is of this process: the owner has
 // given the lock up, and contenders of other processes still see its node.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
-// release a grant that it has lost: until then the lock refuses the owner's further requests
-// with the reason of the loss. The first Release after the loss is answered by Refused with
-// the same reason.
+// release a grant that it has lost, except of a semaphore: until then the lock refuses the
+// owner's further requests with the reason of the loss. The first Release after the loss is
+// answered by Refused with the same reason.
 //
 // Release never blocks: the future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {

@@ -5,7 +5,7 @@
 // # Words
 //
 // An event is what happened to the lock, and an effect is what is to be done because of it. The clock counts the
-// events that came so far. A serial is the number of an effect that is answered; the answer has the same serial. An
+// events that came so far. A serial is the number of an effect that asks for an answer; the answer has the same serial. An
 // incarnation is the mark of one State in the names of its nodes. An own node is the node of a contender of this
 // process. The list of contenders is complete up to completeThrough: a sequence number or, once the numbers are near
 // their end, a czxid. A proof is an answer or a watch that shows an own node; a doubt is a value of the clock before

@@ -13,7 +13,7 @@ type State struct {
 	incarnation Incarnation
 
 	clock      uint64 // number of events
-	lastSerial uint64 // last serial of an effect that is answered
+	lastSerial uint64 // last serial that an effect was given
 	// epoch is the number of the session, and firstSerial the first serial of its effects. A node of this
 	// incarnation with an earlier serial is of a former session, and counts as another process's.
 	epoch, firstSerial uint64

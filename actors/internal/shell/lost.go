@@ -13,8 +13,8 @@ func (s *Shell) tellLost(r *Request, why messages.Reason, detail string) {
 	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: why, Detail: JoinDetail(s.Path, detail)})
 }
 
-// awaitRelease keeps the request of a lost grant until its owner has released it. It removes the request of an
-// owner without a name, and of a semaphore: these have no re-entry to refuse.
+// awaitRelease keeps the request of a lost grant until its owner has released it. It removes the request at once
+// if the owner has no name or the lock is a semaphore: these have no re-entry to refuse.
 func (s *Shell) awaitRelease(r *Request) {
 	owner := r.OwnerName()
 	if owner == "" || s.Recipe.MaxPermits > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Request is an Acquire as the lock's actor remembers it, from the Acquire until it is refused
-// or its grant is over. A lost grant of a named owner is over when the owner has released it.
+// or its grant is over. A lost grant of a named owner is over when the owner has released it, except of a semaphore.
 type Request struct {
 	// ID names the request to the state machine.
 	ID requests.ID

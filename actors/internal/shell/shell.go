@@ -64,7 +64,7 @@ func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.recipientOfGranted(r).Tell(granted)
 }
 
-// Lose tells the owner that its grant is lost. A named owner still has to release it: see lost.go.
+// Lose tells the owner that its grant is lost. A named owner still has to release it, except of a semaphore: see lost.go.
 // (A requests.Reason is a messages.Reason by the same number.)
 func (s *Shell) Lose(id requests.ID, why requests.Reason) {
 	r := s.Request(id)

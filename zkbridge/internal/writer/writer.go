@@ -19,7 +19,8 @@ import (
 // than a missing directory, or its outcome is unknown.
 type Writer struct {
 	// SessionNode is the path of the session node. Each batch that creates contenders writes the node, to learn the
-	// batch's zxid. With an empty path, of a session without the node, the writer creates contenders one by one.
+	// batch's zxid. With an empty path, of a session without the node, the writer sends each create, and each
+	// atomic create, in a batch of its own.
 	SessionNode string
 
 	epoch  Epoch // the bridge's part for the present session
@@ -57,7 +58,7 @@ func (w *Writer) Flush() {
 	w.changed = false
 	limit := MaxInFlight
 	if w.SessionNode == "" {
-		limit = MaxSingle // each create goes alone; only deletes share a batch
+		limit = MaxSingle // each create or atomic create goes alone; only deletes share a batch
 	}
 	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
 		b := w.buildBatch()
