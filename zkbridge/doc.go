@@ -23,16 +23,16 @@
 // leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a follower asks
 // the leader. Pings come every third of the timeout.
 //
-// A bridge takes its session for lost by its own clock, without reaching a server, at
-// [Session].Deadline:
+// A bridge takes its session for lost by its own clock, without reaching a server. [Session].Deadline is
+// heard + SessionTimeout - Margin, where heard depends on the connection:
 //
-//   - With a connection: sent + SessionTimeout - Margin, where sent is when the newest answered message
-//     was sent.
-//   - Without a connection: the same with max(min(sent, cut - SessionTimeout/3), handshake) in place of sent.
-//     cut is when the connection was lost. handshake is when the last handshake that the leader has answered
-//     was begun. (Pings come every SessionTimeout/3, so the newest ping that the leader heard of was sent at most
-//     that long before the follower's last report. The bridge does not know when that report came and uses
-//     cut, which is later by up to (syncLimit + 1/2) * tickTime: Margin has to cover that difference.)
+//   - With a connection, heard is when the newest answered message was sent.
+//   - Without one, heard is the later of two times. One is when the last answered handshake was begun: its
+//     follower has asked the leader. The other is cut - SessionTimeout/3 or, if that is earlier, when the
+//     newest answered message was sent. cut is when the connection was lost. (Pings come every
+//     SessionTimeout/3, so the newest ping that the follower reported to the leader was sent at most that
+//     long before the report. The bridge does not know when the last report was, and uses cut. cut is later
+//     by up to (syncLimit + 1/2) * tickTime: Margin has to cover the difference.)
 //
 // So the deadline proves this as long as the process is not paused:
 //
@@ -60,8 +60,8 @@
 // it, and for that long again after a restart, which makes them count anew. Meanwhile its nodes keep
 // locks from all clients. So the bridge resumes the lost session by its password, on a separate
 // connection, and closes it, which deletes all its nodes at once. It waits for Margin after it has told
-// its subscribers of the loss, and until it is connected with its next session. It tries again until a
-// server answers. [Bridge.Close] closes lost sessions at once.
+// its subscribers of the loss, and until it is connected with its next session. After 20 attempts without
+// success it leaves the session to expire. [Bridge.Close] tries once to close lost sessions, without waiting.
 //
 // A process that was cut off is therefore without its locks until it is connected again, and until
 // Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps

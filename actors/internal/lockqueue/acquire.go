@@ -80,8 +80,10 @@ func (ev Created) apply(s *State) {
 	if ev.Directory != 0 {
 		s.enterDirectory(ev.Directory)
 	}
-	// settle may ask for another CreateNode, with another sentAt and listAfter. (Names come only with a read of the directory.)
-	sentAt, hasChildren := e.sentAt, ev.Directory != 0 && (e.listAfter || len(ev.Children) > 0)
+	sentAt := e.sentAt // of this CreateNode: settle may ask for another
+	// A read of the directory returns its names, of which there may be none, if the effect had ListAfter. It also returns them
+	// if the bridge had to look for the node.
+	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
 	if ev.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one

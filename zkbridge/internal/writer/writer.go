@@ -30,7 +30,7 @@ type Writer struct {
 	changed bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
-	unsent      []*Group // of batches that could not be sent; retryUnsent puts them in front of the queue
+	unsent      []*Group // of batches that could not be sent: Flush sends nothing until a retry puts them in front of the queue
 	inFlight    []*batch // sent and not answered
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // creates that have come so far
@@ -49,8 +49,8 @@ func (w *Writer) Create(c *Create) {
 	w.add(c.group)
 }
 
-// Flush sends batches from the queue until the queue is too short for another batch (minBatch), or too many
-// batches are in flight.
+// Flush sends batches from the queue until the queue is too short for another batch (minBatch), or too
+// many batches are in flight. It sends none while groups in unsent wait for a retry: they come first.
 func (w *Writer) Flush() {
 	if !w.changed {
 		return
