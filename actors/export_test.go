@@ -17,8 +17,8 @@ func LockAcquisition(g *Grant) (unlock func()) {
 }
 
 // LockRecipient returns the lock's actor.
-func LockRecipient(m *Mutex) ask.Recipient {
-	e, err := m.entry()
+func LockRecipient(lock interface{ entry() (*shell.Entry, error) }) ask.Recipient {
+	e, err := lock.entry()
 	if err != nil {
 		panic(err)
 	}

@@ -64,3 +64,53 @@ func TestOverdueBehindRelease(t *testing.T) {
 		v.clean()
 	})
 }
+
+// The grants of what a lock consists of wait in the mailbox of its actor while their session ends. The request then goes on
+// waiting, and is granted in the next session.
+func TestGrantsOfALostSession(t *testing.T) {
+	t.Parallel()
+	type lockOfParts interface {
+		Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
+	}
+	for name, make := range map[string]func(*actors.Locks) (lockOfParts, ask.Recipient){
+		"semaphore": func(l *actors.Locks) (lockOfParts, ask.Recipient) {
+			s := l.Semaphore("/lock", 1)
+			return s, actors.LockRecipient(s)
+		},
+		"multi-lock": func(l *actors.Locks) (lockOfParts, ask.Recipient) {
+			m := l.MultiLock(l.Mutex("/lock"), l.Mutex("/other"))
+			return m, actors.LockRecipient(m)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				locks, other := v.locks(), v.locks()
+				held, _ := make(other)
+				g := result(v, held.Acquire(context.Background()))
+				waiting, self := make(locks)
+				next := waiting.Acquire(context.Background())
+				<-time.After(time.Second) // it has its nodes
+				s := newBlockedRecipient()
+				ask.Send(self, &messages.Acquire{RequestId: 1, Permits: 99}, s)
+				<-s.entered // the actor is blocked while it refuses
+				unlock(v, g)
+				<-time.After(time.Second) // the parts are granted
+				former := locks.Session().ID
+				v.Expire(former)
+				<-time.After(10 * time.Second)
+				if now := locks.Session(); now.State != messages.SessionState_CONNECTED || now.ID == former {
+					v.Errorf("%+v after %#x", now, former)
+				}
+				pending(v, next)
+				close(s.leave)
+				got := result(v, next)
+				is(v, got.Err(), nil)
+				if got.Session() == former {
+					v.Errorf("granted in the former session")
+				}
+				unlock(v, got)
+				v.clean()
+			})
+		})
+	}
+}

@@ -149,10 +149,10 @@ func (m *multiLockActor) attemptOf(id uint64) (*attempt, int) {
 	return m.attempts[id>>memberBits], int(id & (1<<memberBits - 1))
 }
 
-// Granted implements messages.OwnerHandler.
+// Granted implements messages.OwnerHandler. It ignores grants of a lost session: Lost follows.
 func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	a, i := m.attemptOf(msg.RequestId)
-	if a == nil {
+	if a == nil || m.Manager.Bridge.Lost(msg.Epoch) {
 		return
 	}
 	all := a.members.Granted(i, msg)

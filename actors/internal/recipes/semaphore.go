@@ -116,8 +116,11 @@ func (s *semaphoreActor) Tick(bool) {
 // ---- messages of the request queue and the leases. Suspended is ignored: the bridge says it once
 // for all leases.
 
-// Granted implements messages.OwnerHandler.
+// Granted implements messages.OwnerHandler. It ignores grants of a lost session: Lost follows.
 func (s *semaphoreActor) Granted(_ ask.Recipient, msg *messages.Granted) {
+	if s.Manager.Bridge.Lost(msg.Epoch) {
+		return
+	}
 	s.state.Granted(semaphore.Lease{Serial: msg.RequestId, Node: msg.Node,
 		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
 }

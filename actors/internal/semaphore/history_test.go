@@ -70,10 +70,14 @@ func (m *semaphoreModel) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"another client deletes a node": func(t *rapid.T) {
+			ignored := rapid.Bool().Draw(t, "and Granted is ignored")
 			if n := m.drawNode(m.requestQueue); rapid.Bool().Draw(t, "in the request queue") && n.owner != nil {
+				n.ignored = ignored
 				m.requestQueue = m.deleteByOther(m.requestQueue, n)
 			} else if len(m.leases) > 0 {
-				m.leases = m.deleteByOther(m.leases, m.drawNode(m.leases))
+				n := m.drawNode(m.leases)
+				n.ignored = ignored
+				m.leases = m.deleteByOther(m.leases, n)
 			}
 			m.decide()
 		},

@@ -27,6 +27,7 @@ type semaphoreNode struct {
 	owner     *semaphoreProcess // nil: a client of Curator
 	serial    uint64
 	granted   bool
+	ignored   bool // its process ignores Granted: it was of a session that is lost since
 	czxid     int64
 	try       bool
 	multiLock bool
@@ -134,7 +135,11 @@ func (m *semaphoreModel) decideQueue() {
 			m.leases = append(m.leases, &semaphoreNode{serial: n.serial, czxid: m.czxid})
 		default:
 			n.granted = true
-			n.owner.fromQueue = append(n.owner.fromQueue, func() { n.owner.state.Granted(Lease{Serial: n.serial}) })
+			n.owner.fromQueue = append(n.owner.fromQueue, func() {
+				if !n.ignored {
+					n.owner.state.Granted(Lease{Serial: n.serial})
+				}
+			})
 		}
 	}
 }
@@ -152,7 +157,9 @@ func (m *semaphoreModel) decideLeases() {
 		case i < m.permits:
 			l.granted = true
 			l.owner.fromLeases = append(l.owner.fromLeases, func() {
-				l.owner.state.Granted(Lease{Serial: l.serial, Generation: machinetest.GenerationAt(l.czxid), Czxid: l.czxid})
+				if !l.ignored {
+					l.owner.state.Granted(Lease{Serial: l.serial, Generation: machinetest.GenerationAt(l.czxid), Czxid: l.czxid})
+				}
 			})
 		case l.try:
 			m.leases = slices.Delete(m.leases, i, i+1)
