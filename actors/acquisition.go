@@ -54,7 +54,7 @@ type acquisition struct {
 // grant that Result has not returned yet; so does dropping the future.
 //
 // A wait outlives the loss of the ZooKeeper session: the request queues again in the next
-// session, at the end.
+// session, at the end. Exceptions are a Try, a downgrade, and FailOnSessionLoss.
 func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant] {
 	a, p := newAcquisition(h)
 	f := p.UntrackedFuture() // ArmLeakDetection tracks it later

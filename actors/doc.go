@@ -7,8 +7,9 @@
 // owner of the loss. Actors of a protoactor system can send the messages of lock.proto to a
 // lock's PID instead.
 //
-// Behind the handles of one path stands one actor per process, which the path's recipe makes and
-// a manager keeps. The actors are in internal packages; from the API down to the rules:
+// Behind the handles of one path stands one actor per process, or two with a local queue or a simple form. The
+// path's recipe makes it, and a manager keeps it. The actors are in internal packages; from the API down to the
+// rules:
 //
 //   - actors/internal/campaign: the actor that takes part in an election by messages.
 //   - actors/internal/recipes: the actors of the recipes.
@@ -58,9 +59,9 @@
 //     holder is gone.
 //   - Semaphore: a request has the token of the lease that it created last. One process at a time
 //     creates leases, while it holds the request queue, and the next process creates its own when
-//     all leases of the earlier one are granted. Within a process each request has its leases
-//     from a transaction of its own, or from several in a row if they do not fit into one (64
-//     leases, 512 KiB). Leases are granted in the order of their nodes. If a lease of an earlier
+//     all leases of the earlier one are granted. Within a process the leases of a request are
+//     one atomic create, or several in a row if they do not fit into one transaction (64 leases,
+//     512 KiB). Leases are granted in the order of their nodes. If a lease of an earlier
 //     request was deleted and made again, a later request may be granted a lease before its turn.
 //     It then releases that lease and creates a new one. So if two requests do not fit beside
 //     each other, all leases of the later came after all of the earlier's. A multi-lock has one
@@ -74,7 +75,7 @@
 //     the number grows, present holders do not conflict with the contenders that come in. When it
 //     shrinks, present holders go on, and the next contender waits until all holders that it does
 //     not fit beside are gone.
-//   - Local queue: step counts the grants that one node serves, and starts at the node's own step;
+//   - Local queue: step counts the grants that one node serves, and starts at the node's own step times 2^20;
 //     conflicting grants by one node follow one another. Grants by another node have a later
 //     czxid.
 //   - Lock-delay: a mutex, whose delay only makes a contender wait longer.

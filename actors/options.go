@@ -10,7 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Owner names the owner of a request. A further request of the owner that holds the lock is
+// Owner names the owner of a request. A further request of the owner that holds a re-entrant lock is
 // granted at once (re-entry); other owners of the process wait as contenders of other processes
 // do. Semaphores have no re-entry: see Semaphore.
 type Owner string
@@ -19,7 +19,7 @@ type Owner string
 type Option func(*messages.Acquire) error
 
 // WithOwner makes the request one of the named owner. Without it each request has an owner of
-// its own: a second request waits for the first, even in the same goroutine.
+// its own: a second request that conflicts with the first waits for it, even in the same goroutine.
 //
 // After the loss of a grant the owner's further requests fail with the reason of the loss until
 // the owner has called Release on the lost grant: otherwise a re-entry could turn into a new
@@ -60,8 +60,8 @@ func WithData(data []byte) Option {
 }
 
 // Revocable has the holder notified at once when another client asks it to release
-// (Grant.Revoked), and when its node is deleted. It costs a read for each grant. Without it the
-// holder is notified once it has held the lock for a second or two.
+// (Grant.Revoked), and when its node is deleted. It costs a read for each grant. Without it, and with a
+// LocalQueue, the holder is notified once it has held the lock for a second or two.
 func Revocable() Option {
 	return func(m *messages.Acquire) error {
 		m.Revocable = true
@@ -80,13 +80,12 @@ func Try() Option {
 	}
 }
 
-// HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
-// positive, whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so
-// that the holder can finish its work and release. At the end Err, Done and the contexts of the grant
-// change first, and then the node is deleted. As after any loss, only a resource that checks tokens
-// keeps a holder that goes on from doing harm. A re-entry is a grant of its own, by which the owner
-// goes on to hold the lock. After the end a named owner is refused the lock until it calls Release, as
-// WithOwner says of a loss.
+// HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be positive,
+// whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so that the holder can
+// finish its work and release. At the end Err, Done and the contexts of the grant change first, and then the
+// node is deleted, unless it serves other grants. As after any loss, only a resource that checks tokens keeps a
+// holder that goes on from doing harm. A re-entry is a grant of its own, by which the owner goes on to hold the
+// lock. After the end a named owner is refused the lock until it calls Release, as WithOwner says of a loss.
 func HoldAtMost(d time.Duration) Option {
 	return func(m *messages.Acquire) error {
 		if d <= 0 {
@@ -107,7 +106,8 @@ func FailOnSessionLoss() Option {
 	}
 }
 
-// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All of
+// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. With
+// SharedPermits n may be greater: the request then waits until the number has grown. All of
 // them are granted together, or none. Without it a request asks for one permit.
 func Permits(n int) Option {
 	return func(m *messages.Acquire) error {

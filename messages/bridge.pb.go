@@ -35,12 +35,12 @@ type SessionState int32
 
 const (
 	SessionState_SESSION_STATE_UNSPECIFIED SessionState = 0
-	// A session is established, and its server answers.
+	// A session is established, and there is a connection.
 	SessionState_CONNECTED SessionState = 1
 	// The connection is lost. The session may live.
 	SessionState_SUSPENDED SessionState = 2
-	// The session has ended, or counts as ended by the bridge's deadline. The next CONNECTED has
-	// another epoch.
+	// The session has ended, or counts as ended by the bridge's deadline, or there was none yet. The
+	// next CONNECTED has another epoch.
 	SessionState_LOST SessionState = 3
 	// The bridge is closed. It sends no further state.
 	SessionState_ENDED SessionState = 4
@@ -295,9 +295,10 @@ type Create struct {
 	// bridge then does not read the directory, and sets same_directory in Created.
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// A contender of this process is in the directory, so that the directory exists. Otherwise
-	// the directory may be missing. The bridge then sends no later create in the directory
-	// before the answer to this one, unless the same transaction deletes a node there: another
-	// process could create the directory between the two, and the later create would come first.
+	// the directory may be missing. The bridge then sends a later create in the directory
+	// only in the same transaction or after the answer to this one, unless the same transaction deletes a
+	// node there: another process could create the directory between the two, and the later create would
+	// come first.
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -990,7 +991,8 @@ type NodeReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The node did not exist: another client has deleted it before.
+	// The node did not exist: another client, or a transaction of unknown outcome, has deleted it
+	// before.
 	Missing       bool `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -60,7 +60,8 @@ type Reason int32
 
 const (
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// The Acquire had try set, and the request would have had to wait for other contenders.
+	// The Acquire had try set, and the request would have had to wait: for other contenders, for
+	// an earlier request of its owner, or for the end of a lock-delay.
 	Reason_NOT_ACQUIRED Reason = 1
 	// The request waited for wait_nanos.
 	Reason_TIMED_OUT Reason = 2
@@ -69,19 +70,21 @@ const (
 	// The ZooKeeper session has ended, or the deadline has passed after which it may have
 	// ended.
 	Reason_SESSION_LOST Reason = 4
-	// Another client deleted the contender's node.
+	// Another client or ZooKeeper deleted the contender's node, or the node has no fencing token
+	// because the generation is unknown.
 	Reason_NODE_DELETED Reason = 5
-	// The process has closed its Locks.
+	// The process has closed its Locks, or its bridge has ended.
 	Reason_CLOSED Reason = 6
 	// There is no such grant: it was released before, was never granted to this owner, or is lost.
-	// (The first Release of a lost grant by a named owner has another answer: see Release.)
+	// (The first Release of a lost grant by a named owner may have another answer: see Release.)
 	Reason_NOT_HELD Reason = 7
-	// A field of the request is not acceptable. The detail has the field, its value and what
-	// is accepted.
+	// A field of the request is not acceptable, or the number of shared permits is none. The detail
+	// has the field, its value and what is accepted.
 	Reason_INVALID Reason = 8
-	// ZooKeeper denies a right on the lock's directory.
+	// ZooKeeper denies a right that the request needs.
 	Reason_NO_AUTH Reason = 9
-	// ZooKeeper answered with an error that a repetition would not change.
+	// ZooKeeper answered with an error that a repetition would not change, or gave no clear answer
+	// for three session timeouts.
 	Reason_UNAVAILABLE Reason = 10
 	// The sequence numbers of the lock's directory are near their end, 2^31-1, and the request is a
 	// downgrade. Downgrades succeed again once all contenders have left and the directory has been
@@ -90,10 +93,11 @@ const (
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
-	// The lock actor has stopped because it was idle. The sender has to look up the PID anew.
+	// The lock actor has stopped: it was idle, was closed, or has failed. The sender has to look up
+	// the PID anew.
 	Reason_STOPPED Reason = 13
 	// One of the limits of the configuration is reached: MaxRequestsPerLock, MaxRequests,
-	// MaxNodeData or MaxOutstanding.
+	// MaxNodeData, MaxReply or MaxOutstanding.
 	Reason_LIMIT_EXCEEDED Reason = 14
 	// ZooKeeper may have executed the request or not: it was sent, and its answer is lost.
 	Reason_OUTCOME_UNKNOWN Reason = 15
@@ -104,7 +108,7 @@ const (
 	Reason_WOULD_DEADLOCK Reason = 16
 	// The Acquire had try set, and there is no connection to ZooKeeper.
 	Reason_DISCONNECTED Reason = 17
-	// The owner has held the lock for hold_nanos. Its node is deleted.
+	// The owner has held the lock for hold_nanos. Its node is deleted unless it serves other grants.
 	Reason_HOLD_EXPIRED Reason = 18
 	// The process drains its locks: only owners that hold a lock may enter it again.
 	Reason_DRAINING Reason = 19
@@ -252,8 +256,8 @@ type Acquire struct {
 	// The data of the contender's node, for other clients to read. A re-entry has no node of
 	// its own, so that its data is written nowhere.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Refuse the request with NOT_ACQUIRED if it would have to wait for other contenders, and
-	// with DISCONNECTED if it would have to wait for a connection to ZooKeeper.
+	// Refuse the request with NOT_ACQUIRED if it would have to wait, and with DISCONNECTED if it
+	// would have to wait for a connection to ZooKeeper.
 	Try bool `protobuf:"varint,4,opt,name=try,proto3" json:"try,omitempty"`
 	// The longest wait in nanoseconds, after which the lock refuses the request with
 	// TIMED_OUT. 0: without limit. The lock refuses a negative value with INVALID.
@@ -266,18 +270,20 @@ type Acquire struct {
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
 	// Send Contended as soon as contenders of other processes wait while the owner holds the
-	// lock. A SimpleMutex or SimpleRWMutex does not know its waiters, and sends Contended with Granted.
+	// lock. A SimpleMutex or SimpleRWMutex does not know its waiters, and sends Contended with
+	// Granted. A semaphore and a multi-lock never send it.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the lock may not hear of that before it has been held for two seconds.
+	// It has no effect with a local queue. Simple forms have no revoke.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
 	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),
-	// after which it deletes the node. 0: without limit. The lock refuses a negative value with
-	// INVALID.
+	// after which it deletes the node unless that serves other grants. 0: without limit. The lock
+	// refuses a negative value with INVALID.
 	HoldNanos int64 `protobuf:"varint,10,opt,name=hold_nanos,json=holdNanos,proto3" json:"hold_nanos,omitempty"`
 	// Refuse the request with SESSION_LOST if the ZooKeeper session is lost while it waits.
-	// Otherwise it queues again in the next session.
+	// Otherwise it queues again in the next session, unless it is a downgrade.
 	FailOnSessionLoss bool `protobuf:"varint,11,opt,name=fail_on_session_loss,json=failOnSessionLoss,proto3" json:"fail_on_session_loss,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -508,8 +514,9 @@ type Granted struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The fencing token is (generation, czxid, step), compared in this order. It increases
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
-	// the node, with one exception: a downgrade (a reader whose owner also holds the lock as a
-	// writer) has the token of the grant beside which it was made, and its node was created later.
+	// the node, with one exception: a downgrade (such as of a writer that also becomes a reader, or of a
+	// local queue whose next owners are readers) has the token of the grant beside which it was made,
+	// and its node was created later.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	// Orders conflicting grants with one czxid. Either one transaction made several nodes, as a
 	// process with many requests sends them together, or a local queue passed one node from
@@ -520,7 +527,7 @@ type Granted struct {
 	// The number that the bridge has given to the session, from 1.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The grants of the members, for a lock of several nodes such as a multi-lock; otherwise
-	// empty. The fields above are then those of the member whose node was created last.
+	// empty. The fields above are then those of a member with the greatest token.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The generation of the ensemble: 0 until an operator raises it, after a restore of the
 	// ensemble from a backup or a move of the locks to another ensemble.
@@ -622,17 +629,16 @@ func (x *Granted) GetGeneration() uint64 {
 	return 0
 }
 
-// Refused is the answer to an Acquire that failed, or to a Release of a grant that had
-// ended. It implements error in Go.
+// Refused is the answer to an Acquire that failed or was cancelled, and to a Release that failed or
+// whose grant had ended. It implements error in Go.
 type Refused struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Reason    Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=actorlock.Reason" json:"reason,omitempty"`
 	// The path of the lock and the circumstances, as text for people.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	// With TIMED_OUT: ZooKeeper did not answer, or there was no connection to it, when the wait
-	// ended. The detail has the beginning and the cause of that. False: another contender kept the
-	// request waiting.
+	// With TIMED_OUT: ZooKeeper had not answered for half a second or more, or there was no
+	// connection to it, when the wait ended. The detail has the beginning and the cause of that.
 	Disconnected  bool `protobuf:"varint,4,opt,name=disconnected,proto3" json:"disconnected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -700,8 +706,8 @@ func (x *Refused) GetDisconnected() bool {
 type Released struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The number of grants of this owner that are still open (re-entry). 0: the owner does
-	// not hold the lock any more.
+	// The number of grants that the owner still has by the same node (re-entry). It is 0 for a
+	// semaphore and a multi-lock, and does not count a downgrade, which has a node of its own.
 	StillHeld     uint32 `protobuf:"varint,2,opt,name=still_held,json=stillHeld,proto3" json:"still_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,13 +23,14 @@ type LockHandler[C any] interface {
 
 	// Cancel withdraws a request in whatever state it is: the lock takes back a grant, also
 	// one that is on its way, and sends Refused(CANCELLED). The lock ignores a Cancel of an
-	// unknown request.
+	// unknown request, and of one whose Release is under way.
 	Cancel(ctx C, msg *Cancel)
 
 	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-	// delete of the node, or at once if the owner keeps other grants by it (still_held). Before
-	// that delete the lock may grant the next contender if that is of this process: the owner has
-	// given the lock up, and contenders of other processes still see its node.
+	// delete of the node. It comes at once if the owner keeps other grants by the node (still_held),
+	// and with a local queue or a simple form. Before that delete the lock may grant the next
+	// contender if that is of this process: the owner has given the lock up, and contenders of other
+	// processes still see its node.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release a grant that it has lost, except of a semaphore: until then the lock refuses the
 	// owner's further requests with the reason of the loss. The first Release after the loss is
@@ -91,7 +92,7 @@ func (r LockRef) SendAcquire(msg *Acquire, from ask.Recipient) {
 
 // Cancel withdraws a request in whatever state it is: the lock takes back a grant, also
 // one that is on its way, and sends Refused(CANCELLED). The lock ignores a Cancel of an
-// unknown request.
+// unknown request, and of one whose Release is under way.
 func (r LockRef) Cancel(msg *Cancel) {
 	r.To.Tell(msg)
 }
@@ -102,9 +103,10 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 }
 
 // Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-// delete of the node, or at once if the owner keeps other grants by it (still_held). Before
-// that delete the lock may grant the next contender if that is of this process: the owner has
-// given the lock up, and contenders of other processes still see its node.
+// delete of the node. It comes at once if the owner keeps other grants by the node (still_held),
+// and with a local queue or a simple form. Before that delete the lock may grant the next
+// contender if that is of this process: the owner has given the lock up, and contenders of other
+// processes still see its node.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release a grant that it has lost, except of a semaphore: until then the lock refuses the
 // owner's further requests with the reason of the loss. The first Release after the loss is
@@ -134,7 +136,7 @@ func LockMessages() []proto.Message {
 // DispatchOwner calls its methods by message type.
 //
 // Owner is the service of an actor that acquires locks: a lock actor sends these messages
-// to the sender of the Acquire.
+// to the sender of the Acquire, and the answer to a Release to the sender of the Release.
 type OwnerHandler[C any] interface {
 	// Granted: the owner holds the lock.
 	Granted(ctx C, msg *Granted)
@@ -158,8 +160,9 @@ type OwnerHandler[C any] interface {
 	// grant.
 	RevokeRequested(ctx C, msg *RevokeRequested)
 
-	// Contended: contenders of other processes wait for the lock that the owner holds. The lock
-	// sends it once at most for each grant, and only for an Acquire with notify_contended.
+	// Contended: contenders of other processes wait, or may wait, for the lock that the owner
+	// holds. The lock sends it once at most for each grant, and only for an Acquire with
+	// notify_contended.
 	Contended(ctx C, msg *Contended)
 }
 
@@ -220,7 +223,7 @@ func DispatchOwner[C any](h OwnerHandler[C], ctx C, msg any, from ask.Recipient)
 // OwnerRef sends the messages of service actorlock.Owner to an actor.
 //
 // Owner is the service of an actor that acquires locks: a lock actor sends these messages
-// to the sender of the Acquire.
+// to the sender of the Acquire, and the answer to a Release to the sender of the Release.
 type OwnerRef struct {
 	// To is the actor that receives the messages.
 	To ask.Recipient
@@ -290,8 +293,9 @@ func (r OwnerRef) SendRevokeRequested(msg *RevokeRequested, from ask.Recipient) 
 	ask.Send(r.To, msg, from)
 }
 
-// Contended: contenders of other processes wait for the lock that the owner holds. The lock
-// sends it once at most for each grant, and only for an Acquire with notify_contended.
+// Contended: contenders of other processes wait, or may wait, for the lock that the owner
+// holds. The lock sends it once at most for each grant, and only for an Acquire with
+// notify_contended.
 func (r OwnerRef) Contended(msg *Contended) {
 	r.To.Tell(msg)
 }

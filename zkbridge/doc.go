@@ -5,8 +5,8 @@
 // An epoch is one ZooKeeper session. The [Bridge] numbers it when it begins to open the session;
 // subscribers hear of it from the moment the session is established until it is lost. Requests name their
 // epoch and never run in another one. A session is CONNECTED, or SUSPENDED as long as it has no
-// connection, until it is LOST. It has one session node, below [GenerationDirectory]. Each transaction
-// that creates contenders also writes that node: the results of creates in a transaction have no czxid,
+// connection, until it is LOST. If rights allow it, the session has one session node, below [GenerationDirectory].
+// Each batch that creates contenders also writes that node: the results of creates in a transaction have no czxid,
 // and the result of the write has the zxid of the transaction, which is the czxid of all nodes that it
 // creates.
 //
@@ -70,13 +70,13 @@
 //
 // # When servers disagree
 //
-// A follower may show a node for good that the leader does not have, and a contender behind it would
-// wait for ever. So the bridge asks the leader for the watched nodes that have not changed for a
-// minute, or for SessionTimeout if that is longer: by a transaction that checks up to 128 of them and
-// changes nothing. If the leader does not have a node, and the server still shows it afterwards, the
-// log names server and node at level ERROR, and the bridge leaves that server for another one with the
-// same session. The bridge cannot notice a server that lacks a node which the leader has: its clients
-// may take a lock that is held, and only fencing tokens distinguish them from the holder.
+// A follower may show a node for good that the leader does not have, and a contender behind it would wait for
+// ever. So the bridge asks the leader for the watched nodes that have not changed for a minute, or for
+// SessionTimeout if that is longer: by a transaction that checks up to 128 of them and changes nothing. If the
+// leader does not have a node, and the server still shows it afterwards, the log names server and node at level
+// ERROR, and the bridge leaves that server for another of Config.Servers with the same session. The bridge
+// cannot notice a server that lacks a node which the leader has: its clients may take a lock that is held, and
+// only fencing tokens distinguish them from the holder.
 //
 // # Nodes that the bridge cannot delete
 //

@@ -99,7 +99,8 @@
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
 // step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,
 // and then the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The
-// last contender that leaves has the directory deleted, so that its numbers begin anew.
+// last contender that leaves has the directory deleted, so that its numbers begin anew, unless there is a
+// lock-delay.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays
@@ -111,15 +112,15 @@
 //
 // # Why the first in the queue comes to hold
 //
-// Every waiting contender depends on an answer or a watch that is under way. Beyond completeThrough
-// it waits for a list or for an earlier Created (listGap). Behind contenders of this process it
-// waits for them to leave, which calls grantEligible. Behind others it asks for watches on the nearest
-// Permits of them (awaitBlockers). Without a proof of its own node it has asked for one (prove). Only
-// the first of each kind ask; those behind wait for them. A lost connection ends the watches, and
-// the next Connected has all that is in the list looked at again. A failed read refuses the waiting
-// requests, because nothing would wake them (readFailed). A lost session has all that wait created
-// again, in their order. A request can be cancelled in every stage: a node that is not known yet is
-// deleted once it is (abandoned).
+// Every waiting contender depends on an answer or a watch that is under way. Beyond completeThrough it waits
+// for a list or for an earlier Created (listGap). Behind contenders of this process it waits for them to leave,
+// which calls grantEligible. Behind others it asks for watches on the nearest Permits of them (awaitBlockers).
+// Without a proof of its own node it has asked for one (prove). Only the first of each kind ask; those behind
+// wait for them. A lost connection ends the watches, and the next Connected has all that is in the list looked
+// at again. A failed read refuses the waiting requests, because nothing would wake them (readFailed). A lost
+// session has all that wait created again, in their order, except downgrades and atomic creates, which are
+// refused. A request can be cancelled in every stage: a node that is not known yet is deleted once it is
+// (abandoned).
 //
 // # Speed
 //

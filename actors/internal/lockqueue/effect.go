@@ -52,15 +52,15 @@ const (
 	Refuse
 	// Lose: request ID holds the lock no longer, because of Reason.
 	Lose
-	// ConfirmRelease: the release of request ID is done. StillHeld is how many other requests of its owner
-	// still hold the lock.
+	// ConfirmRelease: the release of request ID is done. StillHeld is how many other requests still hold the
+	// lock by the same node.
 	ConfirmRelease
 	// RequestRevoke: another client asks request ID, which holds the lock, to release it.
 	RequestRevoke
 	// NotifyContended: contenders of other processes wait for what request ID holds.
 	NotifyContended
-	// ReportUnknownChild: the child Node of the directory is no contender. Each name is reported
-	// once.
+	// ReportUnknownChild: the name of the child Node of the directory has no known form. Each of the first
+	// 100 such names is reported once.
 	ReportUnknownChild
 	// ReportHeldMarker: the held marker could not be deleted, because of Reason.
 	ReportHeldMarker

@@ -110,7 +110,8 @@ type Wake struct {
 	Deleted bool
 }
 
-// Deleted answers DeleteNode. Missing reports that another client had deleted the node before.
+// Deleted answers DeleteNode. Missing reports that another client, or a transaction of
+// unknown outcome, had deleted the node before.
 type Deleted struct {
 	Serial  uint64
 	Missing bool

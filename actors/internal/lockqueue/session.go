@@ -20,7 +20,8 @@ func (ev Session) apply(s *State) {
 	s.grantEligible()
 }
 
-// loseSession ends the grants of the session, and keeps the waiting contenders for the next one.
+// loseSession ends the grants of the session, and keeps the waiting contenders for the next one, except downgrades
+// and those of atomic creates.
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, e := range s.entriesInOrder() {

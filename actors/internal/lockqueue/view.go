@@ -10,11 +10,10 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// directoryView is what this process knows of the contenders in the lock's directory. Each
-// contender up to completeThrough is in the list, or its node is gone for good: the numbers of
-// one directory only grow, so a new node ranks beyond. A contender may be granted only if it
-// ranks up to completeThrough, since a gap in the numbers below it may hide an earlier
-// contender.
+// directoryView is what this process knows of the contenders in the lock's directory. Each contender up to
+// completeThrough is in the list, or its node is gone for good: the numbers of one directory only grow, so a
+// new node ranks beyond. (For downgrades see unseenDowngrades.) A contender may be granted only if it ranks up
+// to completeThrough, since a gap in the numbers below it may hide an earlier contender.
 //
 // Near the end of the 32-bit numbers ZooKeeper gives the same number to several nodes. From the
 // first such number on contenders rank by czxid, until the directory is another one.

@@ -197,8 +197,8 @@ func (s *semaphoreActor) ReportTurn(id requests.ID) {
 	r.Tell(queuePassed{r.Number()})
 }
 
-// dataBelow returns the data of a request to one of the locks below, which do not know the owner. It
-// returns none for an owner without a name: the lock below knows as much.
+// dataBelow returns the data of a request to one of the locks below, which do not know the owner. For
+// an owner without a name it returns data: the lock below knows as much.
 func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
 	if owner == "" {
 		return data

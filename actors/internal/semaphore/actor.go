@@ -10,8 +10,8 @@ type PermitActor interface {
 	EnterRequestQueue(serial uint64, r requests.Incoming)
 	// LeaveRequestQueue withdraws the request, or releases what it was granted.
 	LeaveRequestQueue(serial uint64)
-	// AcquireLeases acquires a lease for each serial. One transaction is to make the leases of a request,
-	// and another transaction those of another request. The State's Granted, Refused and Lost must be
+	// AcquireLeases acquires a lease for each serial. One transaction is to make all leases of a
+	// request, if they fit into one. The State's Granted, Refused and Lost must be
 	// called.
 	AcquireLeases(r requests.Incoming, serials []uint64)
 	// WithdrawLease withdraws the request, or releases the lease. No answer is awaited.

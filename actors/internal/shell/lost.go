@@ -2,9 +2,9 @@ package shell
 
 import "github.com/actorlock/actorlock/messages"
 
-// The request of a lost grant stays open until its named owner has released it. Until then the owner's
-// further requests are refused: a re-entry could turn into a new grant, unnoticed by the part of the program
-// that relies on the lost one. The recipe does not know a lost grant any more.
+// The request of a lost grant stays open until its named owner has released it, except of a semaphore. Until
+// then the owner's further requests are refused: a re-entry could turn into a new grant, unnoticed by the part
+// of the program that relies on the lost one. The recipe does not know a lost grant any more.
 
 // tellLost tells the owner that its grant is lost.
 func (s *Shell) tellLost(r *Request, why messages.Reason, detail string) {

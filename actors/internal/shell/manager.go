@@ -48,7 +48,8 @@ const (
 	shortestTick       = 10 * time.Millisecond
 )
 
-// Manager starts the actors of locks, one for each path. Only the manager does.
+// Manager starts the actors of locks, one for each path, or two with a local queue or a simple form. Only the
+// manager does.
 type Manager struct {
 	Settings
 	// Bridge is the connection to ZooKeeper.

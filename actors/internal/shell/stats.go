@@ -17,7 +17,7 @@ type Counters struct {
 	Lost, Refused [ReasonCount]uint64
 	// Held is how many grants hold, and Waiting how many requests wait.
 	Held, Waiting int
-	// LocalHandOffs is how many nodes were granted because a contender of this process left,
+	// LocalHandOffs is how many grants there were because a contender of this process left,
 	// RemoteHandOffs how many because the node of another process went.
 	LocalHandOffs, RemoteHandOffs uint64
 }

@@ -15,7 +15,7 @@ func (s *Shell) StopFailed(reason messages.Reason) {
 }
 
 // Stopped implements host.Actor: the lock is closed, has retired, or has failed. All open
-// requests get an answer, and nothing on ZooKeeper or in the dependencies is left behind.
+// requests get an answer, and no contender's node and no request to a dependency is left behind.
 func (s *Shell) Stopped(failure any) {
 	defer s.Manager.running.Done()
 	s.Manager.forget(s.Entry)

@@ -10,7 +10,7 @@ import (
 )
 
 // batch is a transaction: groups of creates, and deletes, in the order in which they came. A batch with a create
-// ends with one operation that writes the session node: its result has the transaction's zxid,
+// ends with one operation that writes the session node, if there is one: its result has the transaction's zxid,
 // which is the czxid of all nodes created. Reads of the directories that the batch creates in follow
 // in the same flight. ZooKeeper answers a session's requests in order, so the reads see the new nodes.
 type batch struct {
