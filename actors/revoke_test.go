@@ -326,3 +326,26 @@ func TestRevokeOfSeveralNodes(t *testing.T) {
 		b.waitNodes(0, "-a", "-b", "/leases", "/locks")
 	})
 }
+
+// The request to release comes while a multi-lock has one member and waits for another.
+func TestRevokeOfAMultiLockThatWaits(t *testing.T) {
+	each(t, func(b *testLock) {
+		conn, holder, locks := b.Client(b), b.locks(), b.locks()
+		other := b.path + "-other"
+		g := lock(b, holder.Mutex(other))
+		both := locks.MultiLock(locks.Mutex(b.path), locks.Mutex(other))
+		f := both.Acquire(within(b), actors.Revocable())
+		b.waitNodes(1)
+		_, err := conn.Set(b.path+"/"+b.nodes()[0], revoke, -1)
+		must(b, err)
+		zktest.Eventually(b, timeLimit, func() bool { // the member has noticed the request, and written the data back
+			data, _, err := conn.Get(b.path + "/" + b.nodes()[0])
+			return err == nil && string(data) != string(revoke)
+		}, "the node's data is back")
+		pending(b, f)
+		unlock(b, g)
+		h := result(b, f)
+		closes(b, h.Revoked(), "the wait for the request")
+		unlock(b, h)
+	})
+}
