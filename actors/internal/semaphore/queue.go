@@ -198,7 +198,7 @@ func (p *State) withdrawLeases(q *openRequest) {
 		}
 	}
 	p.missing -= q.leases.Missing()
-	q.leases, q.serials = requests.Parts[Lease]{}, nil
+	q.leases, q.serials, q.revoked = requests.Parts[Lease]{}, nil, false
 }
 
 func (p *State) dropNext(i int) {

@@ -161,6 +161,18 @@ func TestRevoke(t *testing.T) {
 	s.want("release lease 2, release lease 3")
 }
 
+// Another client asks for a lease that is lost before its request holds: the next lease is not asked for.
+func TestRevokeOfALostLease(t *testing.T) {
+	s := newTest(t, 1, true)
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1})
+	s.granted(1)
+	s.Revoke(2)
+	s.Lost(2, requests.SessionLost)
+	s.want("enter queue 1, acquire lease 2, withdraw lease 2, leave queue 1, enter queue 3")
+	s.granted(3, 4)
+	s.want("acquire lease 4, leave queue 3, grant 1")
+}
+
 // The request of a multi-lock waits for Proceed once it has passed the request queue, is granted leases in any order, and is
 // refused when it loses a node before the grant.
 func TestMultiLock(t *testing.T) {
