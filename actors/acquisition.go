@@ -81,7 +81,8 @@ func (a *acquisition) send() {
 	abandoned := a.abandoned
 	a.mu.Unlock()
 	if abandoned {
-		// The user gave up during this call, so abandon has sent no Cancel, or perhaps one before the Acquire. Two do no harm.
+		// The user gave up during this call. Perhaps abandon found no entry and sent no Cancel, or its Cancel came before the
+		// Acquire and was ignored. Another Cancel does no harm.
 		a.cancel(e)
 	}
 }

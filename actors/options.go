@@ -106,9 +106,9 @@ func FailOnSessionLoss() Option {
 	}
 }
 
-// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. With
-// SharedPermits n may be greater: the request then waits until the number has grown. All of
-// them are granted together, or none. Without it a request asks for one permit.
+// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All n permits
+// are granted together, or none. Without Permits a request asks for one. With SharedPermits n may be greater
+// than the present number: the request then waits until the number has grown.
 func Permits(n int) Option {
 	return func(m *messages.Acquire) error {
 		if n < 1 || n > math.MaxInt32 {

@@ -72,7 +72,7 @@ func TestGrantsOfALostSession(t *testing.T) {
 	type lockOfParts interface {
 		Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 	}
-	for name, make := range map[string]func(*actors.Locks) (lockOfParts, ask.Recipient){
+	for name, handle := range map[string]func(*actors.Locks) (lockOfParts, ask.Recipient){
 		"semaphore": func(l *actors.Locks) (lockOfParts, ask.Recipient) {
 			s := l.Semaphore("/lock", 1)
 			return s, actors.LockRecipient(s)
@@ -85,14 +85,14 @@ func TestGrantsOfALostSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				locks, other := v.locks(), v.locks()
-				held, _ := make(other)
+				held, _ := handle(other)
 				g := result(v, held.Acquire(context.Background()))
-				waiting, self := make(locks)
+				waiting, self := handle(locks)
 				next := waiting.Acquire(context.Background())
 				<-time.After(time.Second) // it has its nodes
 				s := newBlockedRecipient()
-				ask.Send(self, &messages.Acquire{RequestId: 1, Permits: 99}, s)
-				<-s.entered // the actor is blocked while it refuses
+				ask.Send(self, &messages.Acquire{RequestId: 1}, s)
+				<-s.entered // the actor is blocked while it refuses a request without an owner
 				unlock(v, g)
 				<-time.After(time.Second) // the parts are granted
 				former := locks.Session().ID

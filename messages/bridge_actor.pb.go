@@ -41,9 +41,9 @@ type BridgeHandler[C any] interface {
 	// session timeouts; the bridge then goes on deleting a node of the session while the session lives.
 	ReleaseNode(ctx C, msg *ReleaseNode, reply ask.Reply[*NodeReleased])
 
-	// Transact executes all of its operations or none, once at most. After Failed(OUTCOME_UNKNOWN), and
-	// at the end of the epoch after Failed(SESSION_LOST) and Failed(CLOSED), ZooKeeper may have
-	// executed them or not; after any other Failed it has not.
+	// Transact executes all of its operations or none, once at most. After
+	// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not. The same is true of SESSION_LOST,
+	// CLOSED and INTERNAL if the epoch has ended meanwhile. After any other Failed it has not.
 	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
@@ -187,9 +187,9 @@ func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Transact executes all of its operations or none, once at most. After Failed(OUTCOME_UNKNOWN), and
-// at the end of the epoch after Failed(SESSION_LOST) and Failed(CLOSED), ZooKeeper may have
-// executed them or not; after any other Failed it has not.
+// Transact executes all of its operations or none, once at most. After
+// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not. The same is true of SESSION_LOST,
+// CLOSED and INTERNAL if the epoch has ended meanwhile. After any other Failed it has not.
 //
 // Transact never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Transact(msg *Transact) *ask.Future[*Transacted] {

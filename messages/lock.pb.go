@@ -78,8 +78,8 @@ const (
 	// There is no such grant: it was released before, was never granted to this owner, or is lost.
 	// (The first Release of a lost grant by a named owner may have another answer: see Release.)
 	Reason_NOT_HELD Reason = 7
-	// A field of the request is not acceptable, or the number of shared permits is none. The detail
-	// has the field, its value and what is accepted.
+	// A field of the request is not acceptable, or the node of the shared permits has no number. The
+	// detail has the field, its value and what is accepted.
 	Reason_INVALID Reason = 8
 	// ZooKeeper denies a right that the request needs.
 	Reason_NO_AUTH Reason = 9
@@ -283,7 +283,7 @@ type Acquire struct {
 	// refuses a negative value with INVALID.
 	HoldNanos int64 `protobuf:"varint,10,opt,name=hold_nanos,json=holdNanos,proto3" json:"hold_nanos,omitempty"`
 	// Refuse the request with SESSION_LOST if the ZooKeeper session is lost while it waits.
-	// Otherwise it queues again in the next session, unless it is a downgrade.
+	// Otherwise it queues again in the next session, unless it is a downgrade or has try set.
 	FailOnSessionLoss bool `protobuf:"varint,11,opt,name=fail_on_session_loss,json=failOnSessionLoss,proto3" json:"fail_on_session_loss,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

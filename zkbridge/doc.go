@@ -39,11 +39,11 @@
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
 //     outlives the deadline by Margin, which covers clocks that run at different speeds.
 //   - Connected to a follower that is cut off: it goes on answering, but then hangs up, and the deadline
-//     without a connection counts. Both come before the session can expire if Margin is at least
-//     (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at most, that takes a
-//     SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's defaults, 2 s and 5, a
-//     Margin of 11 s and a SessionTimeout of 22 s. With a SessionTimeout of 30 s and that Margin,
-//     30 - 11 - 30/3 = 9 s are left to reconnect.
+//     without a connection counts. The hang-up and that deadline come before the session can expire if
+//     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at most,
+//     that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's defaults,
+//     2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s. With a SessionTimeout of 30 s and that
+//     Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
 //   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for two thirds of
 //     SessionTimeout at least after it has lost the follower, which hangs up within (syncLimit + 1/2) *
 //     tickTime, 11 s with the defaults. So any Margin suffices if two thirds of SessionTimeout are more than
@@ -61,7 +61,8 @@
 // locks from all clients. So the bridge resumes the lost session by its password, on a separate
 // connection, and closes it, which deletes all its nodes at once. It waits for Margin after it has told
 // its subscribers of the loss, and until it is connected with its next session. After 20 attempts without
-// success it leaves the session to expire. [Bridge.Close] tries once to close lost sessions, without waiting.
+// success it leaves the session to expire. [Bridge.Close] tries once to close lost sessions if there is a
+// connection, without waiting for Margin.
 //
 // A process that was cut off is therefore without its locks until it is connected again, and until
 // Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps

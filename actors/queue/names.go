@@ -46,7 +46,7 @@ func parseBehind(marker, name string) (seq int64, ok bool) {
 }
 
 // Parse returns the sequence number and the kind in a child's name. ok is false for a name of no
-// known form: such a child is no contender, unless by a rule with OwnMarkersOnly.
+// known form: such a child is no contender, unless by a rule with OwnMarkersOnly or CountUnknown.
 func Parse(name string) (seq int64, kind Kind, ok bool) {
 	seq, f, ok := parseForm(name)
 	return seq, f.kind, ok

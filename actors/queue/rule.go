@@ -71,8 +71,8 @@ func Semaphore(permits int) Rule {
 }
 
 // RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for their turn
-// to take leases. To other processes it is a Mutex. Its own contenders are all ProcessExclusive: they hold
-// beside each other, and the process has to keep the order among them.
+// to take leases. To other processes it is a Mutex. The contenders of this library are all ProcessExclusive:
+// those of one process hold beside each other, and the process has to keep the order among them.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{

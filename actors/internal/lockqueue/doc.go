@@ -99,8 +99,8 @@
 // Near the end of the numbers several nodes have the same number. Contenders then rank by czxid and
 // step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,
 // and then the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The
-// last contender that leaves has the directory deleted, so that its numbers begin anew, unless there is a
-// lock-delay.
+// last contender that leaves has the directory deleted, so that its numbers begin anew, unless it releases a
+// lock with a lock-delay.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays

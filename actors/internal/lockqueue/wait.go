@@ -15,7 +15,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 	case foreign && s.listing.serial != 0: // the list calls grantEligible
 	case foreign:
 		s.watchBlockers(e, blockers, unwatched)
-	case s.departedSince(e): // all blockers are of this process: have the proof by the time when they leave
+	case s.departedSince(e): // blockers of this process must leave first: ask for the proof now, to have it by then
 		s.prove(e)
 	}
 	return false
@@ -25,7 +25,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 	several := len(blockers) > s.rule.Permits // a single departure is not enough for e
 	if several && len(unwatched) > 0 && s.departedSince(e) {
-		s.requestList() // it shows how many have gone together
+		s.requestList() // others may have gone with the one that departed: one list shows all that are left, and proves e
 		return
 	}
 	// If a single departure is enough, e may hold right after the next one that a watch reports. The same is true if one of

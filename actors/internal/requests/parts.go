@@ -53,10 +53,11 @@ func (p *Parts[G]) Granted(i int, grant G) (all []G) {
 	return p.grants
 }
 
-// PartLost notes that a part is lost which was granted, though Granted may not have noted that. It returns the stage of the
-// whole. If that is Held, the whole is lost: the caller withdraws the other parts. While Acquiring the caller acquires all parts anew, or withdraws
-// them. While Releasing the loss and the release have crossed: the part's answer is still to come, and may only say that
-// there is nothing to release, so Reason returns why and not the reason of that answer.
+// PartLost notes that a part is lost which was granted, though Granted may not have noted that. It returns
+// the stage of the whole. If that is Held, the whole is lost: the caller withdraws the other parts. While
+// Acquiring the caller acquires all parts anew, or withdraws them. While Releasing the loss and the release
+// have crossed: the part's answer is still to come, and may only say that there is nothing to release, so
+// Reason returns why and not the reason of that answer.
 func (p *Parts[G]) PartLost(why Reason) PartsStage {
 	if p.stage == Releasing {
 		p.reason = cmp.Or(p.reason, why)

@@ -19,8 +19,8 @@
 //     last lease is granted, so the grant is lost right behind if one of them was deleted unheard.
 //   - Leases are counted by ZooKeeper's list of them: a lease holds if fewer than Permits nodes are
 //     before its own. So exclusion does not rest on the request queue.
-//   - A grant has the token of its last lease. Nodes of one transaction differ in their
-//     step, so tokens of different requests differ.
+//   - A grant has the token of its last lease. The leases of an atomic create have one step, and
+//     atomic creates in one transaction have different ones. So tokens of different requests differ.
 //
 // A request of a multi-lock stops behind the request queue (ReportTurn) until the multi-lock has
 // passed the request queues of all its semaphores and calls Proceed: then one transaction makes the

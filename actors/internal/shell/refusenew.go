@@ -6,7 +6,7 @@ import "github.com/actorlock/actorlock/messages"
 
 // drain is the state of a Manager that drains its locks.
 type drain struct {
-	quiet chan struct{} // closed when no request waits or holds; nil before RefuseNew
+	quiet chan struct{} // closed when only requests of lost grants are open; nil before RefuseNew
 	over  bool          // quiet is closed
 }
 
