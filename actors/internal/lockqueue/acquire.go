@@ -81,8 +81,8 @@ func (ev Created) apply(s *State) {
 		s.enterDirectory(ev.Directory)
 	}
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// A read of the directory returns its names, of which there may be none, if the effect had ListAfter. It also returns them
-	// if the bridge had to look for the node.
+	// With ListAfter a read of the directory has its names, and may have none: the node may be gone already. Without ListAfter
+	// there are names only if the bridge had to look for the node.
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
@@ -102,8 +102,8 @@ func (ev Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// noteNode notes what a Created says of the entry's node, and reports whether a list has shown the node. It
-// takes the entry out of the list, until settle adds it.
+// noteNode notes what a Created says of the entry's node, and reports whether a read of the directory has shown
+// the node. It takes the entry out of s.contenders, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
 	// returned if s.directory was created after the node.)

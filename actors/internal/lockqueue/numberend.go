@@ -2,7 +2,7 @@ package lockqueue
 
 import "slices"
 
-// Near the end of the 32-bit numbers several nodes have the same number: contenders rank by czxid.
+// At the end of the 32-bit numbers several nodes have the same number. Near that end contenders rank by czxid.
 
 // switchToCzxids ranks the contenders by czxid from now on, since their numbers have come near their
 // end. The czxids of other processes' contenders are not known: these are forgotten.
