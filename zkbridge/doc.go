@@ -31,8 +31,9 @@
 //     follower has asked the leader. The other is cut - SessionTimeout/3 or, if that is earlier, when the
 //     newest answered message was sent. cut is when the connection was lost. (Pings come every
 //     SessionTimeout/3, so the newest ping that the follower reported to the leader was sent at most that
-//     long before the report. The bridge does not know when the last report was, and uses cut. cut is later
-//     by up to (syncLimit + 1/2) * tickTime: Margin has to cover the difference.)
+//     long before the report. The bridge does not know when the last report was, and uses cut. A follower
+//     in touch with its leader reports once more after cut. From one that is not, the last report came up to
+//     (syncLimit + 1/2) * tickTime before cut: Margin has to cover the difference.)
 //
 // So the deadline proves this as long as the process is not paused:
 //

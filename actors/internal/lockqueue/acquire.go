@@ -60,8 +60,8 @@ func (s *State) requestCreate(e *entry) {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
 	} else if s.lastDeleted != nil {
-		// No read behind the creation is needed if one transaction deletes that node and makes this one: both
-		// are in one directory.
+		// If one transaction deletes that node and makes this one, both are in one directory. The bridge then reads
+		// nothing behind the creation, not even with ListAfter.
 		create.After = s.lastDeleted.name
 	}
 	if e.atomic() {
