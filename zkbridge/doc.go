@@ -30,10 +30,10 @@
 //   - Without one, heard is the later of two times. One is when the last answered handshake was begun: its
 //     follower has asked the leader. The other is cut - SessionTimeout/3 or, if that is earlier, when the
 //     newest answered message was sent. cut is when the connection was lost. (Pings come every
-//     SessionTimeout/3, so the newest ping that the follower reported to the leader was sent at most that
-//     long before the report. The bridge does not know when the last report was, and uses cut. A follower
-//     in touch with its leader reports once more after cut. From one that is not, the last report came up to
-//     (syncLimit + 1/2) * tickTime before cut: Margin has to cover the difference.)
+//     SessionTimeout/3, so the leader has heard of a ping that was sent at most that long before the
+//     follower's last report. The bridge does not know when that report was, and takes cut for it. This is
+//     early enough if the follower is in touch with the leader, since it reports once more after cut. It is
+//     too late by up to (syncLimit + 1/2) * tickTime if the follower was cut off: Margin has to cover that.)
 //
 // So the deadline proves this as long as the process is not paused:
 //

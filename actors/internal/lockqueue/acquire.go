@@ -81,8 +81,8 @@ func (ev Created) apply(s *State) {
 		s.enterDirectory(ev.Directory)
 	}
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// With ListAfter a read of the directory has its names, and may have none: the node may be gone already. Without ListAfter
-	// there are names only if the bridge had to look for the node.
+	// hasChildren means that ev.Children are all names in the directory. With ListAfter they are if the directory was read; if
+	// there are none, even the new node is gone. Without ListAfter they are only if the bridge had to look for the node.
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)

@@ -5,7 +5,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // apply ends all grants at the end of a session, and has the nodes of those that wait created in the next one.
 func (ev Session) apply(s *State) {
 	switch {
-	case ev.State == Lost || ev.Epoch != s.epoch: // a new epoch, too, ends a session that is not Lost
+	case ev.State == Lost || ev.Epoch != s.epoch: // a new epoch also ends the former session if no Lost came for it
 		s.loseSession()
 		s.epoch, s.firstSerial = ev.Epoch, s.lastSerial+1
 	case ev.State == Suspended && s.session == Connected:
