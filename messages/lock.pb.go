@@ -245,7 +245,8 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 // Acquire requests the lock.
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// An id of the owner's choice, unique among the owner's open requests.
+	// An id of the owner's choice, unique among the open requests of the named owner, or of the sender
+	// if the request names no owner.
 	RequestId uint64 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The name of the owner. An owner that holds a re-entrant lock is granted it again at
 	// once (re-entry). Any sender can cancel and release for a named owner.
@@ -400,7 +401,7 @@ func (x *Acquire) GetFailOnSessionLoss() bool {
 type Cancel struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The owner of the Acquire. Empty: the sender is the owner.
+	// The owner of the Acquire. Empty: the Acquire named none, and this sender sent it.
 	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -454,7 +455,7 @@ func (x *Cancel) GetOwner() string {
 type Release struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The owner of the Acquire. Empty: the sender is the owner.
+	// The owner of the Acquire. Empty: the Acquire named none, and this sender sent it.
 	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,14 +26,15 @@
 // A bridge takes its session for lost by its own clock, without reaching a server. [Session].Deadline is
 // heard + SessionTimeout - Margin, where heard depends on the connection:
 //
-//   - With a connection, heard is when the newest answered message was sent.
-//   - Without one, heard is the later of two times. One is when the last answered handshake was begun: its
-//     follower has asked the leader. The other is cut - SessionTimeout/3 or, if that is earlier, when the
-//     newest answered message was sent. cut is when the connection was lost. (Pings come every
-//     SessionTimeout/3, so the leader has heard of a ping that was sent at most that long before the
-//     follower's last report. The bridge does not know when that report was, and takes cut for it. This is
-//     early enough if the follower is in touch with the leader, since it reports once more after cut. It is
-//     too late by up to (syncLimit + 1/2) * tickTime if the follower was cut off: Margin has to cover that.)
+//   - With a connection, heard is answered: when the newest answered message was sent.
+//   - Without one, heard is max(handshake, min(answered, cut - SessionTimeout/3)). handshake is when the last
+//     answered handshake was begun: its follower has asked the leader. cut is when the connection was lost.
+//
+// Why cut - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a ping that was
+// sent at most that long before the follower's last report. The bridge does not know when that report was,
+// and takes cut for it. A follower in touch with the leader reports once more after cut, so cut is not too
+// late. The last report of a follower that was cut off came up to (syncLimit + 1/2) * tickTime before cut:
+// Margin has to cover that.
 //
 // So the deadline proves this as long as the process is not paused:
 //

@@ -81,8 +81,9 @@ func (ev Created) apply(s *State) {
 		s.enterDirectory(ev.Directory)
 	}
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// hasChildren means that ev.Children are all names in the directory. With ListAfter they are if the directory was read; if
-	// there are none, even the new node is gone. Without ListAfter they are only if the bridge had to look for the node.
+	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter it is complete if the directory
+	// was read; an empty list then says that even the new node is gone. Without ListAfter there are names only if the bridge
+	// had to look for the node, and these are complete, too.
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)

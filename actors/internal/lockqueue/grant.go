@@ -17,7 +17,7 @@ func (s *State) grantEligible() {
 }
 
 // tryGrant grants an entry of nextToHold if nothing blocks it and its node is proven to exist. It
-// reports whether this entry or another one stopped waiting, so that others are next.
+// reports whether it has granted the entry or refused tries: others may be next then.
 func (s *State) tryGrant(e *entry) bool {
 	if !s.placeKnown(e) {
 		s.listGap(e) // a contender that is not known yet may be ahead
