@@ -96,11 +96,11 @@
 // by its unique prefix, behind a barrier, before it repeats the create. The contender takes the
 // name in the answer, and its place. If a list has shown the node of the first create, that name leaves the list.
 //
-// At the end of the numbers several nodes have the same number. Near that end contenders rank by czxid
-// and step (switchToCzxids). A list with czxids shows those of other processes. Its names are read first,
-// and then the czxids, one by one: a child that has no czxid has gone in between, which is a doubt. The
-// last contender that leaves has the directory deleted, so that its numbers begin anew, unless it releases a
-// lock with a lock-delay.
+// At the end of the numbers several nodes have the same number. Near that end contenders rank by czxid and
+// step (switchToCzxids). Own nodes have theirs from Created; those of other processes come with a list with
+// czxids. Its names are read first, and then the czxids, one by one: a child that has no czxid has gone in
+// between, which is a doubt. The last contender that leaves has the directory deleted, so that its numbers
+// begin anew, unless it releases a lock with a lock-delay.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays
