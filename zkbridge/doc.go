@@ -66,10 +66,10 @@
 // success it leaves the session to expire. [Bridge.Close] tries once to close lost sessions if there is a
 // connection, without waiting for Margin.
 //
-// A process that was cut off is therefore without its locks until it is connected again, and until
-// Margin has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps
-// them. A process that has ended has lost the password of its session: its locks are free when the
-// servers expire the session.
+// So a process that was cut off cannot acquire these locks anew before it is connected again and Margin
+// has passed since the loss. Before the loss, as long as the session is SUSPENDED, it keeps its grants. A
+// process that has ended has lost the password of its session: its locks are free when the servers
+// expire the session.
 //
 // # When servers disagree
 //
