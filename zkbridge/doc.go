@@ -27,14 +27,15 @@
 // heard + SessionTimeout - Margin, where heard depends on the connection:
 //
 //   - With a connection, heard is answered: when the newest answered message was sent.
-//   - Without one, heard is max(handshake, min(answered, cut - SessionTimeout/3)). handshake is when the last
-//     answered handshake was begun: its follower has asked the leader. cut is when the connection was lost.
+//   - Without one, heard is max(handshake, min(answered, disconnected - SessionTimeout/3)). handshake is when
+//     the last answered handshake was begun: its follower has asked the leader. disconnected is when this
+//     process lost the connection to its follower.
 //
-// Why cut - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a ping that was
-// sent at most that long before the follower's last report. The bridge does not know when that report was,
-// and takes cut for it. A follower in touch with the leader reports once more after cut, so cut is not too
-// late. The last report of a follower that was cut off came up to (syncLimit + 1/2) * tickTime before cut:
-// Margin has to cover that.
+// Why disconnected - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a ping
+// that was sent at most that long before the follower's last report. The bridge does not know when that
+// report was, and takes disconnected for it. A follower that still reaches the leader reports once more after
+// that, so its last report is not before disconnected. A follower that had lost the leader made its last
+// report up to (syncLimit + 1/2) * tickTime before disconnected: Margin has to cover that.
 //
 // So the deadline proves this as long as the process is not paused:
 //
