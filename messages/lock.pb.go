@@ -276,7 +276,8 @@ type Acquire struct {
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the lock mostly hears of that only after it has been held for a second
-	// or two. While the lock lists the directory often, it hears of that even later. The field has no effect with a local queue. Simple forms have no revoke.
+	// or two. While the lock lists the directory often, it hears of that even later. The field has no
+	// effect with a local queue. Simple forms have no revoke.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
 	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),

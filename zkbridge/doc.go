@@ -31,11 +31,12 @@
 //     the last answered handshake was begun: its follower has asked the leader. disconnected is when this
 //     process lost the connection to its follower.
 //
-// Why disconnected - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a ping
-// that was sent at most that long before the follower's last report. The bridge does not know when that
-// report was, and takes disconnected for it. A follower that still reaches the leader reports once more after
-// that, so its last report is not before disconnected. A follower that had lost the leader made its last
-// report up to (syncLimit + 1/2) * tickTime before disconnected: Margin has to cover that.
+// Why disconnected - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a
+// ping that was sent at most that long before the follower's last report. The bridge does not know when
+// that report was, and takes disconnected for it. A follower that still reaches the leader reports once
+// more after this process has lost the connection, so its last report is not before disconnected. A
+// follower that had lost the leader made its last report up to (syncLimit + 1/2) * tickTime before
+// disconnected: Margin has to cover that.
 //
 // So the deadline proves this as long as the process is not paused:
 //
@@ -54,8 +55,9 @@
 //
 // The deadline proves nothing if a follower that is cut off from the leader also falls silent, because it
 // is frozen or cut off from its clients, too. A Margin that is greater by a third of SessionTimeout
-// covers that. The deadline proves nothing of a process that is itself paused. In both cases only fencing tokens,
-// and transactions that check the holder's node, protect.
+// covers that. The deadline proves nothing of a process that is itself paused. Then, and beside a silent
+// follower if Margin is smaller, only fencing tokens, and transactions that check the holder's node,
+// protect.
 //
 // # After a loss
 //

@@ -28,9 +28,9 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 		s.requestList() // others may have gone with the one that departed: one list shows all that are left, and proves e
 		return
 	}
-	// If a single departure is enough, e may hold right after the next one that a watch reports. The same may be true if one
-	// of several blockers is of this process: that one may leave first, which no watch reports, and then a single departure may
-	// be enough. In both cases e needs a proof of its own node by then: watch that node, too.
+	// If a single departure is enough, e may hold as soon as a watch reports the next one. That departure doubts all proofs but
+	// active watches, so watch e's node, too. The same may be true if one of several blockers is of this process: that one may
+	// leave first, which no watch reports, and then a single departure may be enough.
 	ours := func(i int) bool { return s.contenders[i].entry != nil }
 	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
 		unwatched = append(unwatched, e.name)
