@@ -26,8 +26,8 @@
 // A bridge takes its session for lost by its own clock, without reaching a server. [Session].Deadline is
 // heard + SessionTimeout - Margin, where heard depends on the connection:
 //
-//   - With a connection, heard is answered: when the newest answered message was sent.
-//   - Without one, heard is max(handshake, min(answered, disconnected - SessionTimeout/3)). handshake is when
+//   - With a connection, heard = answered, which is when the newest message that has an answer was sent.
+//   - Without one, heard = max(handshake, min(answered, disconnected - SessionTimeout/3)). handshake is when
 //     the last answered handshake was begun: its follower has asked the leader. disconnected is when this
 //     process lost the connection to its follower.
 //
@@ -36,12 +36,13 @@
 // that report was, and takes disconnected for it. A follower that still reaches the leader reports once
 // more after this process has lost the connection, so its last report is not before disconnected. A
 // follower that had lost the leader made its last report up to (syncLimit + 1/2) * tickTime before
-// disconnected: Margin has to cover that.
+// disconnected, and one that crashed up to tickTime/2: Margin has to cover that.
 //
 // So the deadline proves this as long as the process is not paused:
 //
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
-//     outlives the deadline by Margin, which covers clocks that run at different speeds.
+//     outlives the deadline by Margin, which covers clocks that run at different speeds. If the follower
+//     crashes, the session outlives the deadline by Margin - tickTime/2.
 //   - Connected to a follower that is cut off: it goes on answering, but then hangs up, and the deadline
 //     without a connection counts. The hang-up and that deadline come before the session can expire if
 //     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at most,
