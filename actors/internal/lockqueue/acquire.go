@@ -103,8 +103,9 @@ func (ev Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// noteNode notes what a Created says of the entry's node, and reports whether a read of the directory has shown
-// the node. It takes the entry out of s.contenders, until settle adds it.
+// noteNode notes what a Created says of the entry's node, and reports whether an earlier list has shown the node
+// already. (The names that come with this Created are merged later.) It takes the entry out of s.contenders,
+// until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
 	// returned if s.directory was created after the node.)
