@@ -44,7 +44,6 @@ type attempt struct {
 	create       *atomicCreate
 	queueing     *queueingAttempt
 	queuesPassed int
-	revoked      bool // another client has asked for one of the members
 	members      requests.Parts[*messages.Granted]
 }
 
@@ -78,7 +77,7 @@ func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 // for places in their request queues, and whether the owner has something of the others.
 func (m *multiLockActor) begin(a *attempt) {
 	m.last++
-	a.id, a.queuesPassed, a.revoked = m.last, 0, false
+	a.id, a.queuesPassed = m.last, 0
 	m.attempts[a.id] = a
 	a.members.Acquire(len(m.Deps))
 	a.queueing = &queueingAttempt{multiLock: m.Self, attempt: a.id}
@@ -163,7 +162,7 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	first := all[0] // all members have its token: see atomicCreate.tokensEqual
 	m.Grant(a.r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
 		SessionId: first.SessionId, Epoch: first.Epoch, Parts: all})
-	if a.revoked {
+	if a.members.Revoked() {
 		m.RequestRevoke(a.r.ID)
 	}
 }
@@ -221,12 +220,7 @@ func (m *multiLockActor) Suspended(_ ask.Recipient, msg *messages.Suspended) {
 
 // RevokeRequested implements messages.OwnerHandler.
 func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
-	a, _ := m.attemptOf(msg.RequestId)
-	if a == nil {
-		return
-	}
-	a.revoked = true
-	if a.members.Stage() == requests.Held {
+	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.members.Revoke() {
 		m.RequestRevoke(a.r.ID)
 	}
 }

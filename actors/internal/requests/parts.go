@@ -13,6 +13,8 @@ type Parts[G any] struct {
 	grants []G    // by part, the zero G for a part that is not granted; empty while Unasked
 	open   int    // Acquiring: parts that are not granted; Releasing: releases that are not answered; otherwise 0
 	reason Reason // why one part was not released; 0 unless Releasing
+	// revoked is set once another client has asked for a part, until Acquire.
+	revoked bool
 }
 
 // PartsStage is how far the whole has come.
@@ -39,6 +41,16 @@ func (p *Parts[G]) Missing() int {
 	}
 	return p.open
 }
+
+// Revoke notes that another client asks for a part. It reports whether the whole is Held, so that its holder is told
+// at once. While Acquiring the holder is told after the last Granted: see Revoked.
+func (p *Parts[G]) Revoke() (held bool) {
+	p.revoked = true
+	return p.stage == Held
+}
+
+// Revoked reports whether another client has asked for a part.
+func (p *Parts[G]) Revoked() bool { return p.revoked }
 
 // Acquire notes that n parts are asked for, 1 or more. It forgets the parts that were asked for before.
 func (p *Parts[G]) Acquire(n int) { *p = Parts[G]{stage: Acquiring, grants: make([]G, n), open: n} }

@@ -50,7 +50,7 @@ func (p *State) grant(q *openRequest, leases []Lease) {
 	q.passedQueue = false
 	p.leaveQueue(q)
 	p.actor.GrantLeases(q.ID, leases)
-	if q.revoked {
+	if q.leases.Revoked() {
 		p.actor.RequestRevoke(q.ID)
 	}
 }
@@ -198,7 +198,7 @@ func (p *State) withdrawLeases(q *openRequest) {
 		}
 	}
 	p.missing -= q.leases.Missing()
-	q.leases, q.serials, q.revoked = requests.Parts[Lease]{}, nil, false
+	q.leases, q.serials = requests.Parts[Lease]{}, nil
 }
 
 func (p *State) dropNext(i int) {

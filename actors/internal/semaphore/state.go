@@ -37,7 +37,6 @@ type openRequest struct {
 	passedQueue bool                  // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
 	leases      requests.Parts[Lease] // asked for all at once
 	serials     []uint64              // of leases, one after the other; empty while none are asked for
-	revoked     bool                  // another client has asked for one of its leases
 }
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
@@ -74,11 +73,7 @@ func (p *State) Acquire(e requests.Incoming) {
 // Revoke notes that another client asks for the lease of the request serial.
 func (p *State) Revoke(serial uint64) {
 	q := p.below[serial]
-	if q == nil || serial == q.queueSerial {
-		return
-	}
-	q.revoked = true
-	if q.leases.Stage() == requests.Held {
+	if q != nil && serial != q.queueSerial && q.leases.Revoke() {
 		p.actor.RequestRevoke(q.ID)
 	}
 }
