@@ -296,9 +296,9 @@ type Create struct {
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// A contender of this process is in the directory, so that the directory exists. Otherwise
 	// the directory may be missing. The bridge then sends a later create in the directory
-	// only in the same transaction or after the answer to this one, unless the same transaction deletes a
-	// node there: another process could create the directory between the two, and the later create would
-	// come first.
+	// in the same transaction or after the answer to this one: otherwise another process could create the
+	// directory between the two, and the later create would come first. (A transaction that deletes a
+	// node there is an exception, since the directory then exists.)
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

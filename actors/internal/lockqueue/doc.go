@@ -70,7 +70,8 @@
 //
 // Departures. A contender of another process leaves the list when a list of the directory does not show it, or a
 // watch reports its deletion. Neither can be wrong: numbers do not come back, and a list removes only contenders up
-// to the highest number in it, which a list older than the node does not reach. A contender of this process leaves
+// to the highest number in it, which a list older than the node does not reach. (A list older than a downgrade of another
+// process may remove it, but shows the contender at whose place it is: see Downgrades.) A contender of this process leaves
 // the list with its DeleteNode: its owner has released, other processes wait until the node is deleted, and a list
 // that still shows the node does not bring it back (recogniseOwn).
 //
@@ -119,7 +120,7 @@
 // wait for them. A lost connection ends the watches, and the next Connected has all that is in the list looked
 // at again. A failed read refuses the waiting requests, because nothing would wake them (readFailed). A lost
 // session has all that wait created again, in their order, except downgrades and atomic creates, which are
-// refused. A request can be cancelled in every stage: a node that is not known yet is deleted once it is
+// refused. (The shell cancels tries: the State does not treat them differently.) A request can be cancelled in every stage: a node that is not known yet is deleted once it is
 // (abandoned).
 //
 // # Speed

@@ -5,7 +5,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // apply ends all grants at the end of a session, and has the nodes of those that wait created in the next one.
 func (ev Session) apply(s *State) {
 	switch {
-	case ev.State == Lost || ev.Epoch != s.epoch: // a new epoch also ends the former session if no Lost came for it
+	case ev.State == Lost || ev.Epoch != s.epoch: // a new epoch also ends the session before it, whose Lost may not have come
 		s.loseSession()
 		s.epoch, s.firstSerial = ev.Epoch, s.lastSerial+1
 	case ev.State == Suspended && s.session == Connected:
@@ -21,7 +21,7 @@ func (ev Session) apply(s *State) {
 }
 
 // loseSession ends the grants of the session, and keeps the waiting contenders for the next one, except downgrades
-// and those of atomic creates.
+// and those of atomic creates. (The shell cancels tries and requests with fail_on_session_loss: own.go there.)
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, e := range s.entriesInOrder() {

@@ -28,7 +28,7 @@ type Shell struct {
 // Receive implements host.Actor.
 func (s *Shell) Receive(from ask.Recipient, msg any) {
 	if s.stopping {
-		s.Refuse(from, msg)
+		s.Refuse(from, msg) // answers of the bridge go on to ReceiveAfterStop
 		return
 	}
 	if failed, is := msg.(*messages.Failed); is && failed.Reason == messages.Reason_SESSION_LOST {

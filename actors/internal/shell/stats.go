@@ -17,8 +17,8 @@ type Counters struct {
 	Lost, Refused [ReasonCount]uint64
 	// Held is how many grants hold, and Waiting how many requests wait.
 	Held, Waiting int
-	// LocalHandOffs is how often the departure of a contender of this process led to a grant,
-	// RemoteHandOffs how often that of another process's node did.
+	// LocalHandOffs is how often the departure of a contender of this process led to a grant.
+	// RemoteHandOffs is how often the departure of another process's node led to one.
 	LocalHandOffs, RemoteHandOffs uint64
 }
 
