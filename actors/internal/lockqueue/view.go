@@ -15,8 +15,8 @@ import (
 // new node ranks beyond. (For downgrades see unseenDowngrades.) A contender may be granted only if it ranks up
 // to completeThrough, since a gap in the numbers below it may hide an earlier contender.
 //
-// ZooKeeper gives several nodes the same number at the end of the 32-bit numbers. Contenders rank by czxid from the
-// first number near that end on (queue.NearEnd). They do so until the directory is another one.
+// Several nodes have the same number at the end of the 32-bit numbers. Contenders rank by czxid once a number is near
+// that end (queue.NearEnd). They do so until the directory is another one.
 type directoryView struct {
 	// contenders are ordered by rank; foreign counts those of other processes.
 	contenders []*contender
