@@ -100,7 +100,9 @@ func (a *Authority) Files(c tls.Certificate) (keys, trust string) {
 func (a *Authority) SecureSettings() (addr string, settings []ServerOption) {
 	a.t.Helper()
 	keys, trust := a.Files(a.Issue("server"))
-	port := strconv.Itoa(freePort())
+	reserved := reservePort()
+	a.t.Cleanup(reserved.release)
+	port := strconv.Itoa(reserved.number)
 	for key, value := range map[string]string{
 		"secureClientPort": port, "secureClientPortAddress": "127.0.0.1",
 		"serverCnxnFactory":     "org.apache.zookeeper.server.NettyServerCnxnFactory",

@@ -60,7 +60,7 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 	o := collect([]ServerOption{Setting("syncLimit", "no number")})
 	s, err := launch(inst, t.TempDir(), 1, o)
 	if err == nil {
-		s.halt()
+		s.close()
 		t.Fatal("a server with a broken configuration has started")
 	}
 	if !strings.Contains(err.Error(), "no number") {
@@ -74,7 +74,7 @@ func TestPortTaken(t *testing.T) {
 	s := Own(t)
 	taken := s.nodes[0]
 	other := &serverProcess{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
-	if err := other.write("1", config(other.data(), other.port, nil, collect(nil))); err != nil {
+	if err := other.write("1", config(other.data(), other.port.number, nil, collect(nil))); err != nil {
 		t.Fatal(err)
 	}
 	defer other.kill()

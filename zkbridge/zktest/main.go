@@ -123,7 +123,7 @@ func (s *sharedServer) launch(inst install) (*Server, error) {
 	}
 	server.shared = true
 	if server.inspector, err = dial(server.addr, clientTimeout, server.Dial); err != nil {
-		server.halt()
+		server.close()
 		return nil, err
 	}
 	return server, nil
@@ -139,7 +139,7 @@ func (s *sharedServer) stop() error {
 			err = fmt.Errorf("ended while tests ran, %s\n%s", n.proc.state, n.logTail())
 		}
 		err = errors.Join(err, s.server.inspector.close())
-		s.server.halt()
+		s.server.close()
 	}
 	s.managed, s.server, s.err = false, nil, nil
 	return errors.Join(err, os.RemoveAll(s.dir))

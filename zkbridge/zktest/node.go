@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,10 +19,10 @@ type serverProcess struct {
 	install  install
 	interval time.Duration // see ContainerInterval
 	dir      string        // holds zoo.cfg, data and log
-	port     int
+	port     reservedPort
 
 	// In an ensemble: its ports for the other members, and the proxies between it and them.
-	quorum, election int
+	quorum, election reservedPort
 	links            []*TCPProxy
 
 	mu   sync.Mutex
@@ -32,7 +31,8 @@ type serverProcess struct {
 
 var errPortTaken = errors.New("port taken by another process")
 
-// launch starts n servers in the folder. It tries other ports if another process takes a free port before the server does.
+// launch starts n servers in the folder. It tries other ports if another program has one of them: reserved ports are reserved
+// only among the processes of these tests.
 func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	for attempt := 0; ; attempt++ {
 		s, err := prepare(inst, filepath.Join(dir, strconv.Itoa(attempt)), n, o)
@@ -42,7 +42,7 @@ func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 		if err = s.start(); err == nil {
 			return s, nil
 		}
-		s.halt()
+		s.close()
 		if !errors.Is(err, errPortTaken) || attempt == 3 {
 			return nil, err
 		}
@@ -53,8 +53,11 @@ func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	s := &Server{}
 	for i := range n {
-		s.nodes = append(s.nodes, &serverProcess{install: inst, interval: o.interval, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: freePort(),
-			quorum: freePort(), election: freePort()})
+		nd := &serverProcess{install: inst, interval: o.interval, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: reservePort()}
+		if n > 1 {
+			nd.quorum, nd.election = reservePort(), reservePort()
+		}
+		s.nodes = append(s.nodes, nd)
 	}
 	var addrs []string
 	for i, nd := range s.nodes {
@@ -63,7 +66,7 @@ func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) 
 			peers = s.peersOf(nd, o)
 			s.members = append(s.members, &Server{addr: nd.addr(), nodes: []*serverProcess{nd}})
 		}
-		if err := nd.write(strconv.Itoa(i+1), config(nd.data(), nd.port, peers, o)); err != nil {
+		if err := nd.write(strconv.Itoa(i+1), config(nd.data(), nd.port.number, peers, o)); err != nil {
 			return nil, err
 		}
 		addrs = append(addrs, nd.addr())
@@ -75,7 +78,7 @@ func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) 
 // peersOf returns the lines of a member's configuration that name the other members and itself.
 func (s *Server) peersOf(member *serverProcess, o serverOptions) (lines []string) {
 	for i, nd := range s.nodes {
-		quorum, election := loopback(nd.quorum), loopback(nd.election)
+		quorum, election := nd.quorum.addr(), nd.election.addr()
 		if o.links && nd != member {
 			q, e := o.proxy(quorum), o.proxy(election)
 			quorum, election = q.Addr(), e.Addr()
@@ -86,8 +89,6 @@ func (s *Server) peersOf(member *serverProcess, o serverOptions) (lines []string
 	}
 	return lines
 }
-
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func (n *serverProcess) write(id, config string) error {
 	if err := os.MkdirAll(n.data(), 0o755); err != nil {
@@ -101,7 +102,7 @@ func (n *serverProcess) write(id, config string) error {
 
 func (n *serverProcess) data() string    { return filepath.Join(n.dir, "data") }
 func (n *serverProcess) logFile() string { return filepath.Join(n.dir, "log") }
-func (n *serverProcess) addr() string    { return loopback(n.port) }
+func (n *serverProcess) addr() string    { return n.port.addr() }
 
 // start starts the process unless it runs, and waits until it serves.
 func (n *serverProcess) start(timeout time.Duration) error {
@@ -148,6 +149,14 @@ func (n *serverProcess) kill() {
 		n.proc.Kill()
 		n.proc = nil
 	}
+}
+
+// close kills the process for good: other processes may have its ports.
+func (n *serverProcess) close() {
+	n.kill()
+	n.port.release()
+	n.quorum.release()
+	n.election.release()
 }
 
 func (n *serverProcess) freeze() error { return n.signal((*Process).Freeze) }
@@ -245,17 +254,4 @@ func fourLetterWithin(limit time.Duration, addr, word string) (string, error) {
 	}
 	reply, err := io.ReadAll(conn)
 	return string(reply), err
-}
-
-// freePort returns a loopback port without a listener. It avoids the ports that systems choose for outgoing
-// connections: a client that dials a stopped server there again could be connected to itself.
-func freePort() int {
-	for {
-		port := 10000 + rand.IntN(20000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			l.Close()
-			return port
-		}
-	}
 }

@@ -176,7 +176,9 @@ func TestProxyDelay(t *testing.T) {
 }
 
 func TestProxyTargetDown(t *testing.T) {
-	p := Proxy(t, fmt.Sprint("127.0.0.1:", freePort()))
+	port := reservePort()
+	t.Cleanup(port.release)
+	p := Proxy(t, port.addr())
 	if err := connect(t, p.Addr()).exchange("hello", timeLimit); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection is open without a server: %v", err)
 	}

@@ -246,5 +246,12 @@ func (s *Server) halt() {
 	}
 }
 
+// close kills all processes for good: other processes may have their ports.
+func (s *Server) close() {
+	for _, n := range s.nodes {
+		n.close()
+	}
+}
+
 // startTimeout is much longer than a start, about a second, because the machine may run other tests as well.
 const startTimeout = 60 * time.Second

@@ -149,7 +149,7 @@ func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	if err != nil {
 		t.Fatalf("zktest: start ZooKeeper: %v", err)
 	}
-	t.Cleanup(s.halt)
+	t.Cleanup(s.close)
 	return s
 }
 
