@@ -35,7 +35,7 @@ type acquisition struct {
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
-	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held, and end releases it after a loss
+	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held until a loss, after which the method end releases it
 	revokeRequested bool              // another client has asked for the lock
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
 	step            uint32            // of the grant's token

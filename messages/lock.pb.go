@@ -4,7 +4,8 @@
 // 	protoc        (unknown)
 // source: actorlock/lock.proto
 
-// The messages between an owner and a lock actor.
+// The messages between an owner and a lock actor. The page for actor systems,
+// .github/ACTORS.md, has the rules for owners that are actors or futures.
 //
 // An owner sends the messages of service Lock, and receives those of service Owner:
 //
@@ -25,16 +26,6 @@
 // be unique among that owner's open requests. A contender is a node in the lock's queue on
 // ZooKeeper: requests of one named owner can share one. bridge.proto has the messages between
 // a lock actor and the bridge, the actor that owns the connection to ZooKeeper.
-//
-// A request, and its grant, lasts no longer than the actor that sent the Acquire, whatever owner it
-// names. When that actor has ended, or its remote system cannot be reached, the lock
-// withdraws the request and ends the grant. A restarted actor has the same PID, keeps its
-// grants, and releases them by their request_ids.
-//
-// A future (protoactor's RequestFuture) receives one message only. An Acquire sent by a
-// future must name an owner, and should set wait_nanos to the time-out of the future. The
-// lock takes back a grant that reaches no future. A grant that has reached its future
-// belongs to no actor: it lasts until the owner sends Release.
 
 package messages
 
@@ -76,7 +67,7 @@ const (
 	// The process has closed its Locks, or its bridge has ended.
 	Reason_CLOSED Reason = 6
 	// There is no such grant: it was released before, was never granted to this owner, or is lost.
-	// (The first Release of a lost grant by a named owner may have another answer: see Release.)
+	// (For a lost grant, a named owner may first be answered with the reason of the loss: see Release.)
 	Reason_NOT_HELD Reason = 7
 	// A field of the request is not acceptable, or the node of the shared permits has no number. The
 	// detail has the field, its value and what is accepted.
@@ -86,10 +77,9 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change, or gave no clear answer
 	// for three session timeouts.
 	Reason_UNAVAILABLE Reason = 10
-	// The sequence numbers of the lock's directory are near their end, 2^31-1, and the request is a
-	// downgrade. Downgrades succeed again once all contenders have left and the directory has been
-	// deleted, which the last one does if it is of this library: the numbers then begin anew. (A
-	// number beyond 32 bits would be refused with this reason, too; no known ZooKeeper makes one.)
+	// The request is a downgrade, and the sequence numbers of the lock's directory are near their end,
+	// 2^31-1. They begin anew when all contenders have left and the directory has been deleted, which
+	// the last contender does if it is of this library. (A number beyond 32 bits has this reason, too.)
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -251,8 +241,7 @@ type Acquire struct {
 	// The name of the owner. An owner that holds a re-entrant lock is granted it again at
 	// once (re-entry). Any sender can cancel and release for a named owner.
 	// Empty: the request has an owner of its own, and only the sender of the Acquire can
-	// cancel and release it. The lock refuses such an Acquire with INVALID if the sender is a
-	// future, which could do neither.
+	// cancel and release it. The lock refuses such an Acquire of a future with INVALID.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The data of the contender's node, for other clients to read. A re-entry has no node of
 	// its own, so that its data is written nowhere.
@@ -275,8 +264,7 @@ type Acquire struct {
 	// Granted. A semaphore and a multi-lock never send it.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
-	// for each grant. Otherwise the lock mostly hears of that only after it has been held for a second
-	// or two. While the lock lists the directory often, it hears of that even later. The field has no
+	// for each grant. Otherwise the holder may learn of that a second or more later. The field has no
 	// effect with a local queue. Simple forms have no revoke.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
@@ -516,9 +504,8 @@ type Granted struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The fencing token is (generation, czxid, step), compared in this order. It increases
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
-	// the node, with one exception: a downgrade (such as of a writer that also becomes a reader, or of a
-	// local queue whose next owners are readers) has the token of the grant beside which it was made,
-	// and its node was created later.
+	// the node, with one exception: a downgrade, whose node was created later, has the token of
+	// the grant beside which it was made.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	// Orders conflicting grants with one czxid. Either one transaction made several nodes, as a
 	// process with many requests sends them together, or a local queue passed one node from

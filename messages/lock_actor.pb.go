@@ -27,10 +27,8 @@ type LockHandler[C any] interface {
 	Cancel(ctx C, msg *Cancel)
 
 	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-	// delete of the node. Before that delete the lock may grant the next contender if that is of
-	// this process: the owner has given the lock up, and contenders of other processes still see its
-	// node. The answer comes at once if the owner keeps other grants by the node (still_held), and with
-	// a local queue or a simple form.
+	// delete of the node. It comes at once if the owner keeps other grants by the node
+	// (still_held), and with a local queue or a simple form.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release a grant that it has lost, except of a semaphore: until then the lock refuses the
 	// owner's further requests with the reason of the loss. The first Release after the loss is
@@ -103,10 +101,8 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 }
 
 // Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
-// delete of the node. Before that delete the lock may grant the next contender if that is of
-// this process: the owner has given the lock up, and contenders of other processes still see its
-// node. The answer comes at once if the owner keeps other grants by the node (still_held), and with
-// a local queue or a simple form.
+// delete of the node. It comes at once if the owner keeps other grants by the node
+// (still_held), and with a local queue or a simple form.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release a grant that it has lost, except of a semaphore: until then the lock refuses the
 // owner's further requests with the reason of the loss. The first Release after the loss is

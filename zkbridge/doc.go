@@ -90,8 +90,8 @@
 // A node that ZooKeeper does not delete, since a right is missing or no answer is clear, holds its lock
 // until it is gone. The bridge answers the request with Failed and goes on trying while the session
 // lives; the log names the node at level ERROR. The bridge does not end the session, which would cost
-// the holders of all other locks theirs. Only a bridge that fails by a panic ends its session: it tells
-// that to its subscribers at once, and closes the session Margin later.
+// the holders of all other locks theirs. A bridge that panics does end it: it publishes ENDED at once, and
+// closes the session Margin later.
 //
 // # The files, in reading order
 //
