@@ -504,7 +504,7 @@ type Granted struct {
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The fencing token is (generation, czxid, step), compared in this order. It increases
 	// over the grants of conflicting holders. czxid is ZooKeeper's creation transaction id of
-	// the node, with one exception: a downgrade, whose node was created later, has the token of
+	// the node, with one exception: a downgrade, whose node was created later, has the czxid of
 	// the grant beside which it was made.
 	Czxid int64 `protobuf:"varint,4,opt,name=czxid,proto3" json:"czxid,omitempty"`
 	// Orders conflicting grants with one czxid. Either one transaction made several nodes, as a
