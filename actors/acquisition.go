@@ -42,7 +42,7 @@ type acquisition struct {
 	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it
 	granted         *messages.Granted // the grant but for step; other acquisitions may share it
 	ended           error             // why the grant is over; nil before that
-	notifications   *notifications    // nil before the user has asked for any
+	notifications   *notifications    // nil until one is needed
 	release         *ask.Promise[struct{}]
 }
 

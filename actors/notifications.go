@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// notifications holds the channels and contexts that the user has asked for. Far more requests
-// wait than have any.
+// notifications holds what few acquisitions need: the channels and contexts that the user has asked for, and what
+// leak detection, a Monitor and HoldAtMost need. Most requests wait without any of them.
 type notifications struct {
 	done     chan struct{} // closed when the grant is over
 	revoked  chan struct{} // closed when another client has asked for the lock

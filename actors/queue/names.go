@@ -78,7 +78,7 @@ func IsContender(name string) bool {
 // ok is false for a name that is no contender's by any rule.
 //
 // In a name of no known form Marker takes the last ten characters for the number. It misreads a number of
-// eleven, a negative one that only a ZooKeeper before 3.6 makes.
+// eleven characters, a negative one that only a ZooKeeper before 3.6 makes.
 func Marker(name string) (marker string, ok bool) {
 	if _, f, known := parseForm(name); known {
 		return f.marker, true

@@ -33,7 +33,7 @@ type Writer struct {
 	unsent      []*Group // of batches that could not be sent: Flush sends nothing until a retry puts them in front of the queue
 	inFlight    []*batch // sent and not answered
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
-	arrivals    uint64   // creates that have come so far
+	arrivals    uint64   // groups with creates that have come so far
 
 	missingDirectories map[string][]*Group // creates that wait until the directory is made
 	unknownCreates     []*Create           // that may have made a node: lookUpUnknown will look for it
