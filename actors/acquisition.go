@@ -36,7 +36,7 @@ type acquisition struct {
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
 	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held until a loss, after which the method end releases it
-	revokeRequested bool              // another client has asked for the lock
+	revokeRequested bool              // the user should release: another client asks for the lock, or most of HoldAtMost is over
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
 	step            uint32            // of the grant's token
 	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it

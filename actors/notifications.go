@@ -14,7 +14,7 @@ import (
 // leak detection, a Monitor and HoldAtMost need. Most requests wait without any of them.
 type notifications struct {
 	done     chan struct{} // closed when the grant is over
-	revoked  chan struct{} // closed when another client has asked for the lock
+	revoked  chan struct{} // closed when revokeRequested is set
 	contexts map[context.Context]context.CancelCauseFunc
 	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
 	// heldSince is when the lock was granted, known once leak detection is armed; zero before.

@@ -516,7 +516,7 @@ type Granted struct {
 	// The number that the bridge has given to the session, from 1.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The grants of the members, for a lock of several nodes such as a multi-lock; otherwise
-	// empty. The fields above are then those of a member with the greatest token.
+	// empty. The other fields but request_id are then those of a member with the greatest token.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The generation of the ensemble: 0 until an operator raises it, after a restore of the
 	// ensemble from a backup or a move of the locks to another ensemble.

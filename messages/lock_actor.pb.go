@@ -30,9 +30,9 @@ type LockHandler[C any] interface {
 	// delete of the node. It comes at once if the owner keeps other grants by the node
 	// (still_held), and with a local queue or a simple form.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
-	// release a grant that it has lost, except of a semaphore: until then the lock refuses the
-	// owner's further requests with the reason of the loss. The first Release after the loss is
-	// answered by Refused with the same reason.
+	// release (or cancel) a grant that it has lost, except of a semaphore: until then the lock
+	// refuses the owner's further requests with the reason of the loss. The first Release after the
+	// loss is answered by Refused with the same reason.
 	Release(ctx C, msg *Release, reply ask.Reply[*Released])
 }
 
@@ -104,9 +104,9 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 // delete of the node. It comes at once if the owner keeps other grants by the node
 // (still_held), and with a local queue or a simple form.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
-// release a grant that it has lost, except of a semaphore: until then the lock refuses the
-// owner's further requests with the reason of the loss. The first Release after the loss is
-// answered by Refused with the same reason.
+// release (or cancel) a grant that it has lost, except of a semaphore: until then the lock
+// refuses the owner's further requests with the reason of the loss. The first Release after the
+// loss is answered by Refused with the same reason.
 //
 // Release never blocks: the future completes with the answer or an error.
 func (r LockRef) Release(msg *Release) *ask.Future[*Released] {

@@ -58,7 +58,7 @@ type Rule struct {
 // Mutex returns the rule that lets one contender in at a time.
 func Mutex() Rule { return Semaphore(1) }
 
-// Semaphore returns the rule that lets permits contenders in at a time. It creates Exclusive nodes only.
+// Semaphore returns the rule of a lock with this number of permits: as many contenders hold at a time. It creates Exclusive nodes only.
 // Shared nodes are those of other libraries in its directory: they take a permit, too.
 func Semaphore(permits int) Rule {
 	all := Kinds(Exclusive, Shared)
@@ -82,7 +82,7 @@ func RequestQueue() Rule {
 	}
 }
 
-// Leases returns the rule of a semaphore's leases: it lets permits contenders in at a time, and any
+// Leases returns the rule of a semaphore's leases: as many contenders as permits hold at a time, and any
 // child of the directory takes one permit, as with Curator's InterProcessSemaphoreV2.
 func Leases(permits int) Rule {
 	r := Semaphore(permits)

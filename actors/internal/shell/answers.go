@@ -51,8 +51,8 @@ func (s *Shell) SuspendHolders() {
 	}
 }
 
-// RequestRevoke tells a holder that another client asks for the lock. It does so once for a
-// grant, though a grant may have several nodes.
+// RequestRevoke tells a holder that it should release: another client asks for the lock, or most of its hold time is
+// over. It does so once for a grant, though a grant may have several nodes.
 func (s *Shell) RequestRevoke(id requests.ID) {
 	if r := s.Request(id); !r.revokeSent {
 		r.revokeSent = true
