@@ -50,8 +50,8 @@ var (
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
 	// ErrDeadlock: the request could only be granted after its own owner has released what it
 	// holds or waits for. A read lock does not become a write lock, and a lock that is not
-	// re-entrant is not entered twice. The owner of a request for a MultiLock must not wait for
-	// some of the members, or hold them, by other requests.
+	// re-entrant is not entered twice. An owner cannot acquire a MultiLock after it has asked for
+	// some of the members by other requests.
 	ErrDeadlock error = messages.Reason_WOULD_DEADLOCK
 	// ErrInternal: the lock actor failed. Its nodes are released.
 	ErrInternal error = messages.Reason_INTERNAL

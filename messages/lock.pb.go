@@ -93,8 +93,8 @@ const (
 	Reason_OUTCOME_UNKNOWN Reason = 15
 	// The request could be granted only after its own owner has released what it holds or
 	// waits for. A read lock cannot be upgraded to a write lock, a lock that is not re-entrant
-	// cannot be entered twice, and the owner of a multi-lock cannot also wait for a member, or
-	// hold it, by another request.
+	// cannot be entered twice, and an owner cannot acquire a multi-lock after it has asked for some of
+	// the members by other requests.
 	Reason_WOULD_DEADLOCK Reason = 16
 	// The Acquire had try set, and there is no connection to ZooKeeper.
 	Reason_DISCONNECTED Reason = 17
@@ -241,7 +241,7 @@ type Acquire struct {
 	// The name of the owner. An owner that holds a re-entrant lock is granted it again at
 	// once (re-entry). Any sender can cancel and release for a named owner.
 	// Empty: the request has an owner of its own, and only the sender of the Acquire can
-	// cancel and release it. The lock refuses such an Acquire of a future with INVALID.
+	// cancel and release it. The lock refuses such an Acquire with INVALID if a future sent it.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The data of the contender's node, for other clients to read. A re-entry has no node of
 	// its own, so that its data is written nowhere.

@@ -1,7 +1,8 @@
 package queue
 
 // Kind is how a contender uses the lock, for example as a reader. It indexes the slices of a Rule.
-// An Acquire message numbers the kinds differently (messages.Kind), and the recipe translates.
+// The Acquire of an owner outside of this library has the numbers of messages.Kind instead, which the
+// lock's actor translates.
 type Kind uint8
 
 // The kinds of the recipes here. Another rule may number kinds of its own.
@@ -58,8 +59,8 @@ type Rule struct {
 // Mutex returns the rule that lets one contender in at a time.
 func Mutex() Rule { return Semaphore(1) }
 
-// Semaphore returns the rule of a lock with this number of permits: as many contenders hold at a time. It creates Exclusive nodes only.
-// Shared nodes are those of other libraries in its directory: they take a permit, too.
+// Semaphore returns the rule of a lock with this number of permits: as many contenders hold at a time. It creates
+// Exclusive nodes only. Shared nodes are those of other libraries in its directory: they take a permit, too.
 func Semaphore(permits int) Rule {
 	all := Kinds(Exclusive, Shared)
 	return Rule{

@@ -110,9 +110,10 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
 	// returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// All that is listed is of s.directory, where no name comes twice. So once the node is known to be in s.directory, an equal
-	// name proves that a list has shown it. A node not known to be there may be another one than the listed: the bridge repeats
-	// a create whose answer was lost, and in the next directory, where the numbers begin anew, it may get the same name.
+	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed is of s.directory, where no
+	// name comes twice. So once the node is known to be in s.directory, an equal name proves that a list has shown it. A node
+	// not known to be there may be another one than the listed: the bridge repeats a create whose answer was lost, and in the
+	// next directory, where the numbers begin anew, it may get the same name.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {
