@@ -62,15 +62,15 @@ const (
 	// ended.
 	Reason_SESSION_LOST Reason = 4
 	// Another client or ZooKeeper deleted the contender's node, or the node has no fencing token
-	// because the generation is unknown.
+	// because the generation changed when it was made.
 	Reason_NODE_DELETED Reason = 5
 	// The process has closed its Locks, or its bridge has ended.
 	Reason_CLOSED Reason = 6
 	// There is no such grant: it was released before, was never granted to this owner, or is lost.
 	// (For a lost grant, a named owner may first be answered with the reason of the loss: see Release.)
 	Reason_NOT_HELD Reason = 7
-	// A field of the request is not acceptable, or the node of the shared permits has no number. The
-	// detail has the field, its value and what is accepted.
+	// A field of the request is not acceptable, or the node of the shared permits or of the generation
+	// has no number. The detail has the value and what is accepted.
 	Reason_INVALID Reason = 8
 	// ZooKeeper denies a right that the request needs.
 	Reason_NO_AUTH Reason = 9

@@ -62,8 +62,8 @@ func (r Rule) Positions(children []Child) []Position {
 }
 
 // Rank returns the number that orders a contender in the queue: without byCzxid its sequence number. With
-// byCzxid it is the czxid if the sequence number is near the end. Contenders with smaller numbers keep their
-// order, and rank below all those.
+// byCzxid it is the czxid if the sequence number is near the end. The other contenders keep their order,
+// and rank below all those.
 func Rank(byCzxid bool, seq, czxid int64) int64 {
 	switch {
 	case !byCzxid:
