@@ -116,8 +116,8 @@ func parseRecipesLock(name string) (seq int64, ok bool) {
 // seqLen is the least length of a sequence number.
 const seqLen = 10
 
-// parseSeq parses what ZooKeeper appends to a sequential name: %010d of an int32. That is ten characters, a minus
-// included, or more without a zero in front.
+// parseSeq parses what ZooKeeper appends to a sequential name: %010d of an int32. That is ten characters with
+// the minus, or more if there is no zero in front.
 func parseSeq(s string) (int64, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if len(s) < seqLen || s[0] == '+' || len(s) > seqLen && digits[0] == '0' {

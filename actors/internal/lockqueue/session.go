@@ -2,7 +2,7 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// apply ends all grants at the end of a session, and has the nodes of those that wait created in the next one.
+// apply ends all grants at the end of a session. What waits gets a new node in the next one.
 func (ev Session) apply(s *State) {
 	switch {
 	case ev.State == Lost || ev.Epoch != s.epoch: // a new epoch also ends the session before it, whose Lost may not have come
