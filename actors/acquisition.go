@@ -35,7 +35,7 @@ type acquisition struct {
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up
-	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held until a loss, after which the method end releases it
+	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held until a loss, after which a.end releases it
 	revokeRequested bool              // the user should release: another client asks for the lock, or most of HoldAtMost is over
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
 	step            uint32            // of the grant's token

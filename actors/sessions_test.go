@@ -32,7 +32,8 @@ func TestSessions(t *testing.T) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		ctx, cancel := context.WithCancel(b.Context())
-		states, slow, unread := locks.Sessions(ctx), locks.Sessions(b.Context()), locks.Sessions(b.Context())
+		// The bridge tells states last: what has reached it, the others have been told, too.
+		slow, unread, states := locks.Sessions(b.Context()), locks.Sessions(b.Context()), locks.Sessions(ctx)
 		expectState(b, states, connected, 1)
 		expectState(b, slow, connected, 1)
 		proxy.Refuse(true)
