@@ -188,7 +188,7 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
-		return WatchesOf(s.embedded)
+		return watchesOf(s.embedded)
 	}
 	total := 0
 	for _, n := range s.nodes {
@@ -202,8 +202,8 @@ func (s *Server) Watches(t testing.TB) int {
 	return total
 }
 
-// WatchesOf is Watches of an embedded server.
-func WatchesOf(s *embedded.Server) (total int) {
+// watchesOf is Watches of an embedded server.
+func watchesOf(s *embedded.Server) (total int) {
 	for path, n := range s.WatchedPaths() {
 		if !strings.HasSuffix(path, generation) {
 			total += n

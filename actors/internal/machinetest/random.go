@@ -29,7 +29,7 @@ func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
 		"": check,
 		"step": func(t *rapid.T) {
 			for range 10 {
-				if Act(t, actions[rapid.SampledFrom(names).Draw(t, "action")]) {
+				if act(t, actions[rapid.SampledFrom(names).Draw(t, "action")]) {
 					return
 				}
 			}
@@ -37,8 +37,8 @@ func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
 	})
 }
 
-// Act runs an action and reports whether it did not skip.
-func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
+// act runs an action and reports whether it did not skip.
+func act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	defer func() {
 		if r := recover(); r != nil && fmt.Sprintf("%T", r) != "rapid.invalidData" {
 			panic(r)
@@ -53,7 +53,7 @@ func Act(t *rapid.T, action func(*rapid.T)) (done bool) {
 func Several(most int, actions map[string]func(*rapid.T), names ...string) func(*rapid.T) {
 	return func(t *rapid.T) {
 		for range rapid.IntRange(1, most).Draw(t, "actions") {
-			Act(t, actions[rapid.SampledFrom(names).Draw(t, "action")])
+			act(t, actions[rapid.SampledFrom(names).Draw(t, "action")])
 		}
 	}
 }
