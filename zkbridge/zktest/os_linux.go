@@ -46,24 +46,24 @@ func (p *Process) isStopped() bool {
 	return len(threads) > 0
 }
 
-// reserve binds a socket to the loopback port and does not listen. It reports whether no other socket has the port. Until release
+// reserve binds a socket to the loopback port and does not listen. It reports whether no other socket has the port. Until free
 // closes the socket, the kernel refuses the port to the next call of reserve and to outgoing connections. It grants the port to a
 // server that sets SO_REUSEADDR, as all do: sockets with this option can share a port while only one of them listens.
-func reserve(port int) (release func(), ok bool) {
+func reserve(port int) (free func(), ok bool) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, false
 	}
-	release = func() { syscall.Close(fd) }
+	free = func() { syscall.Close(fd) }
 	err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	if err == nil {
 		err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // before Bind it would allow other sockets, too
 	}
 	if err != nil {
-		release()
+		free()
 		return nil, false
 	}
-	return release, true
+	return free, true
 }
 
 // writeToGo writes a line to the standard error of the go command that runs this test binary, because the go command does not show

@@ -17,7 +17,7 @@ func (p *Process) Freeze() error { return errLinuxOnly }
 func (p *Process) Thaw() error   { return errLinuxOnly }
 
 // reserve reports whether no other process listens on the loopback port. It does not keep the port, except on Linux.
-func reserve(port int) (release func(), ok bool) {
+func reserve(port int) (free func(), ok bool) {
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {
 		return nil, false

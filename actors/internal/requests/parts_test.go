@@ -26,21 +26,40 @@ func TestParts(t *testing.T) {
 			}
 			return why
 		}
+		revoked := false
+		perhapsRevoke := func(held bool) {
+			if sometimes("revoked") {
+				revoked = true
+				if got := p.Revoke(); got != held {
+					t.Fatalf("Revoke returns %v, and the whole is held: %v", got, held)
+				}
+			}
+			if p.Revoked() != revoked {
+				t.Fatalf("another client has asked for a part: %v, want %v", p.Revoked(), revoked)
+			}
+		}
+		acquire := func() {
+			p.Acquire(n)
+			revoked = false
+		}
 		drawOrder := func() []int { return rapid.Permutation(numbers(n)).Draw(t, "order") }
 
 		wantStage(Unasked, 0, 0)
 		for range rapid.IntRange(0, 2).Draw(t, "attempts in vain") {
-			p.Acquire(n)
+			acquire()
 			for _, i := range drawOrder()[1:] {
+				perhapsRevoke(false)
 				p.Granted(i, -1)
 			}
+			perhapsRevoke(false)
 			lose(Acquiring)
 			wantStage(Acquiring, 1, 0)
 		}
-		p.Acquire(n)
+		acquire()
 		var all []int
 		for granted, i := range drawOrder() {
 			wantStage(Acquiring, n-granted, 0)
+			perhapsRevoke(false)
 			if all != nil {
 				t.Fatalf("the whole is granted by %d of %d", granted, n)
 			}
@@ -52,12 +71,14 @@ func TestParts(t *testing.T) {
 				t.Fatalf("the grants of %d parts are %v", n, all)
 			}
 		}
+		perhapsRevoke(true)
 		if sometimes("lost") {
 			lose(Held)
 			wantStage(Held, 0, 0)
 			return
 		}
 		p.Release()
+		perhapsRevoke(false)
 		var why Reason
 		for answered := range n {
 			wantStage(Releasing, 0, why)
