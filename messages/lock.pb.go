@@ -253,8 +253,8 @@ type Acquire struct {
 	// TIMED_OUT. 0: without limit. The lock refuses a negative value with INVALID.
 	WaitNanos int64 `protobuf:"varint,5,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
 	// A Kind for the locks of this library. A custom rule with several kinds numbers them from
-	// 1, in the order in which Locks.Custom names them. A lock with several kinds, such as a read-write lock,
-	// refuses 0 with INVALID. A lock with one kind refuses any other number than 0.
+	// 1, in the order in which Locks.Custom names them. A lock with several kinds, such as a
+	// read-write lock, refuses 0 with INVALID. A lock with one kind refuses any other number than 0.
 	Kind uint32 `protobuf:"varint,6,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The number of permits of a semaphore, granted together. 0 means 1. Other locks refuse a
 	// number other than 0 with INVALID.

@@ -120,8 +120,8 @@
 // wait for them. A lost connection ends the watches, and the next Connected has all that is in the list looked
 // at again. A failed read refuses the waiting requests, because nothing would wake them (readFailed). A lost
 // session has all that wait created again, in their order, except downgrades and atomic creates, which are
-// refused. (The shell cancels tries: the State does not treat them differently.) A request can be cancelled in every stage: a node that is not known yet is deleted once it is
-// (abandoned).
+// refused. (The shell cancels tries, and requests with fail_on_session_loss.) A request can be cancelled in
+// every stage: a node that is not known yet is deleted once it is (abandoned).
 //
 // # Speed
 //
