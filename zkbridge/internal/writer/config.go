@@ -29,5 +29,5 @@ const (
 
 // New returns a writer without a session node.
 func New(epoch Epoch, cfg Dependencies) *Writer {
-	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}}
+	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}, awaited: map[string]string{}}
 }

@@ -3,7 +3,6 @@ package writer
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -32,8 +31,8 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 // waitForDirectory keeps creates until a directory is made. missing reports that ZooKeeper has
 // said that there is none; otherwise there may be one.
 func (w *Writer) waitForDirectory(g *Group, directory string, missing bool) {
-	waiting, making := w.missingDirectories[directory]
-	w.missingDirectories[directory] = append(waiting, g)
+	_, making := w.missingDirectories[directory]
+	w.addWaiting(g, directory)
 	if !making {
 		w.makeDirectory(directory, missing)
 	}
@@ -42,20 +41,18 @@ func (w *Writer) waitForDirectory(g *Group, directory string, missing bool) {
 // awaitedDirectory returns the directory that earlier creates of c's directory wait for, and reports
 // whether there is one. It is another directory if the earlier create is part of an atomic create.
 func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
-	if _, making := w.missingDirectories[c.directory]; making {
-		return c.directory, true
-	}
-	if len(w.missingDirectories) == 0 { // mostly; Sorted would allocate
-		return "", false
-	}
-	for _, directory := range slices.Sorted(maps.Keys(w.missingDirectories)) {
-		for _, waiting := range w.missingDirectories[directory] {
-			if waiting.createsIn(c.directory) {
-				return directory, true
-			}
+	directory, waits = w.awaited[c.directory]
+	return directory, waits
+}
+
+// addWaiting has a group wait for a directory, and with it all later creates in the group's directories.
+func (w *Writer) addWaiting(g *Group, directory string) {
+	w.missingDirectories[directory] = append(w.missingDirectories[directory], g)
+	for _, c := range g.creates {
+		if _, waits := w.awaited[c.directory]; !waits {
+			w.awaited[c.directory] = directory
 		}
 	}
-	return "", false
 }
 
 func (w *Writer) makeDirectory(directory string, missing bool) {
@@ -80,6 +77,13 @@ func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
 	}
 	creates := w.missingDirectories[directory]
 	delete(w.missingDirectories, directory)
+	for _, g := range creates {
+		for _, c := range g.creates {
+			if w.awaited[c.directory] == directory {
+				delete(w.awaited, c.directory)
+			}
+		}
+	}
 	// Creates of batches that were in flight have come behind later ones.
 	slices.SortStableFunc(creates, func(a, b *Group) int { return cmp.Compare(a.arrival, b.arrival) })
 	if err == nil || zkconn.IsMissing(err) { // missing: another client has deleted a directory above

@@ -84,7 +84,7 @@ func (w *Writer) newBatch() *batch {
 func (w *Writer) addToBatch(b *batch, added *Group) bool {
 	for _, c := range added.creates {
 		if directory, waits := w.awaitedDirectory(c); waits {
-			w.missingDirectories[directory] = append(w.missingDirectories[directory], added)
+			w.addWaiting(added, directory)
 			return true
 		}
 		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && createsIn(f.writes, c.directory) }) {

@@ -2,7 +2,6 @@ package writer
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -123,11 +122,6 @@ func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
 		return nil, fmt.Errorf("%d nodes, %d bytes at once: the limits are %d and %d", len(parts), size, MaxParts, zkconn.MaxRequest)
 	}
 	return g, nil
-}
-
-// createsIn reports whether one of the creates is in the directory.
-func (g *Group) createsIn(directory string) bool {
-	return slices.ContainsFunc(g.creates, func(c *Create) bool { return c.directory == directory })
 }
 
 // AtomicBytes returns the size of the create in an atomic create, the read of its directory included.

@@ -36,6 +36,7 @@ type Writer struct {
 	arrivals    uint64   // groups with creates that have come so far
 
 	missingDirectories map[string][]*Group // creates that wait until the directory is made
+	awaited            map[string]string   // by the directory of a waiting create: the directory that it waits for
 	unknownCreates     []*Create           // that may have made a node: lookUpUnknown will look for it
 	orphans            orphans
 }

@@ -1,0 +1,43 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+)
+
+// BenchmarkNewPaths is n acquires at one moment, each on a path without a directory. What each costs must not grow with n.
+func BenchmarkNewPaths(b *testing.B) {
+	for recipe, acquire := range map[string]func(locks *actors.Locks, path string) *actors.Future[*actors.Grant]{
+		"mutex": func(locks *actors.Locks, path string) *actors.Future[*actors.Grant] {
+			return locks.Mutex(path).Acquire(context.Background())
+		},
+		"semaphore": func(locks *actors.Locks, path string) *actors.Future[*actors.Grant] {
+			return locks.Semaphore(path, 2).Acquire(context.Background())
+		},
+		"multilock": func(locks *actors.Locks, path string) *actors.Future[*actors.Grant] {
+			return locks.MultiLock(locks.Mutex(path+"-a"), locks.Mutex(path+"-b")).Acquire(context.Background())
+		},
+	} {
+		for _, n := range []int{1000, 2000, 4000, 8000, 20_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", recipe, n), func(b *testing.B) {
+				eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+					for b.Loop() {
+						dir, pending := path(), make([]*actors.Future[*actors.Grant], n)
+						for i := range pending {
+							pending[i] = acquire(locks, fmt.Sprintf("%s/%d", dir, i))
+						}
+						for _, f := range pending {
+							if _, err := f.Result(); err != nil {
+								b.Fatal(err)
+							}
+						}
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
+				})
+			})
+		}
+	}
+}
