@@ -19,13 +19,13 @@ import (
 const (
 	findDepth      = 16      // levels below the path of a Find
 	findMost       = 100_000 // directories of a Find
-	findConcurrent = 32      // requests of a Find under way
+	findConcurrent = 16      // requests of a Find under way: the bridge has no more
 )
 
 // Find returns the paths of the locks at path and below it that have a holder or a waiter, of any client
 // and library, sorted. path may be "/". A lock that is not in use has no nodes, and is not found.
 //
-// Find lists the directories one level after another, 32 at a time, and reads no data: a node that
+// Find lists the directories one level after another, 16 at a time, and reads no data: a node that
 // belongs to no lock costs one request. It leaves out directories that this process may not list, and
 // the library's own. If there are more than 100,000 directories, or more than 16 levels of them, it
 // returns ErrLimit and what it has found.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -88,7 +87,13 @@ type observer struct {
 	last    Queue                     // published last
 	started bool                      // last has been published
 	absent  bool                      // a directory did not exist at the last read
-	known   map[string]zkbridge.Child // contenders by path, as read; never written to once it is here
+	known   map[string]knownDirectory // by path
+}
+
+// knownDirectory is the contenders of a directory that need not be read again. Nothing writes to it.
+type knownDirectory struct {
+	czxid    int64
+	children map[string]zkbridge.Child // by name
 }
 
 // Tell implements ask.Recipient, for Wake and SessionChanged.
@@ -145,7 +150,7 @@ func sameQueue(a, b Queue) bool {
 
 // read reads the queue, and sets the watches.
 func (o *observer) read(ctx context.Context) (Queue, error) {
-	known := map[string]zkbridge.Child{}
+	known := map[string]knownDirectory{}
 	o.absent = false
 	r := queueReader{
 		children: func(directory string) ([]zkbridge.Child, error) { return o.children(ctx, directory, known) },
@@ -160,28 +165,33 @@ func (o *observer) read(ctx context.Context) (Queue, error) {
 }
 
 // children reads and watches the names in a directory, and those contenders that are not known yet. It
-// notes all of them in known.
-func (o *observer) children(ctx context.Context, directory string, known map[string]zkbridge.Child) ([]zkbridge.Child, error) {
-	before := o.known
-	all, exists, err := o.bridge.WatchChildren(ctx, directory, func(name string) bool {
-		_, is := before[directory+"/"+name]
+// notes the directory in known.
+func (o *observer) children(ctx context.Context, directory string, known map[string]knownDirectory) ([]zkbridge.Child, error) {
+	before := o.known[directory]
+	all, czxid, err := o.bridge.WatchChildren(ctx, directory, func(name string) bool {
+		_, is := before.children[name]
 		return !is && recipes.MayContend(name)
 	}, o)
-	o.absent = o.absent || !exists
+	if err == nil && czxid != before.czxid && len(before.children) > 0 { // another directory, whose numbers begin anew
+		delete(o.known, directory)
+		return o.children(ctx, directory, known)
+	}
+	o.absent = o.absent || czxid == 0
+	now := knownDirectory{czxid, map[string]zkbridge.Child{}}
 	for i, c := range all {
-		path := directory + "/" + c.Name
-		if was, is := before[path]; is {
+		if was, is := before.children[c.Name]; is {
 			all[i] = was
 		}
 		if keeps(all[i]) {
-			known[path] = all[i]
+			now.children[c.Name] = all[i]
 		}
 	}
+	known[directory] = now
 	return all, err
 }
 
-// keeps reports whether a node of this name will never be another, and its data stay: names that begin
-// like this are unique. A holder restores the data that a revocation has overwritten.
+// keeps reports whether a node of this name will never be another in its directory, and its data stay. A holder
+// restores the data that a revocation has overwritten.
 func keeps(c zkbridge.Child) bool {
-	return strings.HasPrefix(c.Name, "_c_") && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
+	return recipes.IsUnique(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
 }

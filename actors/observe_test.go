@@ -3,12 +3,14 @@ package actors_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -99,6 +101,57 @@ func TestObserveASemaphore(t *testing.T) {
 		expectQueue(b, queues, "semaphore: permit!")
 		unlock(b, result(b, f))
 		expectQueue(b, queues, ":")
+	})
+}
+
+// An observer reads a node once, whichever library has made it.
+func TestObserverReadsANodeOnce(t *testing.T) {
+	each(t, func(b *testLock) {
+		conn, d := b.Client(b), &dialer{}
+		queues := b.observe(b.locks(d.config), b.path)
+		const n = 40
+		var nodes []*foreignNode
+		for range n {
+			nodes = append(nodes, b.foreignNode(conn, foreignPrefixes["kazoo"]))
+		}
+		want := "mutex: exclusive!" + strings.Repeat(" exclusive", n-1)
+		expectQueue(b, queues, want)
+		_, ops := d.during(func() {
+			nodes = append(nodes, b.foreignNode(conn, foreignPrefixes["zk-recipes"]))
+			expectQueue(b, queues, want+" exclusive")
+		})
+		if reads := ops[embedded.OpGetData]; reads >= n/2 { // the new node, and the generation
+			b.Errorf("%d reads for one new node", reads)
+		}
+		for _, node := range nodes {
+			node.leave()
+		}
+	})
+}
+
+// A node whose directory was deleted and made again is another node, though it has the name of a former one.
+func TestObserveADirectoryMadeAgain(t *testing.T) {
+	onEmbedded(t, func(b *testLock) {
+		conn := b.Client(b)
+		queues := b.observe(b.locks(), b.path)
+		first := b.foreignNode(conn, foreignPrefixes["zk-recipes"])
+		expectQueue(b, queues, "mutex: exclusive!")
+		first.leave()
+		if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) { // the server may have deleted the empty container
+			b.Fatal(err)
+		}
+		second := b.foreignNode(conn, foreignPrefixes["zk-recipes"])
+		if second.path != first.path {
+			b.Fatalf("%s, %s", first.path, second.path)
+		}
+		_, stat, err := conn.Get(second.path)
+		must(b, err)
+		for q := range queues {
+			if len(q.Participants) > 0 && q.Participants[0].Token.Czxid == stat.Czxid {
+				break
+			}
+		}
+		second.leave()
 	})
 }
 

@@ -94,8 +94,9 @@ func (a *bridgeActor) Flush() {
 	}
 	ep.startQueue.flush()
 	if ep.ready {
-		ep.writer.Flush() // before singles (requests outside of batches), to which the writer adds jobs
-		ep.singles.flush()
-		ep.reads.flush()
+		ep.writer.Flush() // before the queues, to which the writer adds jobs
+		for _, q := range ep.queues() {
+			q.flush()
+		}
 	}
 }

@@ -27,10 +27,13 @@ type epoch struct {
 
 	startQueue *workQueue // of what must be done before requests; it runs also before the session is ready
 	writer     *writer.Writer
-	singles    *workQueue // of requests that are not part of a batch
-	reads      *workQueue
-	readSlots  readSlots // of reads that belong to one job of singles or reads
-	watches    watchTable
+	// Each kind of work has slots of its own, so that none of it waits for another kind.
+	singles  *workQueue // of what locks need and is not part of a batch
+	reads    *workQueue // of locks
+	closings *workQueue // of lost sessions
+	calls    *workQueue // of users that wait for a transaction, or for a read of one node
+	surveys  *workQueue // of users that read all nodes of a directory
+	watches  watchTable
 
 	generationReading  bool        // a read of the generation's node is under way
 	awaitingGeneration []func()    // to be called when that read is answered
@@ -51,11 +54,17 @@ const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether one of the queues has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.startQueue.hasWork() || ep.ready && (ep.writer.Changed() || ep.singles.hasWork() || ep.reads.hasWork())
+	return ep.startQueue.hasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.queues(), (*workQueue).hasWork))
+}
+
+// queues returns the queues of a session that is ready, in the order in which they are flushed: what locks need
+// comes first.
+func (ep *epoch) queues() []*workQueue {
+	return []*workQueue{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
-	ep := &epoch{actor: a, number: number, open: map[request]uint64{}, readSlots: make(readSlots, maxReads)}
+	ep := &epoch{actor: a, number: number, open: map[request]uint64{}}
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	if err != nil {
@@ -67,6 +76,9 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
+	ep.closings = newWorkQueue(ep, maxClosingsAtOnce)
+	ep.calls = newWorkQueue(ep, maxCalls)
+	ep.surveys = newWorkQueue(ep, maxSurveys)
 	return ep, nil
 }
 

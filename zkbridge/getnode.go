@@ -38,10 +38,10 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkconn.SplitPath(path)
-	return newRead(b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
 		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
-	}).wait(ctx, b)
+	}).wait(b)
 }
 
 // GetData is GetNode with the node's data, and without the directory.
@@ -57,13 +57,13 @@ func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
 }
 
 func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
-	return newRead(b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(err, "READ", path); err != nil {
 			return NodeView{}, err
 		}
 		return NodeView{Exists: true, Stat: found.Stat, Data: found.Data}, nil
-	}).wait(ctx, b)
+	}).wait(b)
 }
 
 // Child is one node of a directory as [Bridge.Children] has read it. A node whose data ZooKeeper
@@ -76,33 +76,44 @@ type Child struct {
 
 // Children reads the nodes of a directory, in no order; none if there is no directory. It leaves out
 // nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only the name;
-// a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for each node.
+// a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for each node. All
+// calls of Children and WatchChildren have at most 16 requests under way, so that locks do not wait for them.
 func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
-	return newRead(b, directory, directory, func(c zkconn.Client, s readSlots) ([]Child, error) {
-		return readChildren(c, s, directory, false, wanted)
-	}).wait(ctx, b)
+	found, err := newSurvey(ctx, b, directory, directory, nil, wanted).wait(b)
+	return found.children, err
 }
 
 // WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a watch: to gets one Wake when
-// names have come to the directory or have gone since, or the directory itself has gone. exists is
-// false, and there is no watch, if there is no directory. An Unsubscribe of to takes all its watches back;
-// they are gone, too, when the session is lost.
-func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, exists bool, err error) {
+// names have come to the directory or have gone since, or the directory itself has gone. czxid tells
+// directories of one path apart; it is 0, and there is no watch, if there is no directory. An Unsubscribe
+// of to takes all its watches back; they are gone, too, when the session is lost.
+func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, czxid int64, err error) {
 	if err := checkComparable(to); err != nil {
-		return nil, false, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
+		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	r := newRead(b, directory, noBarrier, func(c zkconn.Client, s readSlots) ([]Child, error) {
-		return readChildren(c, s, directory, to != nil, wanted)
-	})
-	r.watch = to
-	children, err = r.wait(ctx, b)
-	return children, err == nil && !r.missing, err
+	found, err := newSurvey(ctx, b, directory, noBarrier, to, wanted).wait(b)
+	return found.children, found.czxid, err
 }
 
-func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) ([]Child, error) {
+// survey is the nodes of a directory.
+type survey struct {
+	children []Child
+	czxid    int64 // of the directory
+}
+
+// newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is nil.
+func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *readRequest[survey] {
+	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s readSlots) (survey, error) {
+		return readChildren(ctx, c, s, directory, to != nil, wanted)
+	})
+	r.survey, r.watch = true, to
+	return r
+}
+
+func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
 	listing, err := zkconn.Children(c, directory, watch)
 	if err != nil {
-		return nil, err
+		return survey{}, err
 	}
 	var all, read []Child
 	for _, name := range listing.Children {
@@ -112,11 +123,12 @@ func readChildren(c zkconn.Client, s readSlots, directory string, watch bool, wa
 			all = append(all, Child{Name: name})
 		}
 	}
-	err = s.each(len(read), func(i int) (err error) {
+	err = s.each(ctx, len(read), func(i int) (err error) {
 		read[i], err = readChild(c, directory, read[i].Name)
 		return err
 	})
-	return append(all, slices.DeleteFunc(read, func(c Child) bool { return c.Name == "" })...), err
+	all = append(all, slices.DeleteFunc(read, func(c Child) bool { return c.Name == "" })...)
+	return survey{all, listing.Czxid}, err
 }
 
 // readChild reads one node. A missing node has no name in the result.
@@ -137,11 +149,13 @@ func readChild(c zkconn.Client, directory, name string) (Child, error) {
 
 // readRequest is a call that only reads. The bridge may send it again at any time.
 type readRequest[T any] struct {
+	ctx       context.Context // of the call
 	epoch     uint64
 	result    *ask.Promise[T]
 	path      string // for errors
 	directory string // of the barrier: nothing that is older than the call is read in it
 	read      func(zkconn.Client, readSlots) (T, error)
+	survey    bool // it may read many nodes
 	missing   bool // there is no such node or directory
 
 	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil. watcher is not
@@ -155,18 +169,18 @@ const noBarrier = ""
 
 // newRead returns a request that calls do behind a barrier. The zero value stands for a directory that does
 // not exist.
-func newRead[T any](b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
-	return &readRequest[T]{epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
+func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
+	return &readRequest[T]{ctx: ctx, epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
-func (r *readRequest[T]) wait(ctx context.Context, b *Bridge) (none T, err error) {
+func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
 	if err := zkconn.CheckPath(r.path); err != nil {
 		return none, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	b.ref.Tell(r)
-	if !r.result.Await(ctx) {
+	if !r.result.Await(r.ctx) {
 		b.withdraw(r)
-		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(ctx))
+		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(r.ctx))
 	}
 	return r.result.Take()
 }
@@ -177,13 +191,20 @@ func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
 		r.watcher = ep.watches.add(r.watch, zkconn.ChildrenPath(r.path))
 	}
-	ep.singles.addBlocking(func() func() {
-		value, err := r.behindBarrier(ep.client, ep.readSlots)
+	queue := ep.calls
+	if r.survey {
+		queue = ep.surveys
+	}
+	queue.addBlocking(func() func() {
+		value, err := r.behindBarrier(ep.client, queue.readSlots)
 		return func() { r.handleResult(ep, value, err) }
 	})
 }
 
 func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, err error) {
+	if err = context.Cause(r.ctx); err != nil {
+		return value, err
+	}
 	if r.directory != noBarrier {
 		err = zkconn.Barrier(c, r.directory)
 	}

@@ -18,8 +18,8 @@ type faultyClient struct {
 	list             func() error
 	delete           func() error
 	ephemerals       func() error
-	exists           func() error // not for a read with a watch
-	beforeRead       func()       // Get or Exists without a watch
+	exists           func() error      // not for a read with a watch
+	beforeRead       func(path string) // Get or Exists without a watch
 	beforeSetWatches func()
 }
 
@@ -126,14 +126,14 @@ func (f *faultyClient) Ephemerals(prefix string) ([]string, error) {
 
 func (f *faultyClient) Get(path string, watch bool, then zkconn.Callback[zkconn.Content]) {
 	if f.beforeRead != nil && !watch {
-		f.beforeRead()
+		f.beforeRead(path)
 	}
 	f.Client.Get(path, watch, then)
 }
 
 func (f *faultyClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 	if f.beforeRead != nil && !watch {
-		f.beforeRead()
+		f.beforeRead(path)
 	}
 	if !watch {
 		if err := fault(f.exists); err != nil {

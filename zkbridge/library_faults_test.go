@@ -188,7 +188,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 	}
 }
 
-// All requests that read the children of directories share one limit of reads in flight.
+// All requests of locks that read the children of directories share one limit of reads in flight, and all of users another.
 func TestManyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -196,11 +196,11 @@ func TestManyReadsAreBounded(t *testing.T) {
 		running, most := make(chan struct{}, 10_000), 0
 		f := &faultyClient{}
 		u := userOfFaulty(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
-		const nodes, callers = 2 * maxReads, 10
+		const nodes, callers, limit = 2 * maxReads, 10, maxReads + maxSurveys
 		for range nodes {
 			u.created("/d", "n-")
 		}
-		f.beforeRead = func() {
+		f.beforeRead = func(string) {
 			running <- struct{}{}
 			time.Sleep(time.Second) // virtual
 			<-running
@@ -231,8 +231,8 @@ func TestManyReadsAreBounded(t *testing.T) {
 				most = max(most, len(running))
 			}
 		}
-		if most != maxReads {
-			t.Errorf("%d reads at a time, not %d", most, maxReads)
+		if most != limit {
+			t.Errorf("%d reads at a time, not %d", most, limit)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func (a *bridgeActor) closeLostSessions() {
 			continue
 		}
 		s.closing = ep
-		ep.singles.addBlocking(func() func() {
+		ep.closings.addBlocking(func() func() {
 			err := zk.ErrNoServer
 			if conn := ep.conn.Active(); conn != nil {
 				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)

@@ -56,7 +56,7 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	result := ask.NewPromise[[]zk.MultiResponse](nil)
-	t := &transaction{epoch: epoch, ops: copies, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
+	t := &transaction{epoch: epoch, ops: copies, ofUser: true, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
 	b.ref.Tell(t)
 	if !result.Await(ctx) {
 		result.Complete(nil, t.abandon(b, context.Cause(ctx))) // unless the result has come just now
@@ -91,6 +91,7 @@ type transaction struct {
 	epoch   uint64
 	ops     []zkconn.Op
 	within  string // see Transact.directory
+	ofUser  bool   // of Multi
 	phase   atomic.Int32
 	deliver func([]zk.MultiResponse, error)
 }
@@ -104,7 +105,11 @@ const (
 )
 
 func (t *transaction) start(ep *epoch) {
-	ep.singles.addBlocking(func() func() {
+	queue := ep.singles
+	if t.ofUser {
+		queue = ep.calls
+	}
+	queue.addBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}

@@ -1,12 +1,19 @@
 package zkbridge
 
 import (
+	"context"
+	"errors"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -38,4 +45,94 @@ func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	s.Embedded().DropConnections()
 	u.waitState(messages.SessionState_SUSPENDED)
 	u.waitState(messages.SessionState_CONNECTED)
+}
+
+// bulk keeps a bridge busy with requests of users that get no answer before end.
+type bulk struct {
+	sent map[string]int // requests under way and not answered, by the first part of the path
+	mu   sync.Mutex
+	end  chan struct{}
+}
+
+// hold blocks requests of users: their nodes are below paths of their own.
+func (k *bulk) hold(path string) {
+	kind, _, _ := strings.Cut(path[1:], "/")
+	if !strings.HasPrefix(kind, "user") {
+		return
+	}
+	k.mu.Lock()
+	k.sent[kind]++
+	k.mu.Unlock()
+	<-k.end
+}
+
+func (k *bulk) multi(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
+	if !isCheck(ops) || len(ops) > 1 { // no barrier
+		k.hold(ops[0].Path)
+	}
+	return send()
+}
+
+func (k *bulk) underWay(kind string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sent[kind]
+}
+
+// What a lock needs does not wait for what users ask for, however much that is.
+func TestLocksDoNotWaitForUsers(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	k := &bulk{sent: map[string]int{}, end: make(chan struct{})}
+	f := &faultyClient{multi: k.multi, beforeRead: k.hold}
+	u := userOfFaulty(t, Config{Servers: s.Addr()}, f)
+	directory := s.Path(t)
+	node := u.created(directory, "n-").GetNode()
+	conn := s.Client(t)
+	for _, path := range []string{"/userNodes", "/userNodes/a", "/userNodes/b", "/userNode", "/userNode/a"} {
+		_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	const many = 100
+	var users sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for range many {
+		users.Go(func() { u.bridge.Children(ctx, "/userNodes", nil) })
+		users.Go(func() { u.bridge.WatchChildren(ctx, "/userNodes", nil, make(mailbox, 1)) })
+		users.Go(func() { u.bridge.GetNode(ctx, "/userNode/a") })
+		users.Go(func() { u.bridge.GetData(ctx, "/userNode/a") })
+		users.Go(func() { u.bridge.Multi(ctx, &zk.DeleteRequest{Path: "/userMulti"}) })
+	}
+	zktest.Eventually(t, timeLimit, func() bool {
+		return k.underWay("userNodes") >= maxSurveys && k.underWay("userNode")+k.underWay("userMulti") >= maxCalls
+	}, "the users' requests fill their slots")
+
+	u.created(directory+"/new/path", "n-") // makes directories
+	if listed := u.listed(&messages.List{Directory: directory, WithCzxids: true}); len(listed.GetCzxids()) != 2 {
+		t.Errorf("%v", listed)
+	}
+	u.watch(directory, node)
+	u.transacted(makeOp(directory+"/marker", ""))
+	f.delete = once(zk.ErrConnectionClosed) // the delete is repeated
+	u.release(directory, node)
+	next[*messages.NodeReleased](u)
+
+	if n := k.underWay("userNodes"); n != maxSurveys {
+		t.Errorf("%d reads of directories' nodes are under way, not %d", n, maxSurveys)
+	}
+	if n := k.underWay("userNode") + k.underWay("userMulti"); n != maxCalls {
+		t.Errorf("%d calls are under way, not %d", n, maxCalls)
+	}
+	cancel()
+	users.Wait()
+	// What nobody waits for any more is not sent.
+	close(k.end)
+	zktest.Eventually(t, timeLimit, func() bool {
+		_, err := u.bridge.Children(within(t), directory, nil)
+		_, err2 := u.bridge.GetNode(within(t), directory)
+		return errors.Join(err, err2) == nil
+	}, "calls are answered")
+	if n := k.underWay("userNodes"); n > maxSurveys {
+		t.Errorf("%d reads of nodes were sent for callers that do not wait", n-maxSurveys)
+	}
 }

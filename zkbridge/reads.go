@@ -43,16 +43,16 @@ func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
 	ep.watches.onRead(l.watcher, true) // at once: the watch is set on this connection
 	l.watcher = nil
 	ep.reads.addBlocking(func() func() {
-		czxids, err := readCzxids(ep.client, ep.readSlots, l.directory, listing.Children)
+		czxids, err := readCzxids(ep, l.directory, listing.Children)
 		return func() { l.finish(ep, listing, czxids, err) }
 	})
 }
 
 // readCzxids reads the czxid of each child, many at a time.
-func readCzxids(c zkconn.Client, s readSlots, directory string, children []string) ([]int64, error) {
+func readCzxids(ep *epoch, directory string, children []string) ([]int64, error) {
 	czxids := make([]int64, len(children))
-	err := s.each(len(children), func(i int) error {
-		stat, _, err := c.Exists(zkconn.JoinPath(directory, children[i]), false)
+	err := ep.reads.readSlots.each(ep.conn.Context(), len(children), func(i int) error {
+		stat, _, err := ep.client.Exists(zkconn.JoinPath(directory, children[i]), false)
 		czxids[i] = stat.Czxid
 		return err
 	})

@@ -1,6 +1,8 @@
 package zkbridge
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -13,18 +15,27 @@ type job func(end func(then func()))
 // workQueue runs the jobs of an epoch in their order, at most limit at a time, while the session is
 // CONNECTED. It belongs to the actor.
 type workQueue struct {
-	epoch   *epoch
-	limit   int
-	running int
-	queue   []job
+	epoch     *epoch
+	limit     int
+	running   int
+	queue     []job
+	readSlots readSlots // of the jobs that send many reads
 }
 
-// An epoch has 64 jobs under way at most: writer.MaxSingle, maxReads, and the writer's batches. Most
-// are one request at a time, some up to 8; those that read a directory's children share maxReads
-// slots. The bound keeps far from the 1000 requests at which a server stops reading.
-const maxReads = 32
+// The bounds of an epoch's queues, beside writer.MaxSingle. Most jobs are one request at a time, and some up to 8;
+// those that read the nodes of a directory share as many read slots as their queue has jobs. The sum keeps far from
+// the 1000 requests at which a server stops reading. The fewer reads users have under way, the fewer answers come
+// ahead of a lock's: each may have the size of a large node.
+const (
+	maxReads          = 32
+	maxClosingsAtOnce = 2
+	maxCalls          = 29
+	maxSurveys        = 16
+)
 
-func newWorkQueue(ep *epoch, limit int) *workQueue { return &workQueue{epoch: ep, limit: limit} }
+func newWorkQueue(ep *epoch, limit int) *workQueue {
+	return &workQueue{epoch: ep, limit: limit, readSlots: make(readSlots, limit)}
+}
 
 func (q *workQueue) add(work job) { q.queue = append(q.queue, work) }
 
@@ -67,19 +78,22 @@ func (q *workQueue) onDone(then func()) {
 	}
 }
 
-// readSlots bounds the reads of those jobs that do many: all of them together, in an epoch.
+// readSlots bounds the reads of those jobs of one queue that send many: all of them together.
 type readSlots chan struct{}
 
-// each calls read for each of n, some at a time. It blocks until all have returned, and returns the
-// first error.
-func (s readSlots) each(n int, read func(i int) error) error {
-	var g errgroup.Group
-	for i := range n {
-		s <- struct{}{}
-		g.Go(func() error {
-			defer func() { <-s }()
-			return read(i)
-		})
+// each calls read for each of n, some at a time, until ctx ends or a read fails. It blocks until all calls have
+// returned, and returns the first error.
+func (s readSlots) each(ctx context.Context, n int, read func(i int) error) error {
+	g, reading := errgroup.WithContext(ctx)
+	for i := 0; i < n && reading.Err() == nil; i++ {
+		select {
+		case s <- struct{}{}:
+			g.Go(func() error {
+				defer func() { <-s }()
+				return read(i)
+			})
+		case <-reading.Done():
+		}
 	}
-	return g.Wait()
+	return cmp.Or(g.Wait(), context.Cause(ctx))
 }

@@ -36,6 +36,9 @@ func MayContend(name string) bool {
 	return queue.IsContender(name) || otherMarker(name) != ""
 }
 
+// IsUnique reports whether no other contender of one directory ever has the name, and MayContend is true.
+func IsUnique(name string) bool { return MayContend(name) && otherMarker(name) != name }
+
 // Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has none:
 // its contenders are in the directories below.
 func Recognize(names []string) Form {

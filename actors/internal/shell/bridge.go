@@ -124,10 +124,10 @@ func (b Bridge) PeekData(ctx context.Context, path string) (zkbridge.NodeView, e
 }
 
 // WatchChildren is zkbridge.Bridge.WatchChildren, guarded.
-func (b Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []zkbridge.Child, exists bool, err error) {
+func (b Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []zkbridge.Child, czxid int64, err error) {
 	children, err = guard(ctx, b, func(ctx context.Context) (all []zkbridge.Child, err error) {
-		all, exists, err = b.Bridge.WatchChildren(ctx, directory, wanted, to)
+		all, czxid, err = b.Bridge.WatchChildren(ctx, directory, wanted, to)
 		return all, err
 	})
-	return children, exists, err
+	return children, czxid, err
 }
