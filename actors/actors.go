@@ -73,6 +73,8 @@ type Config struct {
 	RecordStacks bool
 	// Logger gets messages about the session and about misuse. nil means slog.Default for warnings
 	// and errors, such as a lost session, a dropped grant or a missing chroot, and drops all others.
+	// A Logger that blocks does not stop the locks: host.BoundLogger says how long it delays them, and
+	// which lines are dropped.
 	Logger *slog.Logger
 }
 
@@ -182,12 +184,13 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	return l
 }
 
-// logger returns Logger, or by default what logs the warnings and errors to slog.Default.
+// logger returns Logger, or by default what logs the warnings and errors to slog.Default, so that it cannot stop an
+// actor.
 func (cfg *Config) logger() *slog.Logger {
 	if cfg.Logger != nil {
-		return cfg.Logger
+		return host.BoundLogger(cfg.Logger)
 	}
-	return slog.New(warnings{slog.Default().Handler()})
+	return host.BoundLogger(slog.New(warnings{slog.Default().Handler()}))
 }
 
 // warnings passes on the records from WARN on.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -77,7 +78,8 @@ type Config struct {
 	// once with LIMIT_EXCEEDED. The bridge always accepts a ReleaseNode. 0 means no limit.
 	MaxOutstanding int
 
-	// Logger logs session changes, and the client library's log at debug level. nil means no log.
+	// Logger logs session changes, and the client library's log at debug level. nil means no log. A
+	// Logger that blocks delays the bridge by 100 ms at most, see [host.BoundLogger].
 	Logger *slog.Logger
 }
 
@@ -117,7 +119,7 @@ func (s *settings) fillIn() {
 	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, min(perServer, 10*time.Second))
 	s.Margin = cmp.Or(s.Margin, s.SessionTimeout/5)
 	s.MaxReply = cmp.Or(s.MaxReply, defaultMaxReply)
-	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))
+	s.Log = host.BoundLogger(s.Log)
 	if s.ACL == nil {
 		s.ACL = zk.WorldACL(zk.PermAll)
 	}

@@ -6,10 +6,11 @@
 //   - A panic stops the actor, which learns of it by [Actor.Stopped]. protoactor restarts an
 //     actor without its state.
 //   - A fixed number of goroutines serves all mailboxes. protoactor starts one per wake-up.
+//   - A logger that blocks does not stop the actors: see [BoundLogger].
 //
 // Files in reading order: host.go has [Actor] and [System]; mailbox.go and dispatcher.go queue
 // messages and serve them; ref.go has [Ref], the address of an actor, and its life; watch.go
-// has the identities of senders, [Ref.Watch] and [Ref.Alias].
+// has the identities of senders, [Ref.Watch] and [Ref.Alias]; logger.go has the log.
 package host
 
 import (
@@ -57,11 +58,9 @@ type System struct {
 
 // NewSystem returns a System that runs its actors in the protoactor system actors, which
 // the caller still has to shut down. If actors is nil, it starts a protoactor system of about
-// 3 MB that logs to logger. A nil logger discards the log.
+// 3 MB that logs to logger. A nil logger discards the log. See [BoundLogger] for one that blocks.
 func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = BoundLogger(logger)
 	s := &System{Actors: actors, Logger: logger, dispatcher: newDispatcher(max(4, 2*runtime.GOMAXPROCS(0))), priority: newDispatcher(1)}
 	if actors == nil {
 		s.owned = true
