@@ -60,7 +60,7 @@ type Config struct {
 	// MaxReply bounds the bytes of one reply of ZooKeeper. 0 means 4 MiB.
 	MaxReply int
 	// MaxOutstanding bounds the unanswered requests to ZooKeeper. A request over the limit fails
-	// with ErrLimit. 0 means no limit.
+	// with ErrLimit, unless it only deletes nodes. 0 means no limit.
 	MaxOutstanding int
 	// System is the protoactor system to run in, for programs that have one; Close does not shut
 	// it down. nil means a private one.

@@ -75,7 +75,7 @@ type Config struct {
 	MaxReply int
 
 	// MaxOutstanding is how many requests may wait for an answer. A request over the limit fails at
-	// once with LIMIT_EXCEEDED. The bridge always accepts a ReleaseNode. 0 means no limit.
+	// once with LIMIT_EXCEEDED, unless it only deletes nodes. 0 means no limit.
 	MaxOutstanding int
 
 	// Logger logs session changes, and the client library's log at debug level. nil means no log. A

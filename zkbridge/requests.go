@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -89,14 +90,25 @@ func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
 // requests at once. invalid is what is wrong with the request, or nil.
 func (a *bridgeActor) accept(r request, epoch uint64, invalid error) bool {
 	n := 1
-	if _, ok := r.(*writer.NodeRelease); ok {
-		n = 0 // a release is never over the limit: its node would stay
+	if onlyDeletes(r) {
+		n = 0 // it is never over the limit: its nodes would stay, and hold a lock
 	}
 	if !a.mayOpen(r, epoch, n, invalid) {
 		return false
 	}
 	a.epoch.addOpen(r)
 	return true
+}
+
+// onlyDeletes reports whether a request does nothing but delete nodes.
+func onlyDeletes(r request) bool {
+	switch r := r.(type) {
+	case *writer.NodeRelease:
+		return true
+	case *transaction:
+		return !slices.ContainsFunc(r.ops, func(op zkconn.Op) bool { return op.Kind != zkconn.OpDelete })
+	}
+	return false
 }
 
 // mayOpen reports whether the bridge can open n requests for the present session, which answer r. Otherwise it
