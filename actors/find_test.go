@@ -1,14 +1,28 @@
 package actors_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 )
+
+// skips checks that Find has skipped these directories only, for one reason, and names them.
+func skips(t testing.TB, err, reason error, directories ...string) {
+	t.Helper()
+	is(t, err, reason)
+	skipped, ok := errors.AsType[*actors.SkippedError](err)
+	if !ok || !slices.Equal(skipped.Directories(), directories) {
+		t.Errorf("%v; want %q", err, directories)
+		return
+	}
+	contains(t, err.Error(), directories...)
+}
 
 func TestFind(t *testing.T) {
 	each(t, func(b *testLock) {
@@ -45,9 +59,10 @@ func TestFind(t *testing.T) {
 			want[i] = root + want[i]
 		}
 		got, err := reader.Find(within(b), root)
-		if err != nil || !slices.Equal(got, want) {
+		if !slices.Equal(got, want) {
 			b.Errorf("found %q, %v; want %q", got, err, want)
 		}
+		skips(b, err, actors.ErrNoAuth, root+"/secret")
 		got, err = reader.Find(within(b), root+"/s")
 		if err != nil || !slices.Equal(got, []string{root + "/s", root + "/s/below"}) {
 			b.Errorf("found %q, %v", got, err)
@@ -71,6 +86,52 @@ func TestFind(t *testing.T) {
 		for _, g := range append(grants, hidden) {
 			unlock(b, g)
 		}
+	})
+}
+
+// Find, Inspect and Observe return what they can read: neither a directory that is too large nor an unreadable
+// generation hides the locks.
+func TestPartialReads(t *testing.T) {
+	onChroot(t, func(b *testLock) {
+		locks, conn := b.chroot(), b.Client(b)
+		reader := b.chroot(func(cfg *actors.Config) { cfg.MaxReply = 1 << 20 })
+		small, large := lock(b, locks.Mutex("/locks/a")), lock(b, locks.Mutex("/large"))
+		var ops []any
+		for i := range 4500 {
+			ops = append(ops, &zk.CreateRequest{Path: fmt.Sprintf("%s/large/%s%d", b.path, strings.Repeat("x", 230), i), Data: []byte{},
+				Acl: zk.WorldACL(zk.PermAll)})
+		}
+		for chunk := range slices.Chunk(ops, 1000) {
+			_, err := conn.Multi(chunk...)
+			must(b, err)
+		}
+		got, err := reader.Find(within(b), "/")
+		if !slices.Equal(got, []string{"/locks/a"}) {
+			b.Errorf("found %q, %v", got, err)
+		}
+		skips(b, err, actors.ErrLimit, "/large")
+		contains(b, err.Error(), "MaxReply")
+		got, err = reader.Find(within(b), "/large")
+		if len(got) > 0 {
+			b.Errorf("found %q", got)
+		}
+		skips(b, err, actors.ErrLimit, "/large")
+
+		b.raiseGeneration(locks)
+		b.setGeneration("no number")
+		q, err := reader.Inspect(within(b), "/locks/a")
+		is(b, err, actors.ErrInvalid)
+		all, err := reader.Mutex("/locks/a").Participants(within(b))
+		is(b, err, actors.ErrInvalid)
+		observed := <-reader.Observe(within(b), "/locks/a")
+		is(b, observed.Err, actors.ErrInvalid)
+		for i, q := range []actors.Queue{q, observed, {Recipe: q.Recipe, Participants: all}} {
+			if outline(q) != "mutex: exclusive!" || q.Participants[0].Node != small.Node() || q.Participants[0].Token != (actors.Token{}) {
+				b.Errorf("%d: %+v", i, q)
+			}
+		}
+		unlock(b, small)
+		unlock(b, large)
 	})
 }
 
@@ -106,7 +167,7 @@ func TestFindDepth(t *testing.T) {
 		}
 		top, bottom := lock(b, locks.Mutex(b.path+"-deep")), lock(b, locks.Mutex(deep))
 		got, err := locks.Find(within(b), b.path+"-deep")
-		is(b, err, actors.ErrLimit)
+		skips(b, err, actors.ErrLimit, b.path+"-deep"+strings.Repeat("/d", 16))
 		if !slices.Equal(got, []string{b.path + "-deep"}) {
 			b.Errorf("%q", got)
 		}

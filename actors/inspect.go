@@ -35,7 +35,8 @@ type Queue struct {
 	// A waiter of a simple lock has no node, and neither has a waiter of kazoo's that polls.
 	Participants []Participant
 	// Err is the reason why Observe cannot read the queue at present. Participants are the last ones
-	// that Observe has read then. Err is nil in the result of Inspect.
+	// that Observe has read then, or the present ones without tokens if only the generation of tokens cannot
+	// be read. Err is nil in the result of Inspect.
 	Err error
 }
 
@@ -65,7 +66,8 @@ func (q Queue) String() string {
 //
 // It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or the
 // connection is lost (ErrSuspended). It returns ErrNoAuth if this process may not list the directory;
-// contenders whose data it may not read have none.
+// contenders whose data it may not read have none. If the generation of tokens alone cannot be read, it
+// returns that error, and the queue without tokens.
 func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 	if err := shell.CheckPath(path); err != nil {
 		return Queue{}, err
@@ -89,7 +91,9 @@ func (q *Queue) stampTokens(data func(path string) (zkbridge.NodeView, error)) e
 	present, err := generationOf(data(zkbridge.GenerationPath))
 	for i := range q.Participants {
 		p := &q.Participants[i]
-		p.Token = present.token(p.Token.Czxid)
+		if p.Token = present.token(p.Token.Czxid); err != nil {
+			p.Token = Token{}
+		}
 	}
 	return err
 }
@@ -146,7 +150,7 @@ func recognize(children []zkbridge.Child) (recipes.Form, []zkbridge.Child) {
 }
 
 func (r *queueReader) participants(directory string, form recipes.Form, contenders []zkbridge.Child) []Participant {
-	return participants(directory, contenders, form.Positions, form.KindName, generation{}, r.session)
+	return participants(directory, contenders, form.Positions, form.KindName, r.session)
 }
 
 // readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in the

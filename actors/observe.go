@@ -35,7 +35,7 @@ const (
 // asks for it every second.
 //
 // Observe outlives the loss of connections and sessions. While the queue cannot be read, its Err is
-// set, and the participants are those that were read last. The server that this process is connected to
+// set, and the participants are those that were read last: see [Queue]. The server that this process is connected to
 // may lag behind the others: see Inspect. The channel is closed when ctx ends or Locks is closed. If path is not acceptable or ctx is nil, the
 // channel has one Queue with the Err, and is closed.
 func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
@@ -112,10 +112,10 @@ func (o *observer) run(ctx context.Context) {
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return
 		}
-		if err != nil {
-			q, q.Err = o.last, err
-			q.Path = o.path
+		if err != nil && q.Recipe == "" { // otherwise the queue has been read without its tokens
+			q = o.last
 		}
+		q.Path, q.Err = o.path, err
 		if !o.started || !sameQueue(q, o.last) {
 			o.publish(q)
 			o.last, o.started = q, true

@@ -48,7 +48,8 @@ type Participant struct {
 // Participants returns the holders and the waiters of the lock, in their order: contenders of all
 // processes and libraries. Its read includes all writes that ZooKeeper had acknowledged when it
 // was called. It blocks until ZooKeeper has answered, with one request for each contender, ctx
-// ends, or the connection is lost (ErrSuspended).
+// ends, or the connection is lost (ErrSuspended). If the generation of tokens alone cannot be read, it
+// returns that error, and the participants without tokens.
 //
 // The participants of a semaphore are its leases, one for each permit; some leases may belong to
 // requests that still wait. A multi-lock has no participants of its own: ask its members.
@@ -65,16 +66,14 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 	if err != nil {
 		return nil, err
 	}
-	present, err := readGeneration(ctx, bridge) // read last, so that it is not older than the nodes
-	if err != nil {
-		return nil, err
-	}
-	return participants(directory, children, rule.Positions, h.recipe.KindName, present, bridge.Session().ID), nil
+	q := Queue{Participants: participants(directory, children, rule.Positions, h.recipe.KindName, bridge.Session().ID)}
+	err = q.stampTokens(func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
+	return q.Participants, err
 }
 
-// participants returns the contenders among the children of a directory.
+// participants returns the contenders among the children of a directory. Their tokens have generation 0.
 func participants(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
-	present generation, session int64) (all []Participant) {
+	session int64) (all []Participant) {
 	index := map[string]int{}
 	seen := make([]queue.Child, len(children))
 	for i, c := range children {
@@ -89,7 +88,7 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 			Since:   time.UnixMilli(c.Stat.Ctime),
 			Session: c.Stat.EphemeralOwner,
 			Mine:    c.Stat.EphemeralOwner == session,
-			Token:   present.token(c.Stat.Czxid),
+			Token:   Token{Czxid: c.Stat.Czxid},
 			Ahead:   at.Ahead,
 			Holds:   at.Holds,
 		}

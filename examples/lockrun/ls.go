@@ -54,9 +54,9 @@ func ls(o *options) (int, error) {
 	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
-		paths, limit := locks.Find(ctx, o.path)
-		if limit != nil && !errors.Is(limit, actors.ErrLimit) {
-			return limit
+		paths, skipped := locks.Find(ctx, o.path)
+		if skipped != nil && len(paths) == 0 {
+			return skipped
 		}
 		all, err := list(ctx, locks, paths)
 		switch {
@@ -67,7 +67,7 @@ func ls(o *options) (int, error) {
 		default:
 			printList(o.path, all)
 		}
-		return errors.Join(err, limit)
+		return errors.Join(err, skipped)
 	})
 }
 

@@ -33,10 +33,10 @@ func who(o *options) (int, error) {
 		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
 		q, err := inspect(ctx, locks, o.path)
-		if err != nil {
+		if err != nil && len(q.all) == 0 {
 			return err
 		}
-		return o.show(q)
+		return errors.Join(o.show(q), err)
 	})
 }
 

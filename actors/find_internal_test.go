@@ -1,0 +1,31 @@
+package actors
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// The largest directories give way where there are too many.
+func TestDescend(t *testing.T) {
+	next := func() map[string][]string {
+		return map[string][]string{"/few": {"/few/a", "/few/b"}, "/many": {"/many/3", "/many/1", "/many/4", "/many/2"}, "/one": {"/one/a"}}
+	}
+	for _, c := range []struct {
+		depth, left   int
+		want, skipped []string
+	}{
+		{0, 7, []string{"/one/a", "/few/a", "/few/b", "/many/3", "/many/1", "/many/4", "/many/2"}, nil},
+		{0, 6, []string{"/one/a", "/few/a", "/few/b", "/many/1", "/many/2", "/many/3"}, []string{"/many"}},
+		{0, 2, []string{"/one/a", "/few/a"}, []string{"/few", "/many"}},
+		{0, 0, nil, []string{"/few", "/many", "/one"}},
+		{findDepth, 7, nil, []string{"/few", "/many", "/one"}},
+	} {
+		f := finder{next: next(), skipped: map[string]error{}}
+		got := f.descend(c.depth, c.left)
+		err := &SkippedError{f.skipped}
+		if !slices.Equal(got, c.want) || !slices.Equal(err.Directories(), c.skipped) || errors.Is(err, ErrLimit) == (c.skipped == nil) {
+			t.Errorf("depth %d, %d left: %q, skipped %q", c.depth, c.left, got, f.skipped)
+		}
+	}
+}
