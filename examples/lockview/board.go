@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -9,41 +11,56 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // board holds the last read queues of the locks below a path. Each change has a
 // version, so that the server can send a page the changes since the page's version.
 type board struct {
-	locks *actors.Locks
+	locks source
 	root  string
 
 	mu      sync.Mutex
-	version uint64
 	shown   map[string]shown // by path
-	gone    map[string]uint64
-	session sessionState
+	state   state
 	changed chan struct{} // closed at the next change
+
+	// changes has the path of each change after the version forgotten, or "" for a change of state.
+	changes   []string
+	forgotten uint64
 }
 
-// shown is a lock with the version of its last change.
+// source is the part of actors.Locks that a board needs.
+type source interface {
+	Find(ctx context.Context, path string) ([]string, error)
+	Observe(ctx context.Context, path string) <-chan actors.Queue
+	Sessions(ctx context.Context) <-chan zkbridge.Session
+}
+
+// shown is a lock.
 type shown struct {
-	lock    lock
-	version uint64
-	stop    context.CancelFunc // of the observer
+	lock     lock
+	observed bool               // pages get the lock after its first observation
+	stop     context.CancelFunc // of the observer
 }
 
-// sessionState is the state of the connection to ZooKeeper.
-type sessionState struct {
-	State string    `json:"state"`
-	ID    string    `json:"id"`
-	Since time.Time `json:"since"`
+// state is the state of the connection to ZooKeeper, and what the board lacks.
+type state struct {
+	State   string    `json:"state"`
+	ID      string    `json:"id"`
+	Since   time.Time `json:"since"`
+	Skipped string    `json:"skipped,omitempty"` // why locks may be missing
 }
 
-// findEvery is the interval at which the board looks for new locks.
-const findEvery = 2 * time.Second
+const (
+	// findEvery is the interval at which the board looks for new locks. It takes a fifth of the time at most.
+	findEvery = 2 * time.Second
+	// maxChanges bounds the changes that the board remembers. A page that is further behind gets the whole board.
+	maxChanges = 10_000
+)
 
-func newBoard(locks *actors.Locks, root string) *board {
-	return &board{locks: locks, root: root, shown: map[string]shown{}, gone: map[string]uint64{}, changed: make(chan struct{})}
+func newBoard(locks source, root string) *board {
+	return &board{locks: locks, root: root, shown: map[string]shown{}, changed: make(chan struct{})}
 }
 
 // run updates the board until ctx ends.
@@ -51,30 +68,31 @@ func (b *board) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { b.watchSession(ctx) })
-	timer := time.NewTicker(findEvery)
-	defer timer.Stop()
 	for {
-		if found, err := b.locks.Find(ctx, b.root); err == nil {
-			b.observe(ctx, &running, found)
-		}
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
+		start := time.Now()
+		found, err := b.locks.Find(ctx, b.root)
+		b.observe(ctx, &running, found, err)
+		if !pause(ctx, max(findEvery, 4*time.Since(start)), nil) {
 			return
 		}
 	}
 }
 
-// observe starts an observer for each new lock, and ends the observers of locks that are not there any more.
-func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string) {
+// observe starts an observer for each new lock, and ends the observers of locks that are not there any more. If
+// Find has returned an error, only those are not there that their observers show free.
+func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string, err error) {
+	there := map[string]bool{}
+	for _, path := range found {
+		there[path] = true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.setSkipped(err)
 	for path, s := range b.shown {
-		if !slices.Contains(found, path) {
+		if !there[path] && (err == nil || s.isFree()) {
 			s.stop()
-			b.change()
 			delete(b.shown, path)
-			b.gone[path] = b.version
+			b.change(path)
 		}
 	}
 	for _, path := range found {
@@ -82,8 +100,7 @@ func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []st
 			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
-		delete(b.gone, path)
-		b.shown[path] = shown{stop: stop} // pages get the lock after its first observation
+		b.shown[path] = shown{stop: stop}
 		running.Go(func() {
 			for q := range b.locks.Observe(ctx, path) {
 				b.put(q)
@@ -92,27 +109,47 @@ func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []st
 	}
 }
 
+func (s shown) isFree() bool { return s.observed && s.lock.Error == "" && len(s.lock.Contenders) == 0 }
+
+// setSkipped notes the error of a Find, unless it is about the connection, of which the pages hear in another way.
+// The caller holds mu.
+func (b *board) setSkipped(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != b.state.Skipped && !errors.Is(err, actors.ErrSuspended) {
+		b.state.Skipped = text
+		b.change("")
+	}
+}
+
 func (b *board) put(q actors.Queue) {
+	l := newLock(q)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.shown[q.Path]; known {
-		b.change()
-		b.shown[q.Path] = shown{newLock(q), b.version, s.stop}
+		b.shown[q.Path] = shown{l, true, s.stop}
+		b.change(q.Path)
 	}
 }
 
 func (b *board) watchSession(ctx context.Context) {
 	for s := range b.locks.Sessions(ctx) {
 		b.mu.Lock()
-		b.change()
-		b.session = sessionState{State: s.State.String(), ID: messages.FormatSession(s.ID), Since: time.Now()}
+		b.state.State, b.state.ID, b.state.Since = s.State.String(), messages.FormatSession(s.ID), time.Now()
+		b.change("")
 		b.mu.Unlock()
 	}
 }
 
-// change counts a change. The caller holds mu.
-func (b *board) change() {
-	b.version++
+// change counts a change of the lock at path, or of the state. The caller holds mu.
+func (b *board) change(path string) {
+	b.changes = append(b.changes, path)
+	if n := len(b.changes) - maxChanges; n > maxChanges { // seldom, because it copies
+		b.changes = slices.Clone(b.changes[n:])
+		b.forgotten += uint64(n)
+	}
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
@@ -126,19 +163,22 @@ type update struct {
 
 // since returns the changes after version, the present version, and a channel that is closed at
 // the next change.
-func (b *board) since(version uint64) (u update, s sessionState, now uint64, next <-chan struct{}) {
+func (b *board) since(version uint64) (u update, s state, now uint64, next <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u = update{Whole: version == 0, Changed: []lock{}, Gone: []string{}}
-	for _, path := range slices.Sorted(maps.Keys(b.shown)) {
-		if each := b.shown[path]; each.version > version {
-			u.Changed = append(u.Changed, each.lock)
-		}
+	u = update{Whole: version == 0 || version < b.forgotten, Changed: []lock{}, Gone: []string{}}
+	paths := maps.Keys(b.shown)
+	if !u.Whole {
+		paths = slices.Values(slices.Compact(slices.Sorted(slices.Values(b.changes[version-b.forgotten:]))))
 	}
-	for path, v := range b.gone {
-		if v > version {
+	for path := range paths {
+		switch each := b.shown[path]; {
+		case each.observed:
+			u.Changed = append(u.Changed, each.lock)
+		case path != "" && !u.Whole:
 			u.Gone = append(u.Gone, path)
 		}
 	}
-	return u, b.session, b.version, b.changed
+	slices.SortFunc(u.Changed, func(a, b lock) int { return cmp.Compare(a.Path, b.Path) })
+	return u, b.state, b.forgotten + uint64(len(b.changes)), b.changed
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -60,6 +62,58 @@ func TestPageShowsTextAsText(t *testing.T) {
 	b.waitValue(`document.querySelector("td.data")?.textContent`, markup)
 	b.waitValue(`document.images.length`, "0")
 	b.waitValue(`document.title`, "Locks below /")
+	b.checkErrors()
+}
+
+// Names cannot hide, or turn around what stands beside them.
+func TestPageShowsNames(t *testing.T) {
+	t.Parallel()
+	s, b := zktest.Embedded(t), open(t)
+	createAsCurator(t, s, "/a\u202eb\u200bc\u2028d", "e\u202ef")
+	b.visit(startLockview(t, optionsFor(t, s, pageOptions{root: "/"})))
+	b.waitValue(`document.querySelectorAll(".lock").length`, "1")
+	b.eval(`document.querySelector(".head").click()`)
+	b.waitValue(`document.querySelector(".path").textContent`, `/a\u{202e}b\u{200b}c\u{2028}d`)
+	b.waitValue(`document.querySelector("td.data").textContent`, `e\u202ef`)
+	b.waitValue(`/[\u202e\u200b\u2028]/.test(document.body.innerText + document.querySelector(".queue li").title)`, "false")
+	b.checkErrors()
+}
+
+// The page has the locks beside a directory that cannot be read, and names it. Until it is connected it claims
+// no path.
+func TestPageWithSkippedDirectory(t *testing.T) {
+	t.Parallel()
+	s, b := zktest.Embedded(t), open(t)
+	createAsCurator(t, s, "/orders", "")
+	_, err := s.Client(t).Create("/secret", nil, 0, zk.DigestACL(zk.PermAll, "me", "secret"))
+	must(t, err)
+	url := startLockview(t, optionsFor(t, s, pageOptions{root: "/"}))
+	b.visit(url)
+	b.waitValue(`document.querySelectorAll(".lock").length`, "1")
+	b.waitValue(`document.getElementById("skipped").innerText.includes("/secret")`, "true")
+	b.call("Network.enable", nil, nil)
+	b.call("Network.setBlockedURLs", map[string]any{"urls": []string{"*/events"}}, nil)
+	b.visit(url + "?")
+	b.waitValue(`document.querySelector("h1").innerText.trim() + "|" + document.title`, "Locks|Locks")
+}
+
+// The whole queue has its buttons on the screen.
+func TestWholeQueueFits(t *testing.T) {
+	t.Parallel()
+	s, b := zktest.Embedded(t), open(t)
+	locks := connect(t, s)
+	grant := acquire(t, locks.RWMutex("/locks/orders-of-the-day").Write(), actors.WithOwner("billing-service-7"))
+	waiter := locks.RWMutex("/locks/orders-of-the-day").Read().Acquire(within(t), actors.WithOwner("a-reader"), actors.WithData([]byte(strings.Repeat("data ", 50))))
+	defer runtime.KeepAlive([]any{grant, waiter})
+	b.visit(startLockview(t, optionsFor(t, s, pageOptions{root: "/", revoke: true})))
+	b.waitValue(`document.querySelectorAll(".lock").length`, "1")
+	b.eval(`document.querySelector(".head").click()`)
+	b.size(1200, 800, false)
+	b.waitValue(`(e => e.scrollWidth <= e.clientWidth)(document.querySelector(".whole"))`, "true")
+	b.screenshot("whole")
+	b.size(390, 844, true)
+	b.waitValue(`(e => e.left >= 0 && e.right <= innerWidth)(document.querySelector("td button").getBoundingClientRect())`, "true")
+	b.screenshot("whole-phone")
 	b.checkErrors()
 }
 

@@ -7,7 +7,8 @@
 //
 // The flags and environment variables of a secured ensemble are those of lockrun.
 // It prints the address of the page. The page is served on the loopback interface, and is read-only:
-// with -revoke it can ask a holder to release. It needs READ on the locks' directories and on the
+// with -revoke it can ask a holder to release. With another -listen, everybody who can reach the address may do
+// what the page can; -hosts has the names of the machine by which browsers may reach it. It needs READ on the locks' directories and on the
 // nodes in them. The locks may be of any client: of this library, Curator, kazoo or go-zookeeper.
 package main
 
@@ -33,6 +34,7 @@ import (
 type pageOptions struct {
 	zkflags.Flags
 	listen string
+	hosts  string
 	root   string
 	revoke bool
 }
@@ -43,6 +45,7 @@ func main() {
 	}}}
 	o.Define(flag.CommandLine)
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the `address` of the page; port 0 is a free port")
+	flag.StringVar(&o.hosts, "hosts", "", "the `names` of this machine in the page's address, with commas; localhost and IP addresses need none")
 	flag.BoolVar(&o.revoke, "revoke", false, "let the page ask holders to release")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\n"+
@@ -79,6 +82,15 @@ func (o *pageOptions) parsePath(args []string) error {
 	return nil
 }
 
+// warnOpen warns that other machines can use the page.
+func (o *pageOptions) warnOpen(listen net.Addr) {
+	may := "read the page"
+	if o.revoke {
+		may += " and ask holders to release"
+	}
+	o.Warn("everybody who can reach %v may %s, without a login: put a proxy with a login in front of it, or listen on 127.0.0.1", listen, may)
+}
+
 // run serves the page until ctx ends.
 func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -110,9 +122,9 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &server{board: newBoard(locks, o.root)}
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
-		s.host = address.String()
+	s := &server{board: newBoard(locks, o.root), hosts: strings.FieldsFunc(o.hosts, func(r rune) bool { return r == ',' })}
+	if address, ok := listener.Addr().(*net.TCPAddr); !ok || !address.IP.IsLoopback() {
+		o.warnOpen(listener.Addr())
 	}
 	if o.revoke {
 		s.revoke = func(ctx context.Context, node string) error {
@@ -134,12 +146,17 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 		}
 		defer stop()
 	}
-	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+	web := newWebServer(ctx, s.handler())
 	defer context.AfterFunc(ctx, func() { web.Close() })()
 	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	<-stopped
 	return nil
+}
+
+// newWebServer returns a server that waits for no client for ever. ctx is that of the requests.
+func newWebServer(ctx context.Context, handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: requestLimit, WriteTimeout: requestLimit, IdleTimeout: requestLimit,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 }

@@ -2,16 +2,19 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -48,7 +51,7 @@ func startLockview(t *testing.T, o pageOptions) (url string) {
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		o.listen = "127.0.0.1:0"
+		o.listen = cmp.Or(o.listen, "127.0.0.1:0")
 		err := run(ctx, o, write)
 		write.CloseWithError(errors.Join(err, io.EOF))
 		ended <- err
@@ -167,38 +170,119 @@ func TestOtherSites(t *testing.T) {
 	s := zktest.Embedded(t)
 	grant := acquire(t, connect(t, s).Mutex("/lock"))
 	body := fmt.Sprintf(`{"node": %q}`, grant.Node())
+	const json = "application/json"
+	readOnly, revoking := startLockview(t, optionsFor(t, s, pageOptions{root: "/"})),
+		startLockview(t, optionsFor(t, s, pageOptions{root: "/", revoke: true, hosts: "ops1,locks.example"}))
 	for _, test := range []struct {
-		name, method, path, host, contentType string
-		revoke                                bool
-		want                                  int
+		name, url, method, path, host string
+		header                        map[string]string
+		want                          int
 	}{
-		{"page", "GET", "", "", "", false, 200},
-		{"localhost", "GET", "", "localhost", "", false, 200},
-		{"another name", "GET", "", "locks.example", "", false, 421},
-		{"events by another name", "GET", "events", "locks.example", "", false, 421},
-		{"revoke where it is off", "POST", "revoke", "", "application/json", false, 403},
-		{"revoke by a form", "POST", "revoke", "", "text/plain", true, 415},
-		{"revoke by another name", "POST", "revoke", "locks.example", "application/json", true, 421},
-		{"revoke", "POST", "revoke", "", "application/json", true, 200},
+		{"page", readOnly, "GET", "", "", nil, 200},
+		{"localhost", readOnly, "GET", "", "localhost", nil, 200},
+		{"localhost by a tunnel", readOnly, "GET", "", "localhost:9", nil, 200},
+		{"an address", readOnly, "GET", "", "192.0.2.7:8080", nil, 200},
+		{"an IPv6 address", readOnly, "GET", "", "[2001:db8::7]:8080", nil, 200},
+		{"another name", readOnly, "GET", "", "locks.example", nil, 421},
+		{"events by another name", readOnly, "GET", "events", "locks.example:8080", nil, 421},
+		{"the end of a name", readOnly, "GET", "", "evil-localhost", nil, 421},
+		{"a number as a name", readOnly, "GET", "", "2130706433", nil, 421},
+		{"a name of -hosts", revoking, "GET", "", "OPS1:8080", nil, 200},
+		{"another name than those of -hosts", revoking, "GET", "", "ops2", nil, 421},
+		{"revoke where it is off", readOnly, "POST", "revoke", "", map[string]string{"Content-Type": json}, 403},
+		{"revoke by a form", revoking, "POST", "revoke", "", map[string]string{"Content-Type": "text/plain"}, 415},
+		{"revoke by another name", revoking, "POST", "revoke", "evil.example", map[string]string{"Content-Type": json}, 421},
+		{"revoke from another site", revoking, "POST", "revoke", "", map[string]string{"Content-Type": json, "Origin": "http://evil.example"}, 403},
+		{"revoke from another port", revoking, "POST", "revoke", "ops1:8080", map[string]string{"Content-Type": json, "Origin": "http://ops1:80"}, 403},
+		{"revoke from a sandbox", revoking, "POST", "revoke", "", map[string]string{"Content-Type": json, "Origin": "null"}, 403},
+		{"revoke as a browser says", revoking, "POST", "revoke", "", map[string]string{"Content-Type": json, "Sec-Fetch-Site": "cross-site"}, 403},
+		{"revoke from the page", revoking, "POST", "revoke", "locks.example", map[string]string{"Content-Type": json, "Origin": "https://locks.example"}, 200},
+		{"revoke", revoking, "POST", "revoke", "", map[string]string{"Content-Type": json}, 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			url := startLockview(t, optionsFor(t, s, pageOptions{root: "/", revoke: test.revoke}))
-			request, err := http.NewRequestWithContext(within(t), test.method, url+test.path, strings.NewReader(body))
+			request, err := http.NewRequestWithContext(within(t), test.method, test.url+test.path, strings.NewReader(body))
 			must(t, err)
 			if test.host != "" {
-				request.Host = regexp.MustCompile(`127\.0\.0\.1`).ReplaceAllString(request.Host, test.host)
+				request.Host = test.host
 			}
-			request.Header.Set("Content-Type", test.contentType)
+			for name, value := range test.header {
+				request.Header.Set(name, value)
+			}
 			answer, err := http.DefaultClient.Do(request)
 			must(t, err)
 			answer.Body.Close()
 			if answer.StatusCode != test.want {
 				t.Errorf("the answer is %s, not %d", answer.Status, test.want)
 			}
+			if policy := answer.Header.Get("Content-Security-Policy"); answer.StatusCode != 421 && !strings.Contains(policy, "frame-ancestors 'none'") {
+				t.Errorf("the policy is %q", policy)
+			}
 		})
 	}
 	<-grant.Revoked()
 }
+
+// lockview warns if other machines can reach it.
+func TestWarnsBeyondLoopback(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	for listen, warns := range map[string]bool{"127.0.0.1:0": false, "[::1]:0": false, "0.0.0.0:0": true} {
+		warnings := make(chan string, 1)
+		o := optionsFor(t, s, pageOptions{root: "/", listen: listen, revoke: true})
+		o.Warn = func(format string, args ...any) { warnings <- fmt.Sprintf(format, args...) }
+		url := startLockview(t, o)
+		close(warnings)
+		if text := <-warnings; warns != strings.Contains(text, "ask holders to release, without a login") {
+			t.Errorf("%s: %q", url, text)
+		}
+	}
+}
+
+// A page that does not read its events does not stay.
+func TestPageDoesNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard(nil, "/")
+		b.shown["/a"] = shown{lock: lock{Path: "/a"}, observed: true}
+		ended := make(chan struct{})
+		here, there := net.Pipe() // which buffers nothing
+		listener := &oneConnection{conns: make(chan net.Conn, 1)}
+		listener.conns <- here
+		web := newWebServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			(&server{board: b}).events(w, r)
+		}))
+		go web.Serve(listener)
+		fmt.Fprint(there, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		start := time.Now()
+		<-ended
+		if d := time.Since(start); d > requestLimit {
+			t.Errorf("the page has gone after %v", d)
+		}
+		web.Close()
+		there.Close()
+	})
+}
+
+// oneConnection is a listener for one connection.
+type oneConnection struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (l *oneConnection) Accept() (net.Conn, error) {
+	if c, ok := <-l.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l *oneConnection) Close() error {
+	l.once.Do(func() { close(l.conns) })
+	return nil
+}
+
+func (l *oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestArguments(t *testing.T) {
 	t.Parallel()

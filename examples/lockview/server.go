@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -24,14 +27,17 @@ const sendEvery = 100 * time.Millisecond
 // broken connection.
 const keepAlive = 10 * time.Second
 
+// requestLimit is the time in which a request must be read, and an answer or an event be written.
+const requestLimit = 30 * time.Second
+
 // server serves the page and its events.
 type server struct {
 	board *board
 	// revoke asks a holder to release. It is nil if the page may not do that.
 	revoke func(ctx context.Context, node string) error
-	// host is the only accepted Host header, so that a page of another site cannot use this server by another name of the loopback
-	// interface. If it is empty, all are accepted.
-	host string
+	// hosts are the accepted names in a Host header, besides localhost and IP addresses. A page of another site
+	// can use this server only by a name of that site which leads here.
+	hosts []string
 }
 
 func (s *server) handler() http.Handler {
@@ -43,46 +49,47 @@ func (s *server) handler() http.Handler {
 	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("POST /revoke", s.askToRelease)
+	sameSite := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.serves(r.Host) {
-			http.Error(w, fmt.Sprintf("this page is at http://%s/, and not at %s", s.host, r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("this page is not served at %q: give lockview the name by -hosts, or use its IP address", r.Host),
+				http.StatusMisdirectedRequest)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src data:")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		mux.ServeHTTP(w, r)
+		sameSite.ServeHTTP(w, r)
 	})
 }
 
+// serves reports whether a Host header has a name of this server. The port does not matter, because tunnels
+// change it.
 func (s *server) serves(host string) bool {
-	if s.host == "" || host == s.host {
-		return true
-	}
-	name, port, err := net.SplitHostPort(host)
-	_, own, _ := net.SplitHostPort(s.host)
-	return err == nil && name == "localhost" && port == own
+	name := (&url.URL{Host: host}).Hostname()
+	_, err := netip.ParseAddr(name)
+	return err == nil || name == "localhost" || slices.ContainsFunc(s.hosts, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
-// events sends the board, and then its changes, until the page is closed.
+// events sends the board, and then its changes, until the page is closed or does not read them.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
+	stream := http.NewResponseController(w)
 	var version uint64
-	var last sessionState
-	first := true
-	for {
-		changed, session, now, next := s.board.since(version)
-		if first || session != last {
-			last = session
-			s.send(w, "session", map[string]any{"state": session.State, "id": session.ID, "since": session.Since,
-				"root": s.board.root, "revocable": s.revoke != nil, "now": time.Now()})
+	var last state
+	for first := true; ; first = false {
+		changed, present, now, next := s.board.since(version)
+		stream.SetWriteDeadline(time.Now().Add(requestLimit))
+		if first || present != last {
+			last = present
+			s.send(w, "state", pageState{present, s.board.root, s.revoke != nil, time.Now()})
 		}
 		if first || len(changed.Changed)+len(changed.Gone) > 0 {
-			changed.Whole = first
 			s.send(w, "locks", changed)
 		}
-		first, version = false, now
-		if http.NewResponseController(w).Flush() != nil {
+		version = now
+		if stream.Flush() != nil {
 			return
 		}
 		if !pause(r.Context(), sendEvery, nil) || !pause(r.Context(), keepAlive, next) {
@@ -90,6 +97,14 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprint(w, ": alive\n\n")
 	}
+}
+
+// pageState is what a page gets as the event state.
+type pageState struct {
+	state
+	Root      string    `json:"root"`
+	Revocable bool      `json:"revocable"`
+	Now       time.Time `json:"now"`
 }
 
 // send writes an event. The next Flush returns its error.
@@ -118,6 +133,7 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 // type.
 func (s *server) askToRelease(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Node string }
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestLimit))
 	switch {
 	case s.revoke == nil:
 		http.Error(w, "this page is read-only: start lockview with -revoke", http.StatusForbidden)

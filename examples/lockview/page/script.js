@@ -1,7 +1,7 @@
 "use strict";
 // The page keeps a copy of the server's locks, which comes as server-sent events: "locks" has those
-// that have changed, "session" the connection to ZooKeeper. All text of others (paths, owners, data)
-// is set as text, never as HTML.
+// that have changed, "state" the connection to ZooKeeper and what is missing. All text of others (paths,
+// owners, data) is set as text, never as HTML, and by plain.
 
 const shown = 8; // contenders of a queue that a row shows
 const locks = new Map(); // by path: {lock, row, visible}
@@ -9,6 +9,7 @@ const $ = id => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 let ahead = 0; // of the server's clock, in milliseconds
 let revocable = false;
+let skipped = ""; // why locks may be missing
 let handedOff = []; // times of the last minute
 const asked = new Map(); // what became of asking the holder with a node to release
 
@@ -19,12 +20,17 @@ const visible = new IntersectionObserver(entries => {
 
 function connect() {
 	const events = new EventSource("events");
-	events.addEventListener("session", e => {
+	events.addEventListener("state", e => {
 		const s = JSON.parse(e.data);
 		ahead = Date.parse(s.now) - Date.now();
 		revocable = s.revocable;
-		$("root").textContent = s.root;
-		document.title = `Locks below ${s.root}`;
+		$("root").textContent = plain(s.root);
+		$("below").hidden = false;
+		document.title = `Locks below ${plain(s.root)}`;
+		skipped = s.skipped || "";
+		$("skipped").textContent = plain(skipped);
+		$("skipped").hidden = !skipped;
+		arrange();
 		const fine = s.state === "CONNECTED";
 		session(fine ? "CONNECTED" : "trouble", fine ? `connected, session ${s.id}` :
 			`ZooKeeper: ${s.state} since ${clock(s.since)}; what is shown may be old`);
@@ -72,7 +78,7 @@ function put(lock, whole) {
 function makeRow(path) {
 	const row = $("lock").content.cloneNode(true).firstElementChild;
 	row.dataset.path = path;
-	row.querySelector(".path").textContent = path;
+	row.querySelector(".path").textContent = plain(path);
 	row.querySelector(".head").addEventListener("click", () => toggle(row));
 	return row;
 }
@@ -80,7 +86,7 @@ function makeRow(path) {
 function fill({row, lock}) {
 	const holders = lock.contenders.filter(c => c.holds).length;
 	row.classList.toggle("free", holders === 0);
-	row.querySelector(".recipe").textContent = lock.error || [lock.recipe, lock.permits ? `${lock.permits} permits` : "",
+	row.querySelector(".recipe").textContent = lock.error ? plain(lock.error) : [lock.recipe, lock.permits ? `${lock.permits} permits` : "",
 		waiting(lock.contenders.length - holders)].filter(Boolean).join(" · ");
 	const queue = row.querySelector(".queue");
 	const before = new Map([...queue.children].map(e => [e.dataset.node, e]));
@@ -97,7 +103,7 @@ function fillEntry(e, c) {
 	const was = e.className;
 	e.dataset.node = c.node;
 	e.className = c.holds ? "holds" : "waits";
-	e.title = c.node;
+	e.title = plain(c.node);
 	const age = document.createElement("small");
 	if (c.since) age.dataset.since = c.since;
 	e.replaceChildren(`${c.holds ? "holds:" : c.place + "."} ${kind(c)}${name(c)} `, age);
@@ -128,17 +134,18 @@ function move(e, from, animated) {
 
 const columns = [["place", c => c.holds ? "holds" : c.place], ["kind", c => c.kind], ["owner", c => c.owner], ["program", c => c.program],
 	["host", c => c.host], ["pid", c => c.pid], ["since", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["session", c => c.session],
-	["token", c => c.token], ["node", c => c.node.slice(c.node.lastIndexOf("/") + 1)], ["data", c => c.data]];
+	["token", c => c.token], ["node", c => plain(c.node.slice(c.node.lastIndexOf("/") + 1))], ["data", c => c.data]];
 
 function fillWhole(row, lock) {
 	const table = document.createElement("table");
 	const head = table.createTHead().insertRow();
-	for (const [title] of columns) head.append(Object.assign(document.createElement("th"), {textContent: title, scope: "col"}));
+	const filled = columns.filter(([, value]) => lock.contenders.some(c => (value(c) ?? "") !== ""));
+	for (const [title] of filled) head.append(Object.assign(document.createElement("th"), {textContent: title, scope: "col"}));
 	const body = table.createTBody();
 	for (const c of lock.contenders) {
 		const line = body.insertRow();
 		line.className = c.holds ? "holds" : "";
-		for (const [title, value] of columns) {
+		for (const [title, value] of filled) {
 			const cell = line.insertCell();
 			cell.className = title;
 			cell.textContent = value(c) ?? "";
@@ -147,14 +154,14 @@ function fillWhole(row, lock) {
 			const ask = Object.assign(document.createElement("button"), {type: "button", disabled: asked.has(c.node),
 				textContent: asked.get(c.node) || "ask to release"});
 			ask.addEventListener("click", () => revoke(c, row));
-			line.insertCell().append(ask);
+			line.cells[0].append(" ", ask);
 		}
 	}
 	row.querySelector(".whole").replaceChildren(lock.contenders.length ? table : "The lock is free.");
 }
 
 async function revoke(c, row) {
-	if (!confirm(`Ask ${name(c)} to release?\n${c.node}`)) return;
+	if (!confirm(`Ask ${name(c)} to release?\n${plain(c.node)}`)) return;
 	const answer = await fetch("revoke", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({node: c.node})});
 	asked.set(c.node, answer.ok ? "asked" : await answer.text());
 	if (locks.has(row.dataset.path)) fill(locks.get(row.dataset.path));
@@ -176,7 +183,7 @@ function noteHandoff(before, now) {
 	const e = document.createElement("li");
 	const path = document.createElement("span");
 	path.className = "path";
-	path.textContent = ` ${now.path}`;
+	path.textContent = ` ${plain(now.path)}`;
 	const names = document.createElement("span");
 	names.className = "names";
 	names.textContent = `${left.map(name).join(", ")} → ${next.map(name).join(", ")}`;
@@ -205,7 +212,7 @@ function arrange() {
 	}
 	$("none").hidden = found > 0;
 	$("none").textContent = words.length ? `No lock has “${$("search").value}” in its path, owners, hosts or sessions.` :
-		"There is no lock here: no client holds one or waits for one, or lockview lacks READ on the directories (-auth-file).";
+		skipped ? "No lock was found, and the list is not complete." : "There is no lock here: no client holds one or waits for one.";
 }
 
 function totals() {
@@ -231,6 +238,9 @@ const heldSince = lock => Math.min(...lock.contenders.filter(c => c.holds && c.s
 const waiting = n => n === 0 ? "no waiters" : n === 1 ? "1 waiter" : `${n} waiters`;
 const kind = c => c.kind && c.kind !== "exclusive" ? c.kind + " · " : "";
 const clock = time => new Date(time).toLocaleTimeString();
+
+// plain returns a text with the characters that have no form of their own, or change the order of others, as escapes.
+const plain = text => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, c => `\\u{${c.codePointAt(0).toString(16)}}`);
 
 // name returns how a contender is called: by its owner or program, else by its session.
 function name(c) {
