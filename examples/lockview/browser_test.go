@@ -202,6 +202,7 @@ func TestPageWhileZooKeeperIsAway(t *testing.T) {
 	grant := acquire(t, connect(t, s).Mutex("/orders"))
 	b.visit(startLockview(t, optionsFor(t, s, pageOptions{root: "/"})))
 	b.waitValue(`document.getElementById("session").dataset.state`, "CONNECTED")
+	b.waitValue(`document.querySelectorAll(".lock").length`, "1")
 	s.Embedded().Halt()
 	b.waitValue(`document.getElementById("session").dataset.state`, "trouble")
 	b.waitValue(`document.querySelectorAll(".lock").length`, "1")
