@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 //go:embed peers/CuratorWorker.java
@@ -17,8 +20,6 @@ var curatorSource []byte
 //go:embed peers/kazoo_worker.py
 var kazooSource []byte
 
-var curatorJars = append([]string{"curator-recipes", "curator-framework", "curator-client", "guava"}, zooKeeperJars...)
-
 var curator = peer{
 	name:    "curator",
 	about:   "Apache Curator's InterProcessMutex, InterProcessReadWriteLock or InterProcessSemaphoreV2 in Java, one per lock, shared by the threads",
@@ -26,9 +27,9 @@ var curator = peer{
 	waiters: 100,
 	shares:  true,
 	server:  "zookeeper",
-	version: curatorVersion,
+	version: func() string { return "curator " + cmp.Or(jars.Version("curator-recipes"), "unknown") },
 	program: func(dir string) (func(string) *exec.Cmd, error) {
-		path, err := classPath(curatorJars...)
+		path, err := classPath(jars.Curator...)
 		if err != nil {
 			return nil, err
 		}
@@ -51,14 +52,6 @@ var curator = peer{
 }
 
 func sessionMillis() string { return strconv.FormatInt(sessionTimeout.Milliseconds(), 10) }
-
-// curatorVersion reads the version from the name of the jar.
-func curatorVersion() string {
-	if found, _ := filepath.Glob(filepath.Join(jars(), "curator-recipes-[0-9]*.jar")); len(found) > 0 {
-		return strings.TrimSuffix(filepath.Base(found[0]), ".jar")
-	}
-	return "unknown"
-}
 
 // debianPython is the interpreter for which Debian installs kazoo; another may come first in PATH.
 const debianPython = "/usr/bin/python3"

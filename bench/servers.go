@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 // server is a kind of server that bench can start.
@@ -30,31 +32,13 @@ var errNotInstalled = errors.New("not installed")
 
 var servers = []server{zooKeeper, etcdServer, redisServer}
 
-// jars returns the folder of ZooKeeper's and Curator's jars: Debian's, unless the environment names another.
-func jars() string {
-	if dir := os.Getenv("ACTORLOCK_ZOOKEEPER_JARS"); dir != "" {
-		return dir
-	}
-	return "/usr/share/java"
-}
-
-// classPath returns the class path of the jars with the names that Debian has, or of all jars in a folder of versioned jars,
-// as in Apache's releases.
+// classPath returns the class path of ZooKeeper's jars and others.
 func classPath(names ...string) (string, error) {
-	dir := jars()
-	var list []string
-	for _, name := range names {
-		jar := filepath.Join(dir, name+".jar")
-		if _, err := os.Stat(jar); err == nil {
-			list = append(list, jar)
-			continue
-		}
-		if m, _ := filepath.Glob(filepath.Join(dir, name+"-[0-9]*.jar")); len(m) == 0 {
-			return "", fmt.Errorf("%w: no %s", errNotInstalled, jar)
-		}
-		return filepath.Join(dir, "*"), nil
+	path, err := jars.ClassPath(names...)
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", errNotInstalled, err)
 	}
-	return strings.Join(list, string(os.PathListSeparator)), nil
+	return path, nil
 }
 
 func findPrograms(names ...string) error {
@@ -66,19 +50,16 @@ func findPrograms(names ...string) error {
 	return nil
 }
 
-var zooKeeperJars = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java",
-	"netty-buffer", "netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver"}
-
 var zooKeeper = server{
 	name:    "zookeeper",
 	about:   "standalone, forceSync=no, otherwise as by default",
 	version: zooKeeperVersion,
 	find: func() error {
-		_, err := classPath(zooKeeperJars...)
+		_, err := classPath()
 		return errors.Join(err, findPrograms("java"))
 	},
 	command: func(dir string, port int) (*exec.Cmd, error) {
-		path, err := classPath(zooKeeperJars...)
+		path, err := classPath()
 		if err != nil {
 			return nil, err
 		}

@@ -1,29 +1,23 @@
 package zktest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 const (
-	envJars    = "ACTORLOCK_ZOOKEEPER_JARS"
 	envRequire = "ACTORLOCK_REQUIRE_ZOOKEEPER"
 	envAll     = "ACTORLOCK_EXHAUSTIVE"
-	debianJars = "/usr/share/java"
 )
-
-// debianClassPath has the jars that a server needs. Debian's names have no version.
-var debianClassPath = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java",
-	"netty-buffer", "netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver"}
 
 var errNotInstalled = errors.New("no ZooKeeper on this machine (install Debian's package zookeeper)")
 
@@ -33,38 +27,27 @@ type install struct {
 	classPath string
 }
 
-// find looks for java and for ZooKeeper's jars, in the layout of Debian or of an Apache release.
-func find(dir string, lookPath func(string) (string, error)) (install, error) {
+// find looks for java and for ZooKeeper's jars.
+func find(lookPath func(string) (string, error)) (install, error) {
 	java, err := lookPath("java")
 	if err != nil {
 		return install{}, fmt.Errorf("%w: %v", errNotInstalled, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "zookeeper.jar")); err == nil {
-		jars := make([]string, len(debianClassPath))
-		for i, name := range debianClassPath {
-			jars[i] = filepath.Join(dir, name+".jar")
-		}
-		return install{java, strings.Join(jars, string(os.PathListSeparator))}, nil
+	classPath, err := jars.ClassPath()
+	if err != nil {
+		return install{}, fmt.Errorf("%w: %v", errNotInstalled, err)
 	}
-	if m, _ := filepath.Glob(filepath.Join(dir, "zookeeper-[0-9]*.jar")); len(m) > 0 {
-		return install{java, filepath.Join(dir, "*")}, nil
-	}
-	return install{}, fmt.Errorf("%w: no zookeeper.jar in %s", errNotInstalled, dir)
+	return install{java, classPath}, nil
 }
 
 // require returns the ZooKeeper of this machine. Without one it ends the test, skipped or failed.
 func require(t testing.TB) install {
 	t.Helper()
-	inst, err := find(Jars(), exec.LookPath)
+	inst, err := find(exec.LookPath)
 	if err != nil {
 		Lack(t, errNotInstalled, err)
 	}
 	return inst
-}
-
-// Jars returns the folder of ZooKeeper's jars, which need not exist.
-func Jars() string {
-	return cmp.Or(os.Getenv(envJars), debianJars)
 }
 
 // Lack ends a test that needs a program which this machine does not have. The test is skipped, and [Main] reports missing; with

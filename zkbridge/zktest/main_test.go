@@ -57,7 +57,7 @@ func TestWithoutZooKeeper(t *testing.T) {
 		{"fails in CI", "1", "FAIL", notice},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := helper(t, "TestHelperReal", envJars+"="+t.TempDir(), envRequire+"="+c.require).CombinedOutput()
+			out, err := helper(t, "TestHelperReal", "ACTORLOCK_ZOOKEEPER_JARS"+"="+t.TempDir(), envRequire+"="+c.require).CombinedOutput()
 			if (err != nil) != (c.require == "1") {
 				t.Errorf("helper ended with %v", err)
 			}

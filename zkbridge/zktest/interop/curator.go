@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/actorlock/actorlock/zkbridge/zktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 //go:embed java
@@ -100,33 +100,17 @@ func (c *CuratorClient) Revoke(node string) error {
 var errNoCurator = errors.New("no Apache Curator on this machine " +
 	"(install Debian's packages default-jdk-headless and libcurator-recipes-java)")
 
-// zooKeeperJars are the jars of ZooKeeper's client, with Debian's names.
-var zooKeeperJars = []string{"zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "netty-buffer",
-	"netty-common", "netty-handler", "netty-transport", "netty-codec", "netty-resolver", "commons-cli"}
-
 func curatorClassPath() (string, error) {
 	for _, tool := range []string{"java", "javac"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", fmt.Errorf("%w: %v", errNoCurator, err)
 		}
 	}
-	jars := append([]string{"curator-recipes", "curator-framework", "curator-client", "guava"}, zooKeeperJars...)
-	for _, jar := range jars[:3] {
-		if _, err := os.Stat(jarFile(jar)); err != nil {
-			return "", fmt.Errorf("%w: %v", errNoCurator, err)
-		}
+	classPath, err := jars.ClassPath(jars.Curator...)
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", errNoCurator, err)
 	}
-	return classPath(jars), nil
-}
-
-func jarFile(name string) string { return filepath.Join(zktest.Jars(), name+".jar") }
-
-func classPath(jars []string) string {
-	files := make([]string, len(jars))
-	for i, name := range jars {
-		files[i] = jarFile(name)
-	}
-	return strings.Join(files, string(os.PathListSeparator))
+	return classPath, nil
 }
 
 // java returns the command of a small virtual machine that starts quickly.

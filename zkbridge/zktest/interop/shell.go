@@ -2,12 +2,12 @@ package interop
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/actorlock/actorlock/zkbridge/zktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 var errNoShell = errors.New("no ZooKeeper shell on this machine (install Debian's packages default-jre-headless and zookeeper)")
@@ -17,14 +17,11 @@ var errNoShell = errors.New("no ZooKeeper shell on this machine (install Debian'
 func Shell(t testing.TB, addr string, commands ...string) string {
 	t.Helper()
 	_, err := exec.LookPath("java")
-	for _, jar := range []string{"zookeeper", "commons-cli"} {
-		_, missing := os.Stat(jarFile(jar))
-		err = errors.Join(err, missing)
-	}
-	if err != nil {
+	classPath, missing := jars.ClassPath("commons-cli")
+	if err = errors.Join(err, missing); err != nil {
 		zktest.Lack(t, errNoShell, err)
 	}
-	cmd := java(classPath(zooKeeperJars), "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+	cmd := java(classPath, "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
 		"org.apache.zookeeper.ZooKeeperMain", "-server", addr)
 	var out, log outputTail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(append(commands, "quit"), "\n")+"\n"), &out, &log
