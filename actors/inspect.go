@@ -141,8 +141,8 @@ func recognize(children []zkbridge.Child) (recipes.Form, []zkbridge.Child) {
 	var names []string
 	var contenders []zkbridge.Child
 	for _, c := range children {
-		// A node without a sequence number may be anything; a contender's is ephemeral.
-		if queue.IsContender(c.Name) || recipes.MayContend(c.Name) && c.Stat.EphemeralOwner != 0 {
+		// A node without a sequence number may be anything; a contender's is ephemeral, or it may not be read.
+		if queue.IsContender(c.Name) || recipes.MayContend(c.Name) && (c.Stat.EphemeralOwner != 0 || c.Stat.Czxid == 0) {
 			names, contenders = append(names, c.Name), append(contenders, c)
 		}
 	}

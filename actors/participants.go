@@ -28,10 +28,11 @@ type Participant struct {
 	// Data is the data of its node, as WithData or another library has written it. It is nil for a
 	// record, and if this process may not read the node.
 	Data []byte
-	// Since is when its node was created, by the clock of ZooKeeper's leader.
+	// Since is when its node was created, by the clock of ZooKeeper's leader. It is zero if this process
+	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
 	Since time.Time
-	// Session is the ZooKeeper session that owns its node. Mine reports that it is the session of
-	// this process.
+	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
+	// it is the session of this process.
 	Session int64
 	Mine    bool
 	// Token is the fencing token of a holder by its node alone. The true token differs if one
@@ -85,12 +86,14 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 			Node:    directory + "/" + at.Name,
 			Kind:    kindName(at.Kind),
 			Data:    c.Data,
-			Since:   time.UnixMilli(c.Stat.Ctime),
 			Session: c.Stat.EphemeralOwner,
-			Mine:    c.Stat.EphemeralOwner == session,
+			Mine:    c.Stat.EphemeralOwner == session && session != 0,
 			Token:   Token{Czxid: c.Stat.Czxid},
 			Ahead:   at.Ahead,
 			Holds:   at.Holds,
+		}
+		if c.Stat.Czxid != 0 {
+			p.Since = time.UnixMilli(c.Stat.Ctime)
 		}
 		if h, ok := shell.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
@@ -107,7 +110,10 @@ func (p Participant) String() string {
 	if p.Holds {
 		text = "holds"
 	}
-	text += fmt.Sprintf(" (%s) since %s, session %s", p.Kind, p.Since.Format(time.RFC3339), messages.FormatSession(p.Session))
+	text += fmt.Sprintf(" (%s)", p.Kind)
+	if !p.Since.IsZero() {
+		text += fmt.Sprintf(" since %s, session %s", p.Since.Format(time.RFC3339), messages.FormatSession(p.Session))
+	}
 	for _, known := range p.known() {
 		text += fmt.Sprintf(", %s %s", known.Key, known.Value)
 	}
@@ -116,8 +122,10 @@ func (p Participant) String() string {
 
 // LogValue implements slog.LogValuer.
 func (p Participant) LogValue() slog.Value {
-	all := []slog.Attr{slog.Bool("holds", p.Holds), slog.String("kind", p.Kind), slog.String("node", p.Node),
-		slog.String("session", messages.FormatSession(p.Session)), slog.Time("since", p.Since)}
+	all := []slog.Attr{slog.Bool("holds", p.Holds), slog.String("kind", p.Kind), slog.String("node", p.Node)}
+	if !p.Since.IsZero() {
+		all = append(all, slog.String("session", messages.FormatSession(p.Session)), slog.Time("since", p.Since))
+	}
 	return slog.GroupValue(append(all, p.known()...)...)
 }
 

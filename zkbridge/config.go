@@ -65,7 +65,7 @@ type Config struct {
 
 	// ACL is the ACL of the nodes and directories that the bridge creates. nil grants all rights to
 	// all clients; see [CreatorAll]. All processes that share a lock need the rights READ, CREATE
-	// and DELETE in its directory. Each session creates a node of its own below /actorlock. Without
+	// and DELETE in its directory, and READ on its nodes. Each session creates a node of its own below /actorlock. Without
 	// the right to do so it creates contenders one by one, which is slower.
 	ACL []zk.ACL
 

@@ -90,7 +90,9 @@
 // A node that ZooKeeper does not delete, since a right is missing or no answer is clear, holds its lock
 // until it is gone. The bridge answers the request with Failed and goes on trying while the session
 // lives; the log names the node at level ERROR. The bridge does not end the session, which would cost
-// the holders of all other locks theirs. A bridge that panics does end it: it publishes ENDED at once, and
+// the holders of all other locks theirs. It does end it if only that deletes a node: if the answer to a create
+// is lost, the right to READ the directory is missing, and the server cannot list the session's nodes, as
+// before ZooKeeper 3.6. A bridge that panics ends it, too: it publishes ENDED at once, and
 // closes the session Margin later.
 //
 // # The files, in reading order

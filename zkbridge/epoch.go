@@ -167,6 +167,13 @@ func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { ep.Post(f) })
 }
 
+// EndSession implements writer.Epoch.
+func (ep *epoch) EndSession(path string, err error) {
+	ep.actor.cfg.Log.Error("a node may have been made that cannot be looked for: the session ends, because nothing else deletes it", "node", path,
+		"why", err, "epoch", ep.number, "do", "grant READ on the lock's directory and its nodes, or upgrade the servers to ZooKeeper 3.6 or later")
+	ep.actor.onSessionEvent(sessionGivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
+}
+
 // RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)

@@ -66,8 +66,8 @@ func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, e
 	}).wait(b)
 }
 
-// Child is one node of a directory as [Bridge.Children] has read it. A node whose data ZooKeeper
-// denies to this client has none here.
+// Child is one node of a directory as [Bridge.Children] has read it. A node that this client may not
+// READ has no Data here and, from servers of ZooKeeper 3.8.4 and 3.9.2 on, a zero Stat.
 type Child struct {
 	Name string
 	Data []byte
@@ -135,9 +135,12 @@ func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory s
 func readChild(c zkconn.Client, directory, name string) (Child, error) {
 	path := zkconn.JoinPath(directory, name)
 	found, err := zkconn.Read(c, path, false)
-	if errors.Is(err, zk.ErrNoAuth) { // the stat needs no right
+	if errors.Is(err, zk.ErrNoAuth) { // older servers tell the stat
 		var exists bool
-		if found.Stat, exists, err = c.Exists(path, false); err == nil && !exists {
+		switch found.Stat, exists, err = c.Exists(path, false); {
+		case exists:
+			err = nil
+		case err == nil:
 			err = zk.ErrNoNode
 		}
 	}

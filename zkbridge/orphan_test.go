@@ -157,42 +157,92 @@ func TestForeignNode(t *testing.T) {
 	})
 }
 
+// A client without the right to read finds and deletes the node of a create whose reply is lost.
 func TestOutcomeUnknownAndReadsDenied(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		u := userOfFaulty(t, Config{Servers: s.Addr()}, loseCreateReply())
-		setRights(t, s.Client(t), dir, zk.PermAll&^zk.PermRead)
+		conn := denyRead(t, s, dir)
 		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
-		conn := s.Client(t)
 		zktest.Eventually(t, timeLimit, func() bool {
-			_, stat, err := conn.Exists(dir)
-			return err == nil && stat.NumChildren == 1
+			names, _, err := conn.Children(dir)
+			return err == nil && len(names) == 1
 		}, "the node is found and deleted without the right to read")
 		u.keepsSession()
 	})
 }
 
-// On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, the bridge finds the node when it has the right to
-// read.
+// denyRead takes the right to read a directory from all clients but the one that it returns.
+func denyRead(t *testing.T, s *zktest.Server, dir string) *zk.Conn {
+	t.Helper()
+	conn := s.Client(t)
+	must(t, conn.AddAuth("digest", []byte("reader:secret")))
+	_, err := conn.SetACL(dir, append(zk.WorldACL(zk.PermAll&^zk.PermRead), zk.AuthACL(zk.PermAll)...), -1)
+	must(t, err)
+	return conn
+}
+
+// On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, only the end of the session deletes a node that the
+// bridge may not look for. So the bridge ends the session, and goes on with another one.
 func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
+		var log bridgeLog
 		dir := s.Path(t)
 		newUser(t, connected(t, Config{Servers: s.Addr()})).created(dir, "first-")
 		f := loseCreateReply()
-		calls := make(chan struct{}, 1000)
-		f.ephemerals = func() error {
-			calls <- struct{}{}
-			return zkconn.ServerError(zkconn.CodeUnimplemented)
-		}
-		u := userOfFaulty(t, Config{Servers: s.Addr()}, f)
-		setRights(t, s.Client(t), dir, zk.PermAll&^zk.PermRead)
+		f.ephemerals = func() error { return zkconn.ServerError(zkconn.CodeUnimplemented) }
+		u := userOfFaulty(t, log.config(t, Config{Servers: s.Addr(), SessionTimeout: 30 * time.Second, Margin: 100 * time.Millisecond}), f)
+		u.subscribe()
+		conn := denyRead(t, s, dir)
 		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
-		<-calls
-		<-calls
-		setRights(t, s.Client(t), dir, zk.PermAll)
-		waitNodes(t, s, dir, 1)
-		u.keepsSession()
+		u.waitState(messages.SessionState_LOST)
+		if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
+			t.Errorf("%v", m)
+		}
+		zktest.Eventually(t, timeLimit, func() bool {
+			names, _, err := conn.Children(dir)
+			return err == nil && len(names) == 1
+		}, "the node goes with its session, long before that expires")
+		if log.errors("READ is not granted on "+dir) != 1 {
+			t.Errorf("logged: %s", log.String())
+		}
+	})
+}
+
+// A node of another session is not taken for an orphan if this one may neither delete nor read it.
+func TestReleaseOfHiddenNode(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var log bridgeLog
+		u, dir, conn := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr()}))), s.Path(t), s.Client(t)
+		must(t, conn.AddAuth("digest", []byte("other:secret")))
+		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll&^zk.PermDelete))
+		must(t, err)
+		_, err = conn.Create(dir+"/hidden", nil, zk.FlagEphemeral, zk.AuthACL(zk.PermAll))
+		must(t, err)
+		u.refused(u.release(dir, "hidden"), messages.Reason_NO_AUTH, "DELETE is not granted on "+dir)
+		if log.errors("hidden") != 0 {
+			t.Errorf("logged: %s", log.String())
+		}
+	})
+}
+
+// A create needs no right to read a directory that may be missing and exists.
+func TestDirectoryExistsUnread(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
+		must(t, conn.AddAuth("digest", []byte("other:secret")))
+		_, err := conn.Create(dir, nil, 0, zk.AuthACL(zk.PermAll))
+		must(t, err)
+		readable, unreadable := dir+"/missing", dir+"/exists"
+		_, err = conn.Create(unreadable, nil, 0, zk.WorldACL(zk.PermCreate))
+		must(t, err)
+		u.batch(func() {
+			u.create(readable, "n-") // NO_AUTH; the other create, behind it in the same transaction, was not looked at
+			u.create(unreadable, "n-")
+		})
+		next[*messages.Failed](u)
+		next[*messages.Created](u)
 	})
 }
 

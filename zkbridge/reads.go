@@ -52,9 +52,10 @@ func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
 func readCzxids(ep *epoch, directory string, children []string) ([]int64, error) {
 	czxids := make([]int64, len(children))
 	err := ep.reads.readSlots.each(ep.conn.Context(), len(children), func(i int) error {
-		stat, _, err := ep.client.Exists(zkconn.JoinPath(directory, children[i]), false)
+		path := zkconn.JoinPath(directory, children[i])
+		stat, _, err := ep.client.Exists(path, false)
 		czxids[i] = stat.Czxid
-		return err
+		return zkconn.ExplainRight(err, "READ", path)
 	})
 	return czxids, err
 }

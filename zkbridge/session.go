@@ -53,6 +53,7 @@ const (
 	sessionDisconnected                     // the connection is gone
 	sessionExpired                          // the server has said that the session is over
 	sessionOverdue                          // the deadline has passed without an answer
+	sessionGivenUp                          // the bridge ends the session and goes on with another
 	sessionClosed                           // the bridge ends
 )
 
@@ -78,7 +79,7 @@ func (s sessionState) after(e sessionEvent, epoch uint64) (next sessionState, ch
 		next.state = messages.SessionState_CONNECTED
 	case e == sessionDisconnected:
 		next.state = messages.SessionState_SUSPENDED
-	default: // sessionExpired, sessionOverdue
+	default: // sessionExpired, sessionOverdue, sessionGivenUp
 		next.state = messages.SessionState_LOST
 	}
 	return next, next != s

@@ -88,6 +88,9 @@ func (c contender) name() string {
 	if name := c.ownerAndProcess(); name != "" {
 		return name
 	}
+	if c.Session == "" {
+		return "a client whose node may not be read"
+	}
 	if c.Data != "" {
 		return fmt.Sprintf("a client of session %s (%s)", c.Session, c.Data)
 	}

@@ -33,6 +33,15 @@ type ServerConfig struct {
 	// nodes are looked for; default 1 s.
 	ContainerInterval time.Duration
 
+	// Version is the version of ZooKeeper that the server behaves as where versions differ: from
+	// 3.8.4 and 3.9.2 on, exists needs READ on the node; from 3.8.5 and 3.9.3 on, a check alone is
+	// no known request; from 3.9.0 on, events have a zxid. Default "3.9.3".
+	Version string
+
+	// EnforceAuth are the schemes of which a client needs an identity before its first request, as
+	// ZooKeeper's enforce.auth.schemes; default none.
+	EnforceAuth []string
+
 	// Deleted, if set, is called for each node that is deleted, with the zxid of the
 	// transaction, in the order of the transactions. It must not block, nor call the server.
 	Deleted func(path string, zxid int64)
@@ -52,6 +61,7 @@ func (cfg ServerConfig) withDefaults() ServerConfig {
 	orElse(&cfg.MaxSessionTimeout, 20*cfg.TickTime)
 	orElse(&cfg.ContainerInterval, time.Second)
 	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
+	cfg.Version = cmp.Or(cfg.Version, "3.9.3")
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg
 }

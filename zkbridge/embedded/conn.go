@@ -214,13 +214,13 @@ func (c *conn) close() {
 	}
 }
 
-func (c *conn) sendEvent(kind eventType, path string) {
+func (c *conn) sendEvent(kind eventType, path string, zxid int64) {
 	if c.closing || c.hole {
 		return
 	}
 	start := c.out.begin()
 	c.out.int(xidWatchEvent)
-	c.out.long(-1)
+	c.out.long(zxid)
 	c.out.int(0)
 	c.out.int(int32(kind))
 	c.out.int(stateConnected)

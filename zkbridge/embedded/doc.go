@@ -1,5 +1,5 @@
 // Package embedded is an in-memory server that speaks the client protocol of
-// Apache ZooKeeper 3.8. It runs inside the process, for development and tests:
+// Apache ZooKeeper 3.9. It runs inside the process, for development and tests:
 // all data is gone when it closes, and there is one server, no ensemble.
 // Production means a real ensemble.
 //
@@ -41,8 +41,10 @@
 // server and anything that needs a second server. Quotas can be set and are
 // not enforced.
 //
-// Known to differ: a check outside of a multi is answered, where ZooKeeper 3.8
-// answers only if it fails. TTL nodes need no server option. Emptied containers
+// Where versions differ, [ServerConfig].Version decides.
+//
+// Known to differ: as 3.8.0, the server answers each check outside of a multi,
+// and ZooKeeper only one that fails. TTL nodes need no server option. Emptied containers
 // go after a second, not a minute. When a sequence number overflows, requests
 // in a pipeline are numbered as if sent one by one; ZooKeeper's numbers then
 // depend on how many are in flight.

@@ -44,6 +44,11 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 	c.lastOp = op
 	s.touch(c.session)
 	s.body.b = s.body.b[:0]
+	if op != OpAuth && !s.isLoggedIn(c) {
+		c.reply(xid, 0, codeSessionClosedNoLogin, nil)
+		c.close()
+		return
+	}
 	switch op {
 	case OpPing:
 		c.reply(xidPing, s.view(c).zxid, codeOK, nil)
@@ -57,7 +62,7 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 		err := s.read(c, op, d, &s.body)
 		c.reply(xid, s.view(c).zxid, err, s.body.b)
 	default:
-		if op.writes() {
+		if op.writes() && !(op == OpCheck && s.release.has(checkNeedsMulti)) {
 			s.write(c, xid, op, d)
 			return
 		}
@@ -114,6 +119,12 @@ func (s *Server) authenticate(c *conn, xid int32, d *decoder) {
 		c.auth = append(c.auth, id)
 	}
 	c.reply(xid, 0, codeOK, nil)
+}
+
+// isLoggedIn reports whether the client has an identity that EnforceAuth asks for.
+func (s *Server) isLoggedIn(c *conn) bool {
+	return len(s.cfg.EnforceAuth) == 0 ||
+		slices.ContainsFunc(c.auth, func(id identity) bool { return slices.Contains(s.cfg.EnforceAuth, id.scheme) })
 }
 
 // releaseStalled goes on with connections whose delay is over.

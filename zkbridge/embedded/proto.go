@@ -84,6 +84,7 @@ const (
 	codeAuthFailed              code = -115
 	codeNoWatcher               code = -121
 	codeReconfigDisabled        code = -123
+	codeSessionClosedNoLogin    code = -124
 )
 
 // Event types on the wire.
@@ -99,6 +100,7 @@ const (
 const (
 	xidWatchEvent  = -1
 	xidPing        = -2
+	noZxid         = -1
 	stateConnected = 3 // SyncConnected, the only state a server sends
 )
 

@@ -39,8 +39,11 @@ func (s *Server) read(c *conn, op Op, d *decoder, e *encoder) code {
 func (s *Server) readNode(c *conn, op Op, path string, watch bool, e *encoder) code {
 	n := s.view(c).nodes[path]
 	if op == OpExists {
-		if strings.IndexByte(path, 0) >= 0 {
+		switch {
+		case strings.IndexByte(path, 0) >= 0:
 			return codeBadArguments
+		case n != nil && s.release.has(existsNeedsRead) && !allowed(n.acl, permRead, c.auth):
+			return codeNoAuth
 		}
 		if watch { // also on a node that is not there
 			s.dataWatches.add(path, c, watchOnce)
@@ -160,16 +163,16 @@ func (s *Server) setWatches(c *conn, op Op, d *decoder) code {
 	for _, path := range data {
 		switch n := t.nodes[path]; {
 		case n == nil:
-			c.sendEvent(nodeDeleted, path)
+			c.sendEvent(nodeDeleted, path, noZxid)
 		case n.mzxid > since:
-			c.sendEvent(nodeDataChanged, path)
+			c.sendEvent(nodeDataChanged, path, noZxid)
 		default:
 			s.dataWatches.add(path, c, watchOnce)
 		}
 	}
 	for _, path := range exist {
 		if t.nodes[path] != nil {
-			c.sendEvent(nodeCreated, path)
+			c.sendEvent(nodeCreated, path, noZxid)
 		} else {
 			s.dataWatches.add(path, c, watchOnce)
 		}
@@ -177,9 +180,9 @@ func (s *Server) setWatches(c *conn, op Op, d *decoder) code {
 	for _, path := range child {
 		switch n := t.nodes[path]; {
 		case n == nil:
-			c.sendEvent(nodeDeleted, path)
+			c.sendEvent(nodeDeleted, path, noZxid)
 		case n.pzxid > since:
-			c.sendEvent(nodeChildrenChanged, path)
+			c.sendEvent(nodeChildrenChanged, path, noZxid)
 		default:
 			s.childWatches.add(path, c, watchOnce)
 		}

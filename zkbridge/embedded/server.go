@@ -14,6 +14,7 @@ import (
 // goroutine, also after Close: then they do nothing and return zero values.
 type Server struct {
 	cfg      ServerConfig
+	release  release
 	listener net.Listener // nil with MemoryOnly
 	calls    chan func()
 	incoming chan *batch
@@ -51,9 +52,13 @@ type Server struct {
 }
 
 // Start starts a server. It is ready when Start returns. It returns the error of
-// listening.
+// listening, or of a Version that is not known.
 func Start(cfg ServerConfig) (*Server, error) {
 	cfg = cfg.withDefaults()
+	release, err := parseRelease(cfg.Version)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
 	if cfg.Listener == nil && !cfg.MemoryOnly {
 		l, err := net.Listen("tcp", cfg.Addr)
 		if err != nil {
@@ -62,6 +67,7 @@ func Start(cfg ServerConfig) (*Server, error) {
 		cfg.Listener = l
 	}
 	s := newServer(cfg)
+	s.release = release
 	s.wg.Go(s.loop)
 	if s.listener != nil {
 		s.wg.Go(s.accept)
@@ -115,6 +121,9 @@ func (s *Server) Addr() string {
 	}
 	return s.listener.Addr().String()
 }
+
+// Version returns the version of ZooKeeper that the server behaves as.
+func (s *Server) Version() string { return s.cfg.Version }
 
 // Dial opens a connection in memory: the returned end of a net.Pipe talks to
 // the server as a TCP connection would. Network and address may be any. It does

@@ -9,6 +9,7 @@ type change struct {
 	path      string
 	acl       []acl
 	parentACL []acl
+	zxid      int64
 }
 
 // txn applies write operations to the tree under one zxid. Each operation
@@ -126,7 +127,7 @@ func (x *txn) insert(parent, n *node, cversion int32) {
 		}
 		x.wrapped[parent] = cversion
 	}
-	x.changes = append(x.changes, change{nodeCreated, n.path, n.acl, parent.acl})
+	x.changes = append(x.changes, change{nodeCreated, n.path, n.acl, parent.acl, x.zxid})
 	x.onUndo(func() {
 		x.tree.unlink(n)
 		parent.cversion, parent.pzxid = cversionWas, pzxidWas
@@ -162,7 +163,7 @@ func (x *txn) remove(n *node) {
 	parent, pzxidWas := n.parent, n.parent.pzxid
 	x.tree.unlink(n)
 	parent.pzxid = max(parent.pzxid, x.zxid)
-	x.changes = append(x.changes, change{nodeDeleted, n.path, n.acl, parent.acl})
+	x.changes = append(x.changes, change{nodeDeleted, n.path, n.acl, parent.acl, x.zxid})
 	x.onUndo(func() {
 		x.tree.link(parent, n)
 		parent.pzxid = pzxidWas
@@ -179,7 +180,7 @@ func (x *txn) setData(path string, data []byte, version int32) (*node, code) {
 	}
 	dataWas, versionWas, mzxidWas, mtimeWas := n.data, n.version, n.mzxid, n.mtime
 	n.data, n.version, n.mzxid, n.mtime = data, n.version+1, x.zxid, x.now
-	x.changes = append(x.changes, change{nodeDataChanged, path, n.acl, nil})
+	x.changes = append(x.changes, change{nodeDataChanged, path, n.acl, nil, x.zxid})
 	x.onUndo(func() { n.data, n.version, n.mzxid, n.mtime = dataWas, versionWas, mzxidWas, mtimeWas })
 	return n, codeOK
 }

@@ -123,7 +123,7 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica
 // notify fires the watches that a change touches: those of all connections that do
 // not lag behind, or of those that read a replica that catches up.
 func (s *Server) notify(ch change, by *replica) {
-	tell := s.teller(ch.path, ch.kind, ch.acl)
+	tell := s.teller(ch.path, ch.kind, ch.acl, ch.zxid)
 	s.dataWatches.fire(ch.path, ch.kind, by, tell)
 	if ch.kind == nodeDataChanged {
 		return
@@ -132,12 +132,15 @@ func (s *Server) notify(ch change, by *replica) {
 		s.childWatches.fire(ch.path, ch.kind, by, tell)
 	}
 	parent := watchParent(ch.path)
-	s.childWatches.fire(parent, nodeChildrenChanged, by, s.teller(parent, nodeChildrenChanged, ch.parentACL))
+	s.childWatches.fire(parent, nodeChildrenChanged, by, s.teller(parent, nodeChildrenChanged, ch.parentACL, ch.zxid))
 }
 
 // teller returns what sends an event to a connection, but not twice, even if
 // several of its watches see it.
-func (s *Server) teller(path string, kind eventType, list []acl) func(*conn) {
+func (s *Server) teller(path string, kind eventType, list []acl, zxid int64) func(*conn) {
+	if !s.release.has(eventsHaveZxid) {
+		zxid = noZxid
+	}
 	s.firing++
 	round := s.firing
 	return func(c *conn) {
@@ -149,7 +152,7 @@ func (s *Server) teller(path string, kind eventType, list []acl) func(*conn) {
 			return
 		}
 		if allowed(list, permRead, c.auth) {
-			c.sendEvent(kind, path)
+			c.sendEvent(kind, path, zxid)
 		}
 	}
 }

@@ -7,14 +7,20 @@ import (
 	"strings"
 )
 
-const version = "3.8.0-embedded, built on 02/25/2022 08:49 UTC"
+// versionText is the version as ZooKeeper prints it.
+func (s *Server) versionText() string {
+	return s.cfg.Version + "-embedded, built on 02/25/2022 08:49 UTC"
+}
 
 // words are the four-letter commands that monitoring tools send instead of a
 // handshake.
 var words = map[string]func(*Server, *strings.Builder){
 	"ruok": func(_ *Server, w *strings.Builder) { w.WriteString("imok") },
 	"isro": func(_ *Server, w *strings.Builder) { w.WriteString("rw") },
-	"srvr": func(s *Server, w *strings.Builder) { fmt.Fprintln(w, "Zookeeper version:", version); s.wordStats(w) },
+	"srvr": func(s *Server, w *strings.Builder) {
+		fmt.Fprintln(w, "Zookeeper version:", s.versionText())
+		s.wordStats(w)
+	},
 	"stat": (*Server).wordStat,
 	"mntr": (*Server).wordMonitor,
 	"conf": (*Server).wordConfig,
@@ -41,7 +47,7 @@ func (c *conn) answerWord(word string) {
 }
 
 func (s *Server) wordStat(w *strings.Builder) {
-	fmt.Fprintln(w, "Zookeeper version:", version)
+	fmt.Fprintln(w, "Zookeeper version:", s.versionText())
 	fmt.Fprintln(w, "Clients:")
 	for _, c := range s.connections() {
 		fmt.Fprintf(w, " /%s[1](queued=0,recved=%d,sent=%d)\n", c.nc.RemoteAddr(), c.received, c.sent)
@@ -64,7 +70,7 @@ func (s *Server) wordMonitor(w *strings.Builder) {
 	for _, owned := range s.tree.ephemerals {
 		ephemerals += len(owned)
 	}
-	fmt.Fprintf(w, "zk_version\t%s\nzk_server_state\tstandalone\n", version)
+	fmt.Fprintf(w, "zk_version\t%s\nzk_server_state\tstandalone\n", s.versionText())
 	for _, v := range []struct {
 		name  string
 		value any
@@ -86,7 +92,7 @@ func (s *Server) wordConfig(w *strings.Builder) {
 }
 
 func (s *Server) wordEnvironment(w *strings.Builder) {
-	fmt.Fprintf(w, "Environment:\nzookeeper.version=%s\n", version)
+	fmt.Fprintf(w, "Environment:\nzookeeper.version=%s\n", s.versionText())
 }
 
 func (s *Server) wordConnections(w *strings.Builder) {

@@ -53,6 +53,21 @@ func (s *Server) Real() bool { return s.embedded == nil }
 // Embedded returns the embedded server, for its fault injection, and nil on a real one.
 func (s *Server) Embedded() *embedded.Server { return s.embedded }
 
+// Version returns the version of ZooKeeper, such as "3.9.3"; on the embedded server the one that it behaves as.
+func (s *Server) Version(t testing.TB) string {
+	t.Helper()
+	if !s.Real() {
+		return s.embedded.Version()
+	}
+	reply, err := fourLetter(s.nodes[0].addr(), "srvr")
+	if err != nil {
+		t.Fatalf("zktest: the version of %s: %v", s.addr, err)
+	}
+	_, after, _ := strings.Cut(reply, "Zookeeper version: ")
+	version, _, _ := strings.Cut(after, "-")
+	return version
+}
+
 // Virtual reports whether the server is one of [Virtual], which has no network.
 func (s *Server) Virtual() bool { return s.virtual }
 

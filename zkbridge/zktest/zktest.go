@@ -20,6 +20,7 @@
 package zktest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ type serverOptions struct {
 	tick     time.Duration
 	interval time.Duration // see ContainerInterval
 	settings []string      // lines of zoo.cfg
+	schemes  []string      // see EnforceAuth
+	version  string        // see Version
 	links    bool
 	proxy    func(target string) *TCPProxy // for links
 }
@@ -53,6 +56,19 @@ func TickTime(d time.Duration) ServerOption {
 // unknown key for the system property zookeeper.<key>. The embedded server ignores the setting.
 func Setting(key, value string) ServerOption {
 	return func(o *serverOptions) { o.settings = append(o.settings, key+"="+value) }
+}
+
+// EnforceAuth has the server refuse clients that have no identity of one of the schemes.
+func EnforceAuth(schemes ...string) ServerOption {
+	return func(o *serverOptions) {
+		o.schemes = schemes
+		o.settings = append(o.settings, "enforce.auth.enabled=true", "enforce.auth.schemes="+strings.Join(schemes, ","))
+	}
+}
+
+// Version has the embedded server behave as a version of ZooKeeper: see [embedded.ServerConfig]. A real server has its own.
+func Version(version string) ServerOption {
+	return func(o *serverOptions) { o.version = version }
 }
 
 // ContainerInterval sets the interval at which the server deletes empty containers; the default is 500 ms.
@@ -100,6 +116,8 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 		TickTime:          o.tick,
 		MaxSessionTimeout: o.maxSession(),
 		ContainerInterval: o.interval,
+		EnforceAuth:       o.schemes,
+		Version:           o.version,
 	})
 	if err != nil {
 		t.Fatalf("zktest: start the embedded server: %v", err)

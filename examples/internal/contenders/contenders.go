@@ -29,7 +29,11 @@ type Contender struct {
 
 // New returns the Contender for a participant at a place of its queue.
 func New(p actors.Participant, place int) Contender {
-	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: messages.FormatSession(p.Session),
+	session := ""
+	if !p.Since.IsZero() { // otherwise this process may not read the node
+		session = messages.FormatSession(p.Session)
+	}
+	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: session,
 		Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
 		Data: Printable(string(p.Data))}
 }

@@ -61,7 +61,9 @@ func (w *Writer) makeDirectory(directory string, missing bool) {
 		if !missing { // to make a directory that exists may take a right that is not granted
 			_, exists, err = client.Exists(directory, false)
 		}
-		if err == nil && !exists {
+		if exists {
+			err = nil // also if it may not be read
+		} else if err == nil {
 			err = zkconn.MakeDirectory(client, directory)
 		}
 		return func() { w.onDirectoryMade(directory, missing, err) }

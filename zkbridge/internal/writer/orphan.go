@@ -2,6 +2,7 @@ package writer
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -117,6 +118,10 @@ func (w *Writer) onSwept(which []*orphan, results []error) {
 	s := &w.orphans
 	s.sweeping = false
 	for i, o := range which {
+		if errors.Is(results[i], errHidden) {
+			w.epoch.EndSession(o.path, results[i])
+			return
+		}
 		if results[i] != nil {
 			w.postpone(o, results[i])
 			continue
@@ -146,9 +151,12 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 	return zkconn.ExplainRight(err, "DELETE", path)
 }
 
+// errHidden is the error of a create whose node the session cannot look for, now or later.
+var errHidden = errors.New("the server lists neither the session's nodes nor the directory")
+
 // findNode returns the node that the create has made in the session, or "". A server that can list
 // the session's nodes, as ZooKeeper can since 3.6, needs neither the right to read the directory nor
-// an answer of the directory's size.
+// an answer of the directory's size. The error is errHidden if there is no other way either.
 func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	err := zkconn.Barrier(client, c.directory)
 	switch {
@@ -168,8 +176,11 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 		return "", err
 	}
 	found, err := lookUpCreates(client, c.directory, []*Create{c})
-	if err != nil || found[0].Exists && found[0].Stat.EphemeralOwner != session {
-		return "", zkconn.ExplainRight(err, "READ", c.directory)
+	switch {
+	case err != nil && isPermanent(err):
+		return "", fmt.Errorf("%w: %w", errHidden, zkconn.ExplainRight(err, "READ", c.directory))
+	case err != nil || found[0].Exists && found[0].Stat.EphemeralOwner != session:
+		return "", err
 	}
 	return found[0].Node, nil
 }

@@ -1,6 +1,9 @@
 package writer
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
@@ -44,12 +47,28 @@ func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 		return
 	}
 	w.epoch.Run(func(client zkconn.Client) func() {
-		node, exists, lookupErr := client.Exists(r.path(), false)
-		return func() { w.onReleaseLookup(r, err, node, exists, lookupErr) }
+		owner, exists, lookupErr := w.lookUpOwner(client, r.path())
+		return func() { w.onReleaseLookup(r, err, owner, exists, lookupErr) }
 	})
 }
 
-func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists bool, lookupErr error) {
+// lookUpOwner returns the session of a node, or 0 if it is not this one and not known.
+func (w *Writer) lookUpOwner(client zkconn.Client, path string) (owner int64, exists bool, err error) {
+	stat, exists, err := client.Exists(path, false)
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return stat.EphemeralOwner, exists, err
+	}
+	own, listErr := client.Ephemerals(path) // takes no right
+	switch {
+	case listErr != nil:
+		return 0, exists, err
+	case slices.Contains(own, path):
+		owner = w.cfg.Session.ID()
+	}
+	return owner, exists, nil
+}
+
+func (w *Writer) onReleaseLookup(r *NodeRelease, err error, owner int64, exists bool, lookupErr error) {
 	_, why := zkconn.Classify(err)
 	explained := zkconn.ExplainRight(err, "DELETE", r.path())
 	switch {
@@ -57,7 +76,7 @@ func (w *Writer) onReleaseLookup(r *NodeRelease, err error, node zk.Stat, exists
 		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
 	case lookupErr == nil && !exists:
 		w.released(r, false)
-	case lookupErr == nil && node.EphemeralOwner != w.cfg.Session.ID():
+	case lookupErr == nil && owner != w.cfg.Session.ID():
 		w.epoch.Fail(r, why, "delete %s: %v", r.path(), explained)
 	default:
 		w.abandonRelease(r, why, explained)

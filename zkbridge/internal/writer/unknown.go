@@ -163,8 +163,9 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 		g.Go(func() (err error) {
 			l := &found[i]
 			l.Node, l.Listing = node, listing
-			l.Stat, l.Exists, err = client.Exists(zkconn.JoinPath(directory, node), false)
-			return err
+			path := zkconn.JoinPath(directory, node)
+			l.Stat, l.Exists, err = client.Exists(path, false)
+			return zkconn.ExplainRight(err, "READ", path)
 		})
 	}
 	return found, g.Wait()

@@ -38,6 +38,8 @@ type Client interface {
 	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
 	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.
+	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat without the right to READ, and only that of
+	// a node that exists: exists is true then, with zk.ErrNoAuth.
 	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
@@ -218,7 +220,7 @@ func (c zkClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 	if IsMissing(err) {
 		return zk.Stat{}, false, nil
 	}
-	return stat, err == nil, err
+	return stat, err == nil || errors.Is(err, zk.ErrNoAuth), err
 }
 
 func (c zkClient) Ephemerals(prefix string) ([]string, error) {
@@ -314,13 +316,17 @@ type Lookup struct {
 // LookUp reads a node and its directory at once, in one flight.
 func LookUp(c Client, directory, node string) (Lookup, error) {
 	l := Lookup{Node: node}
+	path := JoinPath(directory, node)
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		l.Stat, l.Exists, err = c.Exists(JoinPath(directory, node), false)
-		return err
+		l.Stat, l.Exists, err = c.Exists(path, false)
+		return ExplainRight(err, "READ", path)
 	})
 	var err error
 	l.Listing, err = Children(c, directory, false)
 	statErr := g.Wait() // before l is returned
-	return l, errors.Join(statErr, err)
+	if err = ExplainRight(err, "READ", directory); err == nil || IsMissing(err) && statErr != nil {
+		err = statErr
+	}
+	return l, err
 }

@@ -8,13 +8,25 @@ import (
 )
 
 // ExplainRight returns err, with the right that a request for the node at path needs if err says that
-// the right is missing. CREATE and DELETE are rights on the node's directory.
+// the right is missing and does not name it. CREATE and DELETE are rights on the node's directory.
 func ExplainRight(err error, right, path string) error {
-	if !errors.Is(err, zk.ErrNoAuth) {
+	if !errors.Is(err, zk.ErrNoAuth) || errors.As(err, new(*missingRight)) {
 		return err
 	}
 	if right == "CREATE" || right == "DELETE" {
 		path, _ = SplitPath(path)
 	}
-	return fmt.Errorf("%w: %s is not granted on %s", err, right, path)
+	return &missingRight{err, right, path}
 }
+
+// missingRight is the error of a request that lacks a right.
+type missingRight struct {
+	err         error
+	right, path string
+}
+
+func (e *missingRight) Error() string {
+	return fmt.Sprintf("%v: %s is not granted on %s", e.err, e.right, e.path)
+}
+
+func (e *missingRight) Unwrap() error { return e.err }
