@@ -3,10 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"strconv"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -30,6 +27,8 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 // tokens greater than those of earlier generations, whatever their czxids. An operator calls it
 // after restoring the ensemble from a backup, or after moving the locks to another ensemble,
 // where transaction numbers are smaller than they were. The grants that exist keep their tokens.
+// Locks that live through a restore notice it in their next session, and raise the generation
+// themselves.
 //
 // The clock of this machine must not be behind the clock of the last raise that the backup does
 // not know of. The node is [zkbridge.GenerationPath]. A missing node or directory is created
@@ -42,13 +41,13 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	for {
 		was, err := readGeneration(ctx, l.bridge)
-		if err == nil && was.value == math.MaxUint64 {
-			err = shell.Invalid(fmt.Sprintf("generation %d: it is the greatest, and cannot be raised", was.value))
-		}
 		if err != nil {
 			return 0, err
 		}
-		raised := max(was.value+1, uint64(max(time.Now().Unix(), 0)))
+		raised, err := zkbridge.NextGeneration(was.value)
+		if err != nil {
+			return 0, err
+		}
 		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, raised, 10))
 		_, refused := errors.AsType[*zkbridge.OpError](err)
 		switch {

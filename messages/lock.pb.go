@@ -518,8 +518,8 @@ type Granted struct {
 	// The grants of the members, for a lock of several nodes such as a multi-lock; otherwise
 	// empty. The other fields but request_id are then those of a member with the greatest token.
 	Parts []*Granted `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
-	// The generation of the ensemble: 0 until an operator raises it, after a restore of the
-	// ensemble from a backup or a move of the locks to another ensemble.
+	// The generation of the ensemble: 0 until it is raised, after a restore of the ensemble from a
+	// backup or a move of the locks to another ensemble.
 	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

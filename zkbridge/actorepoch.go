@@ -125,5 +125,6 @@ func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*
 	ep := a.epoch
 	a.epoch = nil
 	retire(ep.conn)
+	a.generations.sessionOver(ep.conn.Zxid())
 	ep.end(why, detail)
 }

@@ -31,6 +31,7 @@ type Bridge struct {
 	state            atomic.Pointer[snapshot]
 	counters         counters
 	lastConnectError atomic.Pointer[connectError]
+	noTokens         atomic.Pointer[error] // see NoTokens
 }
 
 // snapshot is what other goroutines may read of the actor's state.
@@ -214,6 +215,15 @@ func (b *Bridge) Outage() (since time.Time, why error) {
 		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
 	}
 	return now.outageSince, why
+}
+
+// NoTokens returns why no lock can be granted in the present session: the generation of tokens is not
+// known, or too low after ZooKeeper has lost transactions. It returns nil otherwise. It never blocks.
+func (b *Bridge) NoTokens() error {
+	if why := b.noTokens.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // closeLostConn closes the connection of a lost session, in the background.

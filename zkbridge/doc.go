@@ -104,8 +104,8 @@
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
 //   - epoch.go, workqueue.go: all that the bridge does within one session, and how much at a time.
-//   - sessionnode.go, generationhistory.go, generation.go: how an epoch gets ready for requests: the
-//     session node is made, and the generation is read.
+//   - sessionnode.go, generationhistory.go, generation.go, losthistory.go: how an epoch gets ready for
+//     requests: the session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - watches.go, reads.go: lists, and watches of nodes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -35,7 +36,8 @@ type epoch struct {
 	surveys  *workQueue // of users that read all nodes of a directory
 	watches  watchTable
 
-	generationReading  bool        // a read of the generation's node is under way
+	firstZxid          int64       // of the session's first transaction, math.MaxInt64 before that
+	generationReading  bool        // a read of the generation's node is under way, or a write
 	awaitingGeneration []func()    // to be called when that read is answered
 	generationErr      error       // why there are no tokens, nil if there are
 	generationTimer    *time.Timer // until the node is read again, nil if that is not due
@@ -64,7 +66,7 @@ func (ep *epoch) queues() []*workQueue {
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
-	ep := &epoch{actor: a, number: number, open: map[request]uint64{}}
+	ep := &epoch{actor: a, number: number, firstZxid: math.MaxInt64, open: map[request]uint64{}}
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	if err != nil {

@@ -60,7 +60,7 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 		return
 	}
 	g := &ep.actor.generations
-	if err := g.read(n.Data, n.Stat, n.Exists); err != nil {
+	if err := g.read(n.Data, n.Stat, n.Exists); err != nil && !g.mustRaise(ep.firstZxid) {
 		if g.empty() {
 			ep.setGenerationError(err)
 			return
@@ -68,7 +68,12 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,
 			"do", "write a number to the node that is not smaller than any before; the last one stays in force")
 	}
+	if g.mustRaise(ep.firstZxid) {
+		ep.raiseGeneration(n)
+		return
+	}
 	ep.generationErr = nil
+	ep.actor.bridge.noTokens.Store(nil)
 	if g.unread() {
 		ep.readGeneration()
 		return
@@ -76,13 +81,15 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 	ep.onGenerationKnown()
 }
 
-// setGenerationError has creates fail until the generation can be read.
+// setGenerationError has creates fail until the generation can be read, and is high enough.
 func (ep *epoch) setGenerationError(err error) {
 	if ep.generationErr == nil {
-		ep.actor.cfg.Log.Error("the generation of tokens cannot be read: no lock can be granted", "node", GenerationPath, "error", err,
-			"do", "grant READ on the node, or write a number to it that is not smaller than any before")
+		ep.actor.cfg.Log.Error("the generation of tokens is not known: no lock can be granted", "node", GenerationPath, "error", err,
+			"do", "grant READ and WRITE on the node, or write a number to it that is greater than any before")
 	}
 	ep.generationErr = err
+	var failed error = &messages.Failed{Epoch: ep.number, Reason: reasonOf(err), Detail: err.Error()}
+	ep.actor.bridge.noTokens.Store(&failed)
 	if ep.generationTimer == nil {
 		ep.generationTimer = ep.AfterFunc(generationPause, func() {
 			ep.generationTimer = nil
@@ -116,8 +123,10 @@ func (ep *epoch) WithGeneration(czxid int64, then func(generation uint64, why me
 		then(0, reasonOf(ep.generationErr), ep.generationErr.Error())
 	case g.unread():
 		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
-	case g.isAhead(ep.conn.Zxid()):
-		then(0, messages.Reason_UNAVAILABLE, "ZooKeeper's transactions went back, as by a restore: raise the generation")
+	case g.mustRaise(czxid): // the session has no session node: its first contender shows that history was lost
+		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
+		ep.onFirstZxid(czxid)
+		ep.generationChanged()
 	default: // between two changes of which the process saw only the last: a later czxid has a generation
 		then(0, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
 	}

@@ -38,8 +38,8 @@ func ParseGeneration(data []byte) (uint64, error) {
 // The bridge calls asking before it sends a read of the node, which sets a watch as well, and read
 // when the read is answered: one read at a time. It calls changed whenever the watch has fired or may
 // have been missed, also between the two. It must read the node before it creates anything in a
-// session, and again while unread. The zero value has seen nothing. Only one goroutine may use a
-// history at a time.
+// session, and again while unread. It calls sessionOver when a session is over. The zero value has
+// seen nothing. Only one goroutine may use a history at a time.
 type generationHistory struct {
 	spans []span // by from; the present one is the last
 	czxid int64  // of the node, 0 while it is missing
@@ -47,6 +47,10 @@ type generationHistory struct {
 
 	missed bool // the node has changed since the last read was asked for
 	due    bool // the node has changed since the last read that was answered
+
+	// No token of a former session is greater than the token of this generation and this zxid.
+	formerGeneration uint64
+	formerZxid       int64
 }
 
 // span is the czxids from one write of the node to the next. The value is exact unless the process
@@ -75,20 +79,41 @@ func (g *generationHistory) unread() bool { return g.due }
 // empty reports whether no read has succeeded.
 func (g *generationHistory) empty() bool { return len(g.spans) == 0 }
 
-// isAhead reports whether a transaction after the newest that the present session has seen set the
-// present generation: then the ensemble is not the one that it was.
-func (g *generationHistory) isAhead(zxid int64) bool {
-	n := len(g.spans)
-	return n > 0 && g.spans[n-1].from > zxid
+// present returns the present generation, 0 before the first read.
+func (g *generationHistory) present() uint64 {
+	if g.empty() {
+		return 0
+	}
+	return g.spans[len(g.spans)-1].value
+}
+
+// sessionOver notes that a session is over, which has seen no zxid above a given one.
+func (g *generationHistory) sessionOver(zxid int64) {
+	if present := g.present(); present > g.formerGeneration {
+		g.formerGeneration, g.formerZxid = present, 0
+	}
+	g.formerZxid = max(g.formerZxid, zxid)
+}
+
+// isHistoryLost reports whether ZooKeeper has lost transactions that a former session has seen. zxid is of
+// a transaction of the present session.
+func (g *generationHistory) isHistoryLost(zxid int64) bool { return zxid <= g.formerZxid }
+
+// mustRaise reports whether tokens would go back: the zxid of a transaction of the present session shows
+// that history was lost, and the generation is still one of the former sessions.
+func (g *generationHistory) mustRaise(zxid int64) bool {
+	return g.isHistoryLost(zxid) && g.present() <= g.formerGeneration
 }
 
 // at returns the generation that was in force at a czxid, and reports whether the generation is
 // known. It is not known before the first read, for czxids before the first write that was seen, for
-// czxids of a span that is not exact, and, while the node is unread, for czxids of the present span.
+// czxids of a span that is not exact, and, while the node is unread, for czxids of the present span. Nor
+// is it known if the token would not be greater than all tokens of former sessions.
 func (g *generationHistory) at(czxid int64) (generation uint64, known bool) {
 	for i := len(g.spans) - 1; i >= 0; i-- {
 		if s := g.spans[i]; s.from <= czxid {
-			return s.value, s.exact && !(g.due && i == len(g.spans)-1)
+			isLater := s.value > g.formerGeneration || czxid > g.formerZxid
+			return s.value, s.exact && isLater && !(g.due && i == len(g.spans)-1)
 		}
 	}
 	return 0, false

@@ -57,7 +57,8 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 		path = ""
 	}
 	ep.writer.SessionNode = path
-	ep.generationChanged() // since a former session has read it, if one has
+	ep.onFirstZxid(ep.conn.Zxid()) // of the create, which the leader has seen, too, if it has failed
+	ep.generationChanged()         // since a former session has read it, if one has
 }
 
 // setReady lets requests go.

@@ -136,13 +136,21 @@ func (c *SessionConn) setLastZxid(request []byte) []byte {
 }
 
 // onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that are
-// set on this connection.
-func (c *Conn) onZxid(zxid int64) {
+// set on this connection. A zxid that goes back ends the session: the server does not have what the
+// session has seen, and should have refused the handshake. 0 stands in answers of servers that have not
+// looked at the request.
+func (c *Conn) onZxid(zxid int64) error {
 	s := c.session // only one connection of a session is read at a time
+	if last := s.lastZxid.Load(); zxid < last && zxid > 0 {
+		s.Kill()
+		s.post(Expired{fmt.Sprintf("%s has lost transactions: its zxid is %#x after %#x", c.Server, zxid, last)})
+		return errOver
+	}
 	s.lastZxid.Store(max(zxid, s.lastZxid.Load()))
 	if c.rewatching.Load() == 0 {
 		s.eventsZxid.Store(max(zxid, s.eventsZxid.Load()))
 	}
+	return nil
 }
 
 // readFrame reads a whole message of the handshake, its length included.

@@ -1,6 +1,7 @@
 package zkconn
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ func must(t testing.TB, err error) {
 func handshaking(conn net.Conn, cfg *Settings) *Conn {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	session := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	session.ctx, session.cancel = context.WithCancel(context.Background())
 	return newConn(conn, conn, session, time.Now().Add(time.Hour))
 }
 

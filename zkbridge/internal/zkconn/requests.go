@@ -128,7 +128,9 @@ func (c *Conn) writeChunk() {
 
 // onReply reads the answer to a request, and calls back.
 func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
-	c.onZxid(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:])))
+	if err := c.onZxid(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:]))); err != nil {
+		return err
+	}
 	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
 	var answer []byte
 	if c.isTooLarge(size) {

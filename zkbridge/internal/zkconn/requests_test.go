@@ -1,6 +1,7 @@
 package zkconn
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -122,7 +123,7 @@ func TestAnswers(t *testing.T) {
 		c.send(encodeDelete("/"+name), replies.of(name))
 	}
 	c.deliver(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
-		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 6, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
+		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 9, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
 	replies.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
 	if newest := c.session.lastZxid.Load(); newest != 10 {
 		t.Errorf("newest zxid is %d", newest)
@@ -133,6 +134,26 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	replies.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // because no goroutine goes on reading
+}
+
+// A server whose zxids go back does not have what the session has seen: no answer of it counts, and the session is over.
+func TestZxidGoesBack(t *testing.T) {
+	c, server := openedPipe(t, &Settings{})
+	go io.Copy(io.Discard, server)
+	var events []any
+	c.session.post = func(event any) { events = append(events, event) }
+	replies := make(answers, 10)
+	for _, name := range []string{"a", "b"} {
+		c.send(encodeDelete("/"+name), replies.of(name))
+	}
+	go server.Write(slices.Concat(frame(16, 1000, 0, 9), frame(16, 1001, 0, 8)))
+	if _, err := c.Read(make([]byte, 4)); !errors.Is(err, errOver) {
+		t.Errorf("%v", err)
+	}
+	replies.expect(t, "a 0 <nil>", fmt.Sprint("b 0 ", zk.ErrConnectionClosed))
+	if want := (Expired{" has lost transactions: its zxid is 0x8 after 0x9"}); !slices.Equal(events, []any{want}) || !c.session.isOver() {
+		t.Errorf("%v", events)
+	}
 }
 
 // Each answer extends the read deadline of go-zookeeper, which does not see the answer and would take the server for dead.

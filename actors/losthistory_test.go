@@ -1,0 +1,187 @@
+package actors_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// restoreTest is an ensemble that loses its history, and processes that live through it.
+type restoreTest struct {
+	*testing.T
+	server   *zktest.Server
+	log      logs
+	fleet    []*actors.Locks
+	greatest actors.Token // of all grants
+}
+
+// onRestored runs f on both servers, for processes of short sessions.
+func onRestored(t *testing.T, processes int, f func(r *restoreTest)) {
+	zktest.EachOwn(t, func(t *testing.T, s *zktest.Server) {
+		r := &restoreTest{T: t, server: s}
+		for range processes {
+			r.connect()
+		}
+		f(r)
+	})
+}
+
+func (r *restoreTest) connect() {
+	r.fleet = append(r.fleet, connect(r.T, r.server.Addr(), r.log.config, func(cfg *actors.Config) { cfg.SessionTimeout = 2 * time.Second }))
+}
+
+// work has each process hold the lock once. Tokens must go up.
+func (r *restoreTest) work() {
+	r.Helper()
+	for _, locks := range r.fleet {
+		g := lock(r, locks.Mutex("/orders"))
+		if token := g.Token(); token.Compare(r.greatest) <= 0 {
+			r.Errorf("token %v after %v", token, r.greatest)
+		} else {
+			r.greatest = token
+		}
+		if err := g.Unlock(within(r)); err != nil { // lost meanwhile, on a busy machine
+			r.Log(err)
+		}
+	}
+}
+
+// history makes a number of transactions.
+func (r *restoreTest) history(n int) {
+	conn := r.server.Client(r)
+	for range n {
+		_, err := conn.Set("/", nil, -1)
+		must(r, err)
+	}
+}
+
+// restore gives the ensemble the data of a backup, nil for none.
+func (r *restoreTest) restore(b *zktest.Backup) {
+	r.server.Stop(r)
+	r.server.Restore(r, b)
+	r.server.Start(r)
+}
+
+func (r *restoreTest) backup() *zktest.Backup {
+	r.server.Stop(r)
+	defer r.server.Start(r)
+	return r.server.Backup(r)
+}
+
+// generation returns the generation's node.
+func (r *restoreTest) generation() (value uint64, version int32) {
+	data, stat, err := r.server.Client(r).Get(zkbridge.GenerationPath)
+	must(r, err)
+	value, err = strconv.ParseUint(string(data), 10, 64)
+	must(r, err)
+	return value, stat.Version
+}
+
+// An ensemble comes back empty, and later from backups of which one has sessions of the processes and one has a
+// generation. Tokens go up through all of that, and the processes raise the generation once each time.
+func TestTokensAfterLostHistory(t *testing.T) {
+	t.Parallel()
+	onRestored(t, 3, func(r *restoreTest) {
+		started := uint64(time.Now().Unix())
+		r.work()
+		young := r.backup() // with the sessions
+		r.history(100)
+		r.work()
+		r.restore(nil)
+		r.work()
+		empty, version := r.generation()
+		if empty < started || version != 0 {
+			r.Errorf("empty: generation %d of version %d", empty, version)
+		}
+		raised := r.backup()
+		r.history(100)
+		r.work()
+		r.restore(raised)
+		r.work()
+		value, version := r.generation()
+		if value <= empty || version != 1 {
+			r.Errorf("with a generation: generation %d of version %d after %d", value, version, empty)
+		}
+		r.history(100)
+		r.work()
+		r.restore(young)
+		r.work()
+		if value, version = r.generation(); value <= empty || version != 0 {
+			r.Errorf("before the first raise: generation %d of version %d after %d", value, version, empty)
+		}
+		if n := len(r.log.with("ERROR", "ZooKeeper has lost transactions")); n != 9 {
+			r.Errorf("logged %d times:\n%s", n, strings.Join(r.log.take(), ""))
+		}
+		if n := len(r.log.with("WARN", "the generation of tokens is raised")); n != 3 {
+			r.Errorf("raised %d times", n)
+		}
+	})
+}
+
+// All processes come back at one moment, and one of them raises the generation.
+func TestFleetRaisesOnce(t *testing.T) {
+	t.Parallel()
+	onRestored(t, 6, func(r *restoreTest) {
+		r.history(100)
+		r.work()
+		before := r.greatest
+		r.restore(nil)
+		var working sync.WaitGroup
+		for i, locks := range r.fleet {
+			working.Go(func() {
+				g, err := locks.Mutex(fmt.Sprint("/of-process-", i)).Lock(within(r))
+				if err != nil {
+					r.Error(err)
+				} else if g.Token().Compare(before) <= 0 {
+					r.Errorf("token %v after %v", g.Token(), before)
+				}
+			})
+		}
+		working.Wait()
+		if value, version := r.generation(); version != 0 {
+			r.Errorf("generation %d of version %d", value, version)
+		}
+	})
+}
+
+// A process that may not raise the generation grants nothing, and says why, until somebody else has raised it.
+func TestLostHistoryWithoutRights(t *testing.T) {
+	t.Parallel()
+	onRestored(t, 0, func(r *restoreTest) {
+		conn := r.server.Client(r)
+		must(r, conn.AddAuth("digest", []byte("operator:secret")))
+		readable := append(zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll)...)
+		_, err := conn.Create(zkbridge.GenerationDirectory, nil, 0, readable)
+		must(r, err)
+		_, err = conn.Create("/orders", nil, 0, zk.WorldACL(zk.PermAll))
+		must(r, err)
+		young := r.backup()
+		r.connect()
+		locks := r.fleet[0]
+		r.history(100)
+		r.work()
+		r.restore(young)
+		_, err = locks.Mutex("/orders").Lock(within(r))
+		is(r, err, actors.ErrNoAuth)
+		contains(r, fmt.Sprint(err), "ZooKeeper has lost transactions", "CREATE is not granted on /actorlock")
+		is(r, locks.Health(within(r)), actors.ErrNoAuth)
+		if len(r.log.with("ERROR", "no lock can be granted")) != 1 {
+			r.Error(r.log.take())
+		}
+		zktest.Eventually(r, timeLimit, func() bool {
+			_, err := conn.Create(zkbridge.GenerationPath, []byte("1"), 0, readable)
+			return err == nil
+		}, "the operator raises the generation")
+		zktest.Eventually(r, timeLimit, func() bool { return locks.Health(within(r)) == nil }, "the process has heard of it")
+		r.work()
+	})
+}
