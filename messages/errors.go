@@ -24,7 +24,7 @@ var reasonText = map[Reason]string{
 	Reason_SEQUENCE_EXHAUSTED: "sequence numbers of the lock's directory are used up",
 	Reason_INTERNAL:           "lock actor failed",
 	Reason_STOPPED:            "lock actor has stopped",
-	Reason_LIMIT_EXCEEDED:     "too many requests",
+	Reason_LIMIT_EXCEEDED:     "a limit is exceeded",
 	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
 	Reason_WOULD_DEADLOCK:     "request would wait for its own owner",
 	Reason_DISCONNECTED:       "no connection to ZooKeeper",

@@ -13,12 +13,12 @@ import (
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
 	a.session.state = messages.SessionState_LOST
-	a.publish("there was no session yet")
+	a.store("there was no session yet")
 	return a
 }
 
 // reopenPause is how long the bridge waits before it opens the next epoch if the last one ended before
-// it had a session.
+// it had a session, or because a server refused the credentials.
 const reopenPause = time.Second
 
 // open begins the next epoch.
@@ -34,6 +34,10 @@ func (a *bridgeActor) open() {
 	}
 	a.epoch = ep
 	a.closeLostSessions()
+}
+
+func (a *bridgeActor) openAfterPause() {
+	time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
 }
 
 // onConnEvent handles an event of the epoch's connections.
@@ -65,7 +69,7 @@ func (a *bridgeActor) checkTimeout() bool {
 	timeout := a.epoch.conn.Timeout()
 	switch {
 	case timeout == a.cfg.SessionTimeout || a.session.state != messages.SessionState_LOST:
-	case a.hadSession():
+	case a.wasReady:
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
 			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
 	default:
@@ -76,20 +80,17 @@ func (a *bridgeActor) checkTimeout() bool {
 	return true
 }
 
-// hadSession reports whether the bridge has accepted a session: then a refusal by a server is not fatal any more.
-func (a *bridgeActor) hadSession() bool { return a.session.epoch > 0 }
-
-// onAuthRefused handles a server that refuses the credentials. At the first session that is fatal.
-// Later it ends the session, and the bridge tries another: locks are in use, and the server's
+// onAuthRefused handles a server that refuses the credentials, or wants others. At the first session that is
+// fatal. Later it ends the session, and the bridge tries another: locks are in use, and the server's
 // configuration may be corrected.
 func (a *bridgeActor) onAuthRefused(err error) {
-	if !a.hadSession() {
+	if !a.wasReady {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
 	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
 		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
-	a.onSessionEvent(sessionExpired, err.Error())
+	a.onSessionEvent(sessionRefused, err.Error())
 }
 
 // onConnected begins or goes on with the epoch. was is the state before.

@@ -17,7 +17,7 @@ type ACL = zk.ACL
 // Auth identifies a client to ZooKeeper, which grants rights to identities. What is printed of an
 // Auth leaves out the credential.
 type Auth struct {
-	Scheme     string // such as "digest"
+	Scheme     string // such as "digest"; "sasl" is not supported
 	Credential string // for digest, "user:password"
 }
 
@@ -41,6 +41,10 @@ func checkAuth(list []Auth) error {
 		switch {
 		case a.Scheme == "":
 			return fmt.Errorf("zkbridge: Auth %d has no Scheme; \"digest\" is the usual one", i)
+		case a.Scheme == "sasl":
+			return fmt.Errorf("zkbridge: Auth %d: the scheme sasl is not supported: \"digest\" is, and x509 by a certificate in TLS", i)
+		case a.Scheme == "world", a.Scheme == "auth":
+			return fmt.Errorf("zkbridge: Auth %d: the scheme %s is one of ACLs, and not of logins; \"digest\" is the usual one", i, a.Scheme)
 		case a.Scheme == "digest" && !strings.Contains(a.Credential, ":"):
 			return fmt.Errorf("zkbridge: Auth %d: a Credential of the scheme digest is \"user:password\", and this one has no colon", i)
 		case len(a.Scheme)+len(a.Credential) > zkconn.MaxRequest:

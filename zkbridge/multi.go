@@ -65,7 +65,8 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 }
 
 // OpError is the operation because of which ZooKeeper did not execute a transaction. It wraps
-// go-zookeeper's error, and [messages.Reason_NO_AUTH] if a right is missing.
+// go-zookeeper's error, and [messages.Reason_NO_AUTH] if a right is missing, or
+// [messages.Reason_LIMIT_EXCEEDED] if a quota of ZooKeeper is used up.
 type OpError struct {
 	Index int    // of the operation, from 0
 	Kind  string // "create", "delete", "set" or "check"
@@ -79,8 +80,8 @@ func (e *OpError) Error() string {
 
 // Unwrap returns the errors that errors.Is looks at.
 func (e *OpError) Unwrap() []error {
-	if errors.Is(e.Err, zk.ErrNoAuth) {
-		return []error{e.Err, messages.Reason_NO_AUTH}
+	if why := zkconn.ReasonFor(e.Err); why == messages.Reason_NO_AUTH || why == messages.Reason_LIMIT_EXCEEDED {
+		return []error{e.Err, why}
 	}
 	return []error{e.Err}
 }

@@ -53,6 +53,7 @@ const (
 	sessionDisconnected                     // the connection is gone
 	sessionExpired                          // the server has said that the session is over
 	sessionOverdue                          // the deadline has passed without an answer
+	sessionRefused                          // a server refuses the credentials
 	sessionGivenUp                          // the bridge ends the session and goes on with another
 	sessionClosed                           // the bridge ends
 )
@@ -79,7 +80,7 @@ func (s sessionState) after(e sessionEvent, epoch uint64) (next sessionState, ch
 		next.state = messages.SessionState_CONNECTED
 	case e == sessionDisconnected:
 		next.state = messages.SessionState_SUSPENDED
-	default: // sessionExpired, sessionOverdue, sessionGivenUp
+	default: // sessionExpired, sessionOverdue, sessionRefused, sessionGivenUp
 		next.state = messages.SessionState_LOST
 	}
 	return next, next != s

@@ -26,9 +26,9 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
 	switch {
-	case !changed && e == sessionExpired: // it ended before it was established (still LOST): open the next after a pause
+	case !changed && (e == sessionExpired || e == sessionRefused): // it ended before it was established (still LOST)
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
-		time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
+		a.openAfterPause()
 		return
 	case !changed:
 		return
@@ -41,7 +41,11 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	case messages.SessionState_LOST:
 		a.addLostSession(a.epoch.conn) // so that the session is closed later, on another connection: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
-		a.open()
+		if e == sessionRefused {
+			a.openAfterPause() // the next one is refused, too
+		} else {
+			a.open()
+		}
 	case messages.SessionState_CONNECTED:
 		a.onConnected(was)
 	case messages.SessionState_SUSPENDED:
@@ -49,13 +53,19 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	}
 }
 
-// publish stores the present state for the methods of Bridge, and tells it to the subscribers in
-// the order in which they subscribed.
-func (a *bridgeActor) publish(detail string) {
+// store stores the present state for the methods of Bridge, and for those who subscribe later.
+func (a *bridgeActor) store(detail string) *snapshot {
 	s := a.takeSnapshot(detail)
 	a.bridge.state.Store(s)
 	a.bridge.countState(s.Session)
 	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: s.ID, Detail: detail}
+	return s
+}
+
+// publish stores the present state, and tells it to the log and to the subscribers, in the order in which they
+// subscribed.
+func (a *bridgeActor) publish(detail string) {
+	s := a.store(detail)
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
 		a.tellState(to)
 	}

@@ -64,7 +64,10 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 // setReady lets requests go.
 func (ep *epoch) setReady() {
 	ep.ready = true
-	ep.actor.readyOnce.Do(func() { close(ep.actor.bridge.ready) })
+	if !ep.actor.wasReady {
+		ep.actor.wasReady = true
+		close(ep.actor.bridge.ready)
+	}
 }
 
 // SessionNodeFailed implements writer.Epoch. It creates the session node again if another client

@@ -94,7 +94,7 @@ func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 
 func (w *Writer) retryDelete(r *NodeRelease, err error) {
 	if w.unknownTooLong(&r.unknownSince) {
-		w.abandonRelease(r, finalReason(err), err)
+		w.abandonRelease(r, zkconn.ReasonFor(err), err)
 		return
 	}
 	w.epoch.RetryLater(func() {

@@ -25,7 +25,7 @@ func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
 
 // rollBackFor rolls back a create that the writer cannot answer because a read has failed with err.
 func (w *Writer) rollBackFor(c *Create, err error) {
-	w.rollBack(c, finalReason(err), zkconn.ExplainRight(err, "READ", c.directory).Error())
+	w.rollBack(c, zkconn.ReasonFor(err), zkconn.ExplainRight(err, "READ", c.directory).Error())
 }
 
 // rollbackReply receives the answer to the release of a rollback. The create is open until then.
@@ -92,7 +92,7 @@ func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) 
 // abandonCreate answers a create, and all parts of its atomic create, whose outcome is unknown. The
 // writer deletes nodes that it finds later.
 func (w *Writer) abandonCreate(c *Create, err error) {
-	why := finalReason(err)
+	why := zkconn.ReasonFor(err)
 	err = zkconn.ExplainRight(err, "READ", c.directory)
 	for _, c := range c.group.creates {
 		w.addOrphan(c.path(), c, err)

@@ -218,12 +218,3 @@ func isPermanent(err error) bool {
 	outcome, why := zkconn.Classify(err)
 	return outcome == zkconn.Refused || why == messages.Reason_LIMIT_EXCEEDED
 }
-
-// finalReason returns the reason for a request that is answered because of err although its session
-// lives.
-func finalReason(err error) messages.Reason {
-	if _, why := zkconn.Classify(err); why != messages.Reason_SESSION_LOST {
-		return why
-	}
-	return messages.Reason_UNAVAILABLE
-}

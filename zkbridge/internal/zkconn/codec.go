@@ -244,36 +244,6 @@ func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure 
 	}
 }
 
-// ServerError is an error code for which go-zookeeper has no name.
-type ServerError int32
-
-func (e ServerError) Error() string { return fmt.Sprintf("zk: error %d", int32(e)) }
-
-// errorOf returns the error for a server's error code.
-func errorOf(code int32) error {
-	if err, named := serverErrors[code]; named {
-		return err
-	}
-	return ServerError(code)
-}
-
-var serverErrors = map[int32]error{
-	0:    nil,
-	-8:   zk.ErrBadArguments,
-	-100: zk.ErrAPIError,
-	-101: zk.ErrNoNode,
-	-102: zk.ErrNoAuth,
-	-103: zk.ErrBadVersion,
-	-108: zk.ErrNoChildrenForEphemerals,
-	-110: zk.ErrNodeExists,
-	-111: zk.ErrNotEmpty,
-	-112: zk.ErrSessionExpired,
-	-114: zk.ErrInvalidACL,
-	-115: zk.ErrAuthFailed,
-	-118: zk.ErrSessionMoved,
-	-123: zk.ErrReconfigDisabled,
-}
-
 // ACLBytes returns the size of an ACL in a message.
 func ACLBytes(acl []zk.ACL) (n int) {
 	for _, a := range acl {

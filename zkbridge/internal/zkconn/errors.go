@@ -2,7 +2,6 @@ package zkconn
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -23,21 +22,19 @@ const (
 // operation, and the reason to answer if the outcome is final.
 func Classify(err error) (Outcome, messages.Reason) {
 	switch {
-	case isAny(err, refusals):
-		return Refused, ReasonFor(err)
-	case isAny(err, notExecuted):
+	case errors.Is(err, zk.ErrNoServer):
 		return NotSent, messages.Reason_SESSION_LOST
-	case errors.Is(err, zk.ErrAPIError):
-		// Often an answer that the client could not decode.
-		return Inconclusive, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
 		return Inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
-	var code ServerError
+	if c := codeOf(err); c != nil {
+		return c.outcome, c.reason
+	}
+	var unknown ServerError
 	switch {
-	case !errors.As(err, &code):
+	case !errors.As(err, &unknown):
 		return ConnectionLost, messages.Reason_SESSION_LOST // with the connection
-	case code > firstRefusal && code != CodeUnimplemented:
+	case unknown > codeAPIError:
 		return Inconclusive, messages.Reason_UNAVAILABLE // it can have failed after the commit
 	}
 	return Refused, messages.Reason_UNAVAILABLE
@@ -46,44 +43,20 @@ func Classify(err error) (Outcome, messages.Reason) {
 // IsTransient reports whether a request that failed with err is to be sent again if it may be executed twice, as
 // a read may.
 func IsTransient(err error) bool {
+	if err == nil {
+		return false
+	}
 	outcome, _ := Classify(err)
-	return err != nil && (outcome == ConnectionLost || outcome == NotSent)
+	return outcome == ConnectionLost || outcome == NotSent
 }
 
-// refusals are the errors by which a server, or the client before sending, refuses
-// a request.
-var refusals = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
-	zk.ErrNotEmpty, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrReconfigDisabled}
-
-// notExecuted are the errors of requests that ZooKeeper has surely not executed. After the last two
-// the connection or the session ends at once.
-var notExecuted = []error{zk.ErrNoServer, ServerError(codeThrottled), zk.ErrSessionExpired, zk.ErrSessionMoved}
-
-func isAny(err error, list []error) bool {
-	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
-}
-
-// ReasonFor returns the reason for an error that is final.
+// ReasonFor returns the reason for an error that is final although the session lives.
 func ReasonFor(err error) messages.Reason {
-	switch {
-	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
-		return messages.Reason_NO_AUTH
-	case errors.Is(err, zk.ErrBadArguments), errors.Is(err, zk.ErrNoChildrenForEphemerals):
-		return messages.Reason_INVALID
-	case errors.Is(err, zk.ErrNodeExists):
-		// The names of sequential nodes differ until the directory's counter sticks at its end.
-		return messages.Reason_SEQUENCE_EXHAUSTED
+	if _, why := Classify(err); why != messages.Reason_SESSION_LOST {
+		return why
 	}
 	return messages.Reason_UNAVAILABLE
 }
-
-const (
-	codeInconsistent  = -2
-	CodeUnimplemented = -6
-	codeThrottled     = -127
-	// Codes above this are the server's system errors.
-	firstRefusal = -8
-)
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
@@ -93,7 +66,7 @@ var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 func FirstFailedOp(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {
-			if err == ServerError(codeInconsistent) || isAny(err, notExecuted) {
+			if outcome, _ := Classify(err); err == ServerError(codeInconsistent) || outcome == NotSent {
 				return -1, nil
 			}
 			return i, err

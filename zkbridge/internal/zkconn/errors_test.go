@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -30,7 +31,9 @@ func TestClassify(t *testing.T) {
 		{zk.ErrAPIError, Inconclusive, messages.Reason_UNAVAILABLE},
 		{ServerError(-5), Inconclusive, messages.Reason_UNAVAILABLE},
 		{ServerError(-6), Refused, messages.Reason_UNAVAILABLE},
-		{ServerError(-125), Refused, messages.Reason_UNAVAILABLE},
+		{ServerError(-125), Refused, messages.Reason_LIMIT_EXCEEDED},
+		{ServerError(-50), Inconclusive, messages.Reason_UNAVAILABLE}, // of no known version
+		{ServerError(-200), Refused, messages.Reason_UNAVAILABLE},
 		{fmt.Errorf("make directory /a: %w", ServerError(-6)), Refused, messages.Reason_UNAVAILABLE},
 		{fmt.Errorf("make directory /a: %w", zk.ErrNoAuth), Refused, messages.Reason_NO_AUTH},
 		{zk.ErrBadArguments, Refused, messages.Reason_INVALID},
@@ -41,6 +44,43 @@ func TestClassify(t *testing.T) {
 		if o, r := Classify(c.err); o != c.outcome || r != c.reason {
 			t.Errorf("%v: %v, %v; want %v, %v", c.err, o, r, c.outcome, c.reason)
 		}
+	}
+}
+
+// keeperExceptions are the codes of KeeperException in ZooKeeper 3.9.
+const keeperExceptions = `SYSTEMERROR -1, RUNTIMEINCONSISTENCY -2, DATAINCONSISTENCY -3, CONNECTIONLOSS -4, MARSHALLINGERROR -5,
+UNIMPLEMENTED -6, OPERATIONTIMEOUT -7, BADARGUMENTS -8, UNKNOWNSESSION -12, NEWCONFIGNOQUORUM -13, RECONFIGINPROGRESS -14, APIERROR -100,
+NONODE -101, NOAUTH -102, BADVERSION -103, NOCHILDRENFOREPHEMERALS -108, NODEEXISTS -110, NOTEMPTY -111, SESSIONEXPIRED -112,
+INVALIDCALLBACK -113, INVALIDACL -114, AUTHFAILED -115, SESSIONMOVED -118, NOTREADONLY -119, EPHEMERALONLOCALSESSION -120,
+NOWATCHER -121, REQUESTTIMEOUT -122, RECONFIGDISABLED -123, SESSIONCLOSEDREQUIRESASLAUTH -124, QUOTAEXCEEDED -125, THROTTLEDOP -127`
+
+// Each code of ZooKeeper has one entry, an error with a text, and a reason that users can ask for.
+func TestServerCodes(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range serverCodes {
+		known[fmt.Sprint(c.name, " ", c.code)] = true
+		err := errorOf(c.code)
+		if _, own := err.(ServerError); own != (c.meaning != "") || own && !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if outcome, why := Classify(fmt.Errorf("make directory /a: %w", err)); outcome != c.outcome || why != c.reason {
+			t.Errorf("%s: %v, %v", c.name, outcome, why)
+		}
+		if why := ReasonFor(err); why == messages.Reason_SESSION_LOST || why == 0 {
+			t.Errorf("%s: %v", c.name, why)
+		}
+	}
+	all := strings.Split(strings.ReplaceAll(keeperExceptions, "\n", " "), ", ")
+	for _, code := range all {
+		if !known[code] {
+			t.Errorf("no entry for %s", code)
+		}
+	}
+	if len(serverCodes) != len(all) || len(codesByNumber) != len(all) {
+		t.Errorf("%d entries with %d numbers for %d codes", len(serverCodes), len(codesByNumber), len(all))
+	}
+	if err := errorOf(0); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -200,6 +200,18 @@ func (c *Conn) authenticate(a Credentials) error {
 	return nil
 }
 
+// explainLoginWanted returns the error of a server that wants a login, with what the client lacks.
+func (cfg *Settings) explainLoginWanted(err error) error {
+	if len(cfg.Auth) == 0 {
+		return fmt.Errorf("%w: set Config.Auth, or a certificate in Config.TLS (SASL is not supported)", err)
+	}
+	schemes := make([]string, len(cfg.Auth))
+	for i, a := range cfg.Auth {
+		schemes[i] = a.Scheme
+	}
+	return fmt.Errorf("%w, and the scheme of Config.Auth, %q, is none of these (SASL is not supported)", err, schemes)
+}
+
 // Credentials identify the client to a server, by the rules of a scheme such as "digest".
 type Credentials struct{ Scheme, Credential string }
 

@@ -132,6 +132,10 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 		return err
 	}
 	refusal := errorOf(int32(binary.BigEndian.Uint32(head[lengthSize+xidSize+8:])))
+	if refusal == ServerError(codeLoginWanted) { // the server hangs up
+		c.session.onAuthRefused(c.session.cfg.explainLoginWanted(refusal))
+		return refusal
+	}
 	var answer []byte
 	if c.isTooLarge(size) {
 		refusal = errTooLarge
