@@ -199,3 +199,24 @@ func TestRightsAreNamed(t *testing.T) {
 		}
 	})
 }
+
+// Errors about the chroot show paths as ZooKeeper knows them: the chroot, and the node on which a right is missing.
+func TestRightsAtTheChroot(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		conn, top := s.Client(t), s.Path(t)
+		_, err := conn.Create(top, nil, 0, zk.WorldACL(zk.PermRead))
+		must(t, err)
+		for _, c := range []struct{ chroot, made, lacks string }{
+			{top + "/app", "make chroot " + top + "/app", top},
+			{top + "/b/app", "make directory " + top + "/b, above the chroot " + top + "/b/app", top},
+			{top, "make directory " + top + "/locks", top},
+		} {
+			var log bridgeLog
+			u := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr() + c.chroot})))
+			u.refused(u.create("/locks/orders", "n-"), messages.Reason_NO_AUTH, c.made+": ", "CREATE is not granted on "+c.lacks)
+			if text := log.String(); !strings.Contains(text, "there is no session node") || !strings.Contains(text, "CREATE is not granted on "+c.lacks) {
+				t.Errorf("logged: %s", text)
+			}
+		}
+	})
+}

@@ -56,7 +56,7 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 			ep.RetryLater(ep.readGeneration)
 			return
 		}
-		ep.setGenerationError(zkconn.ExplainRight(err, "READ", GenerationPath))
+		ep.setGenerationError(zkconn.ExplainRight(ep.client, err, "READ", GenerationPath))
 		return
 	}
 	g := &ep.actor.generations

@@ -59,7 +59,7 @@ func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
 func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
 	return newRead(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
-		if err = zkconn.ExplainRight(err, "READ", path); err != nil {
+		if err = zkconn.ExplainRight(c, err, "READ", path); err != nil {
 			return NodeView{}, err
 		}
 		return NodeView{Exists: true, Stat: found.Stat, Data: found.Data}, nil
@@ -231,7 +231,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 			return
 		}
 		_, why := zkconn.Classify(err)
-		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(err, "READ", r.directory))
+		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(ep.client, err, "READ", r.directory))
 	}
 	ep.close(r)
 	r.result.Complete(value, err)

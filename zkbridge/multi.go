@@ -139,7 +139,7 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 	}
 	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
 		op := t.ops[i]
-		t.finish(ep, nil, &OpError{Index: i, Kind: op.Kind.Name, Path: op.Path, Err: zkconn.ExplainRight(cause, op.Kind.Right, op.Path)})
+		t.finish(ep, nil, &OpError{Index: i, Kind: op.Kind.Name, Path: op.Path, Err: zkconn.ExplainRight(ep.client, cause, op.Kind.Right, op.Path)})
 		return
 	}
 	if err == nil {

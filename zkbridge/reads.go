@@ -55,7 +55,7 @@ func readCzxids(ep *epoch, directory string, children []string) ([]int64, error)
 		path := zkconn.JoinPath(directory, children[i])
 		stat, _, err := ep.client.Exists(path, false)
 		czxids[i] = stat.Czxid
-		return zkconn.ExplainRight(err, "READ", path)
+		return zkconn.ExplainRight(ep.client, err, "READ", path)
 	})
 	return czxids, err
 }
@@ -73,7 +73,7 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 	}
 	_, why := zkconn.Classify(err)
 	ep.watches.onRead(l.watcher, false)
-	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(err, "READ", l.directory))
+	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(ep.client, err, "READ", l.directory))
 }
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
@@ -122,7 +122,7 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		w.gone = append(w.gone, node)
 	default:
 		ep.watches.onRead(watcher, false)
-		w.err = zkconn.ExplainRight(err, "READ", path)
+		w.err = zkconn.ExplainRight(ep.client, err, "READ", path)
 	}
 	w.left--
 	w.finish(ep)

@@ -53,7 +53,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 			return
 		}
 		ep.actor.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
-			"node", path, "why", zkconn.ExplainRight(err, "CREATE", path))
+			"node", path, "why", zkconn.ExplainRight(ep.client, err, "CREATE", path))
 		path = ""
 	}
 	ep.writer.SessionNode = path

@@ -186,7 +186,7 @@ func TestTransactBelowChroot(t *testing.T) {
 		}
 		setRights(t, conn, root+"/d/n", zk.PermRead)
 		m := u.failed(u.transact(setOp("/d/n", "x")), messages.Reason_NO_AUTH)
-		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on /d/n") {
+		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on "+root+"/d/n") {
 			t.Errorf("%v", m)
 		}
 		u.transacted(deleteOp("/d/n"), deleteOp("/d"))

@@ -32,7 +32,7 @@ func (w *Writer) onBesideFailure(c *Create, err error) {
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
 		w.fail(c.group, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:
-		w.fail(c.group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
+		w.fail(c.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
 	case outcome == zkconn.NotSent:
 		w.epoch.RetryLater(func() { w.Create(c) })
 	default:

@@ -148,7 +148,7 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 	if zkconn.IsMissing(err) {
 		return nil
 	}
-	return zkconn.ExplainRight(err, "DELETE", path)
+	return zkconn.ExplainRight(client, err, "DELETE", path)
 }
 
 // errHidden is the error of a create whose node the session cannot look for, now or later.
@@ -178,7 +178,7 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	found, err := lookUpCreates(client, c.directory, []*Create{c})
 	switch {
 	case err != nil && isPermanent(err):
-		return "", fmt.Errorf("%w: %w", errHidden, zkconn.ExplainRight(err, "READ", c.directory))
+		return "", fmt.Errorf("%w: %w", errHidden, zkconn.ExplainRight(client, err, "READ", c.directory))
 	case err != nil || found[0].Exists && found[0].Stat.EphemeralOwner != session:
 		return "", err
 	}

@@ -64,7 +64,7 @@ func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
 	case zkconn.IsMissing(err):
 		w.waitForDirectory(refused.group, c.directory, true)
 	default:
-		w.fail(refused.group, why, zkconn.ExplainRight(err, "CREATE", c.path()))
+		w.fail(refused.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
 	}
 }
 

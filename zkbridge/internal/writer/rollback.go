@@ -25,7 +25,7 @@ func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
 
 // rollBackFor rolls back a create that the writer cannot answer because a read has failed with err.
 func (w *Writer) rollBackFor(c *Create, err error) {
-	w.rollBack(c, zkconn.ReasonFor(err), zkconn.ExplainRight(err, "READ", c.directory).Error())
+	w.rollBack(c, zkconn.ReasonFor(err), zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory).Error())
 }
 
 // rollbackReply receives the answer to the release of a rollback. The create is open until then.
@@ -70,7 +70,7 @@ func (w *Writer) lookUpOwner(client zkconn.Client, path string) (owner int64, ex
 
 func (w *Writer) onReleaseLookup(r *NodeRelease, err error, owner int64, exists bool, lookupErr error) {
 	_, why := zkconn.Classify(err)
-	explained := zkconn.ExplainRight(err, "DELETE", r.path())
+	explained := zkconn.ExplainRight(w.epoch.Client(), err, "DELETE", r.path())
 	switch {
 	case lookupErr != nil && !isPermanent(lookupErr) && !w.unknownTooLong(&r.unknownSince):
 		w.epoch.RetryLater(func() { w.onReleaseRefused(r, err) })
@@ -93,7 +93,7 @@ func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) 
 // writer deletes nodes that it finds later.
 func (w *Writer) abandonCreate(c *Create, err error) {
 	why := zkconn.ReasonFor(err)
-	err = zkconn.ExplainRight(err, "READ", c.directory)
+	err = zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory)
 	for _, c := range c.group.creates {
 		w.addOrphan(c.path(), c, err)
 		w.epoch.Fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)

@@ -165,7 +165,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 			l.Node, l.Listing = node, listing
 			path := zkconn.JoinPath(directory, node)
 			l.Stat, l.Exists, err = client.Exists(path, false)
-			return zkconn.ExplainRight(err, "READ", path)
+			return zkconn.ExplainRight(client, err, "READ", path)
 		})
 	}
 	return found, g.Wait()

@@ -49,6 +49,11 @@ type Client interface {
 	// Parent returns a client whose root is the directory above this client's chroot; nil without a
 	// chroot.
 	Parent() Client
+
+	// FullPath returns a path as ZooKeeper knows it, with the chroot in front.
+	FullPath(path string) string
+	// Chroot returns the chroot of Config.Servers, also from a client that Parent has returned.
+	Chroot() string
 }
 
 // Await sends a request and blocks until its answer.
@@ -93,11 +98,12 @@ type zkClient struct {
 	session *SessionConn
 	acl     []zk.ACL
 	root    Chroot
+	chroot  Chroot // root, but for a client that Parent has returned
 }
 
 // NewClient returns the client on a session's connections. The nodes that it makes have the ACL.
 func NewClient(session *SessionConn, acl []zk.ACL, root Chroot) Client {
-	return zkClient{session, acl, root}
+	return zkClient{session, acl, root, root}
 }
 
 // sendQuery sends a request and calls then with the answer that read has decoded.
@@ -252,6 +258,10 @@ func (c zkClient) Parent() Client {
 	return c
 }
 
+func (c zkClient) FullPath(path string) string { return c.root.prepend(path) }
+
+func (c zkClient) Chroot() string { return string(c.chroot) }
+
 // MakeDirectory creates the directory at path, and missing directories above it. It returns nil if there is one
 // already.
 func MakeDirectory(c Client, path string) error {
@@ -265,7 +275,19 @@ func MakeDirectory(c Client, path string) error {
 	if err == nil || errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
-	return fmt.Errorf("make directory %s: %w", path, ExplainRight(err, "CREATE", path))
+	return fmt.Errorf("make %s: %w", describe(c, path), ExplainRight(c, err, "CREATE", path))
+}
+
+// describe returns the directory for an error, and says so if it is the chroot or above it.
+func describe(c Client, path string) string {
+	switch full := c.FullPath(path); {
+	case path != "/" || full == "/":
+		return "directory " + full
+	case full == c.Chroot():
+		return "chroot " + full
+	default:
+		return fmt.Sprintf("directory %s, above the chroot %s", full, c.Chroot())
+	}
 }
 
 func makeParent(c Client, path string) error {
@@ -320,12 +342,12 @@ func LookUp(c Client, directory, node string) (Lookup, error) {
 	var g errgroup.Group
 	g.Go(func() (err error) {
 		l.Stat, l.Exists, err = c.Exists(path, false)
-		return ExplainRight(err, "READ", path)
+		return ExplainRight(c, err, "READ", path)
 	})
 	var err error
 	l.Listing, err = Children(c, directory, false)
 	statErr := g.Wait() // before l is returned
-	if err = ExplainRight(err, "READ", directory); err == nil || IsMissing(err) && statErr != nil {
+	if err = ExplainRight(c, err, "READ", directory); err == nil || IsMissing(err) && statErr != nil {
 		err = statErr
 	}
 	return l, err
