@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // Drain prepares for Close: it blocks until this process holds no lock and ZooKeeper has confirmed
@@ -16,8 +17,8 @@ import (
 // From the call on, new requests end with ErrDraining, and so do those that wait: a waiter would
 // begin its work only after other holders have ended theirs, here or in other processes, for which
 // there is no limit. Holders go on, and may enter again, as named owners, the lock that they hold.
-// Nothing ends the draining but Close. Drain may be called again, with another ctx. An actor must not
-// call it.
+// Nothing ends the draining but Close. If that ends grants which are held, Drain returns ErrClosed. Drain may be called
+// again, with another ctx. An actor must not call it.
 func (l *Locks) Drain(ctx context.Context) error {
 	if ctx == nil {
 		return shell.ErrNilContext
@@ -25,15 +26,17 @@ func (l *Locks) Drain(ctx context.Context) error {
 	quiet := l.manager.RefuseNew()
 	select {
 	case <-quiet:
-		return nil
 	default:
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			return fmt.Errorf("drain: %s: %w", l.heldText(), context.Cause(ctx))
+		}
 	}
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("drain: %s: %w", l.heldText(), context.Cause(ctx))
+	if l.manager.Counters().Lost[messages.Reason_CLOSED] > 0 {
+		return fmt.Errorf("drain: Close has ended grants that were held: %w", ErrClosed)
 	}
+	return nil
 }
 
 // heldText returns the requests that are not released, with owner, state and time, for people.

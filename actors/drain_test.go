@@ -75,19 +75,58 @@ func TestDrainEnds(t *testing.T) {
 	})
 }
 
-// Close ends a Drain that waits.
+// Close ends a Drain that waits, and so does the end of the bridge. The error of Drain is that grants were held.
 func TestCloseWhileDraining(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
 		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		lock(v, mu)
-		drained := make(chan error)
-		go func() { drained <- locks.Drain(within(v)) }()
-		synctest.Wait()
-		must(v, locks.Close())
-		must(v, <-drained)
+		others, bridge := v.onBridge()
+		for l, end := range map[*actors.Locks]func() error{locks: locks.Close, others: bridge.Close} {
+			g := lock(v, l.Mutex(v.path))
+			drained := make(chan error)
+			go func() { drained <- l.Drain(within(v)) }()
+			synctest.Wait()
+			must(v, end())
+			is(v, <-drained, actors.ErrClosed)
+			is(v, l.Drain(within(v)), actors.ErrClosed)
+			is(v, g.Err(), actors.ErrClosed)
+		}
+		idle := v.locks()
+		must(v, idle.Close())
+		must(v, idle.Drain(within(v))) // nothing was held
 	})
+}
+
+// An owner that holds may wait to enter again. Its request is refused when its grant ends: it would wait for others.
+func TestDrainOfAnOwnerThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(v *virtual, g *actors.Grant){
+		"release": func(v *virtual, g *actors.Grant) { unlock(v, g) },
+		"loss": func(v *virtual, g *actors.Grant) {
+			_, err := v.locks().Revoke(v.Context(), g.Node(), time.Second)
+			must(v, err)
+			<-g.Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				locks, others := v.locks(), v.locks()
+				s := locks.Semaphore(v.path, 3)
+				other := lock(v, others.Semaphore(v.path, 3), actors.Permits(2))
+				g := lock(v, s, actors.WithOwner("me"))
+				waiting := s.Acquire(within(v), actors.WithOwner("me"), actors.Permits(2))
+				synctest.Wait()
+				drained := make(chan error, 1)
+				go func() { drained <- locks.Drain(within(v)) }()
+				synctest.Wait()
+				pending(v, waiting)
+				end(v, g)
+				is(v, failure(v, waiting), actors.ErrDraining)
+				must(v, <-drained)
+				unlock(v, other)
+			})
+		})
+	}
 }
 
 // Actors get the reason DRAINING.

@@ -148,12 +148,13 @@ type OwnerHandler[C any] interface {
 	Lost(ctx C, msg *Lost)
 
 	// Suspended: the connection to ZooKeeper is lost. The grant goes on while the session may
-	// live. Lost follows unless the session is resumed in time.
+	// live. Lost follows unless the session is resumed in time. A grant that is made while the
+	// connection is lost is followed by Suspended at once.
 	Suspended(ctx C, msg *Suspended)
 
 	// RevokeRequested: the owner should release soon, because another client asks for that or
 	// because three quarters of hold_nanos are over. The lock sends it once at most for each
-	// grant.
+	// grant, and at once to an owner that is granted by a node for which a client asks already.
 	RevokeRequested(ctx C, msg *RevokeRequested)
 
 	// Contended: contenders of other processes wait, or may wait, for the lock that the owner
@@ -267,7 +268,8 @@ func (r OwnerRef) SendLost(msg *Lost, from ask.Recipient) {
 }
 
 // Suspended: the connection to ZooKeeper is lost. The grant goes on while the session may
-// live. Lost follows unless the session is resumed in time.
+// live. Lost follows unless the session is resumed in time. A grant that is made while the
+// connection is lost is followed by Suspended at once.
 func (r OwnerRef) Suspended(msg *Suspended) {
 	r.To.Tell(msg)
 }
@@ -279,7 +281,7 @@ func (r OwnerRef) SendSuspended(msg *Suspended, from ask.Recipient) {
 
 // RevokeRequested: the owner should release soon, because another client asks for that or
 // because three quarters of hold_nanos are over. The lock sends it once at most for each
-// grant.
+// grant, and at once to an owner that is granted by a node for which a client asks already.
 func (r OwnerRef) RevokeRequested(msg *RevokeRequested) {
 	r.To.Tell(msg)
 }

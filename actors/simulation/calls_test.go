@@ -188,6 +188,7 @@ func (sim *simulation) revoke(p *process, r *rand.Rand) {
 		sim.deletionStarted[node] = never // the node may be deleted at any time
 		sim.beginInvalidation(hasNode(node))
 	}
+	sim.askedFor[node] = true
 	sim.record("%s revokes %s within %v", p.name, node, grace)
 	sim.activeFaults++ // until the call returns
 	callAsync(sim, grace+5*time.Second, func(ctx context.Context) (bool, error) { return p.locks.Revoke(ctx, node, grace) }, func(broken bool, err error) {

@@ -279,6 +279,9 @@ func (o *operator) write(directory string, r *rand.Rand) {
 		sort.Strings(children)
 		data := pick(r, []string{queue.RevokeData, "", "something", "__REVOKE__ "})
 		node := directory + "/" + pick(r, children)
+		if data == queue.RevokeData {
+			o.sim.withState(func() { o.sim.askedFor[node] = true })
+		}
 		_, err = o.conn.Set(node, []byte(data), -1)
 		o.sim.record("operator writes %q to %s: %v", data, node, err)
 		return

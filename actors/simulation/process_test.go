@@ -28,6 +28,7 @@ type process struct {
 	delayedUntil     time.Duration // until when faults may delay the messages to the process
 	frozen           bool
 	limited          bool
+	stopOnSuspended  bool
 	candidateStarted bool               // startCandidate was called
 	replaceNext      bool               // replaceDirectoryAfter replaces the directory of the next mutex that is released
 	hideReplaced     bool               // no client may read the new directory
@@ -65,7 +66,8 @@ func (p *process) connect() {
 	r := p.sim.rand(p.name, 1)
 	// A history must be the same in another process and on another host, so no node names them.
 	cfg := actors.Config{SessionTimeout: p.sim.plan.sessionTimeout, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler), OmitHolder: true}
-	cfg.StopOnSuspended = r.IntN(4) == 0
+	p.stopOnSuspended = r.IntN(4) == 0
+	cfg.StopOnSuspended = p.stopOnSuspended
 	if r.IntN(8) == 0 && !p.sim.plan.unlimited {
 		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
 	}

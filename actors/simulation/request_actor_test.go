@@ -35,8 +35,11 @@ type actorRequest struct {
 	mu    sync.Mutex
 	inbox []any
 
-	believed bool
-	session  int64 // of the grant
+	believed  bool
+	session   int64    // of the grant
+	nodes     []string // of the grant
+	suspended int      // how often it got Suspended while the connection is lost
+	asked     bool     // it got RevokeRequested
 }
 
 func (a *actorRequest) String() string {
@@ -112,7 +115,7 @@ func (a *actorRequest) send(msg any) { a.p.system.Root.RequestWithCustomSender(a
 
 func (a *actorRequest) receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
-	case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost:
+	case *messages.Granted, *messages.Refused, *messages.Released, *messages.Lost, *messages.Suspended, *messages.RevokeRequested:
 		a.mu.Lock()
 		a.inbox = append(a.inbox, msg)
 		a.mu.Unlock()
@@ -166,12 +169,16 @@ func (a *actorRequest) handleMessage(now time.Duration, msg any, lost bool) {
 	case *messages.Granted:
 		a.sim.grants++
 		a.sim.record("actor %d is granted: token %v, node %s", a.id, actors.TokenOf(msg), msg.Node)
-		a.stage, a.stageSince, a.believed, a.session = stageHeld, now, !lost, msg.SessionId
+		a.stage, a.stageSince, a.believed, a.session, a.nodes = stageHeld, now, !lost, msg.SessionId, nodesOf(msg)
 		if !lost {
-			a.sim.noteGrant(&heldGrant{id: -a.id, owner: a.pid.String(), token: actors.TokenOf(msg), uses: a.uses, nodes: nodesOf(msg),
+			a.sim.noteGrant(&heldGrant{id: -a.id, owner: a.pid.String(), token: actors.TokenOf(msg), uses: a.uses, nodes: a.nodes,
 				session: msg.SessionId, unaffectedSince: a.p.unaffectedSince, process: a.p.name})
 		}
 		a.sim.after(time.Duration(a.rand.ExpFloat64()*float64(50*time.Millisecond)), a.release)
+	case *messages.Suspended:
+		a.suspended++
+	case *messages.RevokeRequested:
+		a.asked = true
 	case *messages.Refused:
 		a.sim.record("actor %d is refused: %v %s", a.id, msg.Reason, msg.Detail)
 		if !a.isExpectedReason(now, msg.Reason) {

@@ -36,6 +36,7 @@ type programRequest struct {
 	requestedAt       time.Duration
 	future            *actors.Future[*actors.Grant]
 	grant             *actors.Grant
+	work              context.Context // of the grant; nil unless the process stops its work when the connection is lost
 	believed          bool
 	worksInMargin     bool  // its session is lost, and its work continues within the margin
 	believedAtRelease bool  // its owner believed in the grant when it released
@@ -279,6 +280,8 @@ func (r *programRequest) handleAnswer(now time.Duration) {
 		h := &heldGrant{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
 			session: grant.Session(), unaffectedSince: r.p.unaffectedSince, process: r.p.name, maxAnswerDelay: r.maxAnswerDelay(), minDelay: r.p.host.minDelay()}
 		r.sim.noteGrant(h)
+		r.beginWork()
+		r.checkAskedBefore(now)
 		r.checkAfterMissingNode(now, h)
 		r.sim.checkOrder(now, r)
 		r.sim.checkBudget(now, r)

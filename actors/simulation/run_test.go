@@ -45,6 +45,9 @@ type simulation struct {
 	deletions
 	undoFaults []func() // ends the faults that are active
 
+	askedFor map[string]bool // nodes for which a client has asked
+	heard    map[string]bool // of these, those of whose holders one was asked to release, by process and node
+
 	activeFaults      int                                 // number of faults that have not ended
 	lastLivenessCheck time.Duration                       // when checkLiveness looked last
 	lastFaultOf       map[string]time.Duration            // when a fault came last, by its kind and process
@@ -79,7 +82,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 			expiredAt: map[int64]time.Duration{}, deletionStarted: map[string]time.Duration{}, deletedAt: map[string]time.Duration{},
 			deletions: deletions{of: map[string]deletion{}}, lastFaultOf: map[string]time.Duration{}, multiLockEnded: map[string]time.Duration{},
 			requestEnded: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*nodeHoldGrants{}, lastEnds: map[string]requestEnd{},
-			registers: map[string]*register{}, ownerEnded: map[string]time.Duration{}, guardedWrites: map[string][]guardedWrite{},
+			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, ownerEnded: map[string]time.Duration{}, guardedWrites: map[string][]guardedWrite{},
 			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
@@ -232,6 +235,7 @@ func (sim *simulation) afterEvent() {
 	sim.requests = slices.DeleteFunc(sim.requests, func(r *programRequest) bool { return r.stage == stageDone })
 	sim.advanceActorRequests(now)
 	sim.advanceCandidates(now)
+	sim.checkNotices(now)
 	sim.checkNoticed(now)
 	sim.checkLiveness(now)
 	sim.previousCheck = now

@@ -9,8 +9,8 @@ import (
 // owners.
 type QueueActor interface {
 	// AcquireNode acquires the lock below for a kind, as a try or not, as the owner of the other node
-	// that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost and
-	// NodeContended.
+	// that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost,
+	// NodeContended and NodeRevoked.
 	AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte)
 	// ReleaseNode releases a node, also if it is lost, or withdraws the request. No answer is awaited.
 	ReleaseNode(serial uint64)

@@ -15,7 +15,7 @@ func (l *Queue) proceed() {
 	}
 	switch {
 	case !l.waiting.empty() || !l.holders.empty():
-	case l.hold.stage == creating || l.contended():
+	case l.hold.stage == creating || l.contended() || l.revoked():
 		l.releaseNodes()
 	case l.idle() && !l.timerRuns:
 		l.startTimer()
@@ -98,11 +98,11 @@ func (l *Queue) nodeFor(kind queue.Kind) *node {
 	return &l.hold.node
 }
 
-// dropFirst releases the first node if only the node beside it is in use, other processes wait for
-// the first, and no owner here is to have it soon. It reports whether it did.
+// dropFirst releases the first node if only the node beside it is in use, others want the first, and no
+// owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
-	if !l.holders.kinds.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended || !l.waiting.empty() && !l.budgetUsed() {
+	if !l.holders.kinds.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
 		return false
 	}
 	l.actor.ReleaseNode(first.serial)
@@ -116,12 +116,15 @@ func (l *Queue) stepsLeft(kind queue.Kind) bool {
 	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)
 }
 
-// budgetUsed reports whether other processes wait and have waited for long enough.
+// budgetUsed reports whether other processes wait and have waited for long enough, or another client asks for
+// the lock.
 func (l *Queue) budgetUsed() bool {
-	return l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
+	return l.revoked() || l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
 
 func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.contended }
+
+func (l *Queue) revoked() bool { return l.hold.revoked || l.hold.beside.revoked }
 
 // idle reports whether the node hold is granted, and no owner waits or holds.
 func (l *Queue) idle() bool {
@@ -167,9 +170,7 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 		l.tries--
 	}
 	l.actor.GrantBy(r.id, l.nodeFor(r.kind).serial, l.hold.generation, l.hold.czxid, b.step)
-	if l.contended() {
-		l.notifyContended(r)
-	}
+	l.notify(r)
 }
 
 // grantEntering grants what holders have asked for beside what they hold, if its node is granted.
@@ -192,10 +193,25 @@ func (l *Queue) refuseEntering(why requests.Reason) {
 	l.refuseThose(&l.holders, why, func(r ownerRequest) bool { return r.enters })
 }
 
-func (l *Queue) notifyContended(r *ownerRequest) {
-	if r.notifyContended && !r.enters {
+func (l *Queue) notifyHolders() {
+	for b := range l.holders.all() {
+		for i := range b.requests {
+			l.notify(&b.requests[i])
+		}
+	}
+}
+
+// notify tells a holder whether others wait for the node hold, once, and whether another client asks for it.
+func (l *Queue) notify(r *ownerRequest) {
+	if r.enters {
+		return
+	}
+	if l.contended() && r.notifyContended {
 		r.notifyContended = false
 		l.actor.NotifyContended(r.id)
+	}
+	if l.revoked() {
+		l.actor.RequestRevoke(r.id) // a further one has no effect
 	}
 }
 

@@ -14,6 +14,8 @@
 //   - While no other process waits, the queue keeps the node hold; an idle timer ends that. When
 //     others wait, it releases the nodes as soon as no owner uses them, or when the budget of
 //     grants or of time is used, and then queues again behind the others.
+//   - A client that asks for a node uses up the budget. Each holder hears of it, also one that enters again
+//     later (notify): the loss of the node would end its grant.
 //   - The loss of a node ends all grants that were made of the node hold.
 //   - News of an earlier node hold do not count: each AcquireNode has a serial of its own.
 //   - Tokens of one node hold differ by their step: the number of the grant. A later node hold has
@@ -31,8 +33,8 @@
 //
 // # Faults that show that the rules are needed
 //
-// Two of the faults in actors/simulation/planted: budget-never-used (the budget) and old-node-hold-counts
-// (news of an earlier node hold).
+// Three of the faults in actors/simulation/planted: budget-never-used (the budget), revoked-node-passed-on (a client
+// that asks for a node) and old-node-hold-counts (news of an earlier node hold).
 //
 // # Speed
 //

@@ -39,6 +39,7 @@ type queueModel struct {
 type modelRequest struct {
 	id    requests.ID
 	kind  queue.Kind
+	asked bool // it has had a RequestRevoke
 	owner string
 	try   bool
 	stage progress // queued, creating: it waits for a second node beside the one by which its owner holds; held or releasing
@@ -66,7 +67,13 @@ func (m *queueModel) contended() bool {
 	return slices.ContainsFunc(m.nodes, func(n *node) bool { return n.contended })
 }
 
-func (m *queueModel) budgetUsed() bool { return m.contended() && (m.timeUsed || m.granted >= m.budget) }
+func (m *queueModel) revoked() bool {
+	return slices.ContainsFunc(m.nodes, func(n *node) bool { return n.revoked })
+}
+
+func (m *queueModel) budgetUsed() bool {
+	return m.revoked() || m.contended() && (m.timeUsed || m.granted >= m.budget)
+}
 
 func (m *queueModel) step(e queueEvent) {
 	for _, f := range step(m.queue, e) {
@@ -106,6 +113,11 @@ func (m *queueModel) perform(f machinetest.Effect) {
 			m.t.Fatalf("request %d is refused but was not open", f.ID)
 		}
 		m.forget(r)
+	case "RequestRevoke":
+		if r.stage != held || !m.revoked() {
+			m.t.Fatalf("request %d is asked to release in stage %d, by the nodes %v", f.ID, r.stage, m.nodes)
+		}
+		r.asked = true
 	case "Lose":
 		if r.stage != held {
 			m.t.Fatalf("request %d is lost but was in stage %d", f.ID, r.stage)
@@ -167,18 +179,22 @@ func (m *queueModel) grant(r *modelRequest, by *node, token [2]int64) {
 			m.t.Fatalf("request %d has token %v after %v, by a node hold with czxid %d", r.id, token, m.token, m.czxid)
 		}
 		m.token = token
-		if m.granted++; m.contended() && (m.timeUsed || m.granted > m.budget) {
-			m.t.Fatalf("request %d is grant %d of the node hold (time used: %t) while other processes wait", r.id, m.granted, m.timeUsed)
+		if m.granted++; m.revoked() || m.contended() && (m.timeUsed || m.granted > m.budget) {
+			m.t.Fatalf("request %d is grant %d of the node hold (time used: %t, revoked: %t) while others want it", r.id, m.granted, m.timeUsed, m.revoked())
 		}
 	}
 	r.stage, r.token, r.by = held, token, by.serial
 	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
-// check runs after each event. It checks that no request waits that could hold, and that no node is kept without a use.
+// check runs after each event. It checks that no request waits that could hold, that no node is kept without a use, and
+// that each holder knows of a revoke, whenever it was granted.
 func (m *queueModel) check() {
 	var holding [2]int
 	for _, o := range m.open {
+		if o.stage == held && !o.asked && m.revoked() {
+			m.t.Fatalf("request %d holds by a revoked node and was not asked to release", o.id)
+		}
 		if o.ownerHolds() {
 			holding[o.kind]++
 		}
@@ -200,10 +216,10 @@ func (m *queueModel) check() {
 	switch {
 	case len(m.waiting) > 0:
 		m.checkFirst(m.waiting[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
-	case unused && (m.contended() || !m.timerRuns):
+	case unused && (m.contended() || m.revoked() || !m.timerRuns):
 		m.t.Fatal("the node hold is kept without a use")
 	}
-	if beside.stage == held && first.contended && !unused && holding[first.kind] == 0 && (len(m.waiting) == 0 || m.budgetUsed()) {
+	if beside.stage == held && (first.contended || first.revoked) && !unused && holding[first.kind] == 0 && (len(m.waiting) == 0 || m.budgetUsed()) {
 		m.t.Fatal("an unused node is kept")
 	}
 	for _, r := range m.waiting {
@@ -303,6 +319,11 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 			n.contended = true
 			m.step(func(l *Queue) { l.NodeContended(n.serial) })
 		},
+		"revoke of a node": func(*rapid.T) {
+			n := m.drawNode(held)
+			n.revoked = true
+			m.step(func(l *Queue) { l.NodeRevoked(n.serial) })
+		},
 		"time budget is used": func(*rapid.T) {
 			m.drawNode(held)
 			m.timeUsed = true
@@ -318,6 +339,7 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
 				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
 				func(l *Queue) { l.NodeContended(serial) },
+				func(l *Queue) { l.NodeRevoked(serial) },
 				func(l *Queue) { l.TimeBudgetUsed(serial) },
 			}).Draw(t, "event"))
 		},

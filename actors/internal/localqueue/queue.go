@@ -62,6 +62,7 @@ type node struct {
 	kind      queue.Kind
 	try       bool
 	contended bool // contenders of other processes wait for it
+	revoked   bool // another client asks for it
 }
 
 // The step of a grant consists of the step of the node hold and the number of the grant. (A transaction makes
@@ -213,17 +214,21 @@ func (l *Queue) NodeLost(serial uint64, why requests.Reason) {
 
 // NodeContended notes that contenders of other processes wait for the node.
 func (l *Queue) NodeContended(serial uint64) {
-	p := l.nodeOf(serial)
-	if p == nil {
-		return
+	if p := l.nodeOf(serial); p != nil {
+		p.contended = true
+		l.proceed()
+		l.notifyHolders()
 	}
-	p.contended = true
-	for b := range l.holders.all() {
-		for i := range b.requests {
-			l.notifyContended(&b.requests[i])
-		}
+}
+
+// NodeRevoked notes that another client asks for the node. All holders are asked to release, since the loss of a
+// node ends all grants. Others are not granted by the node hold any more.
+func (l *Queue) NodeRevoked(serial uint64) {
+	if p := l.nodeOf(serial); p != nil {
+		p.revoked = true
+		l.proceed() // which may release the node
+		l.notifyHolders()
 	}
-	l.proceed()
 }
 
 // TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may while

@@ -55,6 +55,8 @@ func parse(line machinetest.Line) queueEvent {
 		return func(l *Queue) { l.NodeLost(serial, why) }
 	case "node-contended":
 		return func(l *Queue) { l.NodeContended(serial) }
+	case "node-revoked":
+		return func(l *Queue) { l.NodeRevoked(serial) }
 	case "time-budget-used":
 		return func(l *Queue) { l.TimeBudgetUsed(serial) }
 	case "idle-timed-out":

@@ -183,8 +183,6 @@ func (s *script) show(f Effect) string {
 		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
 	case ReportUnknownChild:
 		return fmt.Sprintf("report-child name=%s", f.Node)
-	case RequestRevoke:
-		return fmt.Sprintf("revoke id=%d", f.ID)
 	case RestoreData:
 		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
 	case CreateHeldMarker:

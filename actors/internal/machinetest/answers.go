@@ -67,6 +67,8 @@ func ShowAnswer(kind fmt.Stringer, id requests.ID, why requests.Reason, stillHel
 		return fmt.Sprintf("%s id=%d reason=%v", strings.ToLower(kind.String()), id, why)
 	case "ConfirmRelease":
 		return fmt.Sprintf("released id=%d still=%d", id, stillHeld)
+	case "RequestRevoke":
+		return fmt.Sprintf("revoke id=%d", id)
 	case "NotifyContended":
 		return fmt.Sprintf("contended id=%d", id)
 	}

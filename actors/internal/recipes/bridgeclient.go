@@ -32,7 +32,6 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_SUSPENDED:
 		b.setSession(msg) // this may be the first message about the session
 		b.actor.onSession(msg.Epoch, lockqueue.Suspended)
-		b.SuspendHolders()
 	case messages.SessionState_LOST:
 		b.lost = true
 		b.actor.onSession(msg.Epoch, lockqueue.Lost)

@@ -137,16 +137,9 @@ func (l *localQueueActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	}
 }
 
-// Suspended implements messages.OwnerHandler.
-func (l *localQueueActor) Suspended(ask.Recipient, *messages.Suspended) { l.SuspendHolders() }
-
 // RevokeRequested implements messages.OwnerHandler.
-func (l *localQueueActor) RevokeRequested(ask.Recipient, *messages.RevokeRequested) {
-	for _, r := range l.Requests() {
-		if r.Holds() {
-			l.RequestRevoke(r.ID)
-		}
-	}
+func (l *localQueueActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
+	l.state.NodeRevoked(msg.RequestId)
 }
 
 // Contended implements messages.OwnerHandler.

@@ -211,13 +211,6 @@ func (m *multiLockActor) Released(_ ask.Recipient, msg *messages.Released) {
 	}
 }
 
-// Suspended implements messages.OwnerHandler. All members say it; the first is enough.
-func (m *multiLockActor) Suspended(_ ask.Recipient, msg *messages.Suspended) {
-	if a, i := m.attemptOf(msg.RequestId); a != nil && i == 0 && a.members.Stage() == requests.Held {
-		a.r.Tell(&messages.Suspended{RequestId: a.r.Number()})
-	}
-}
-
 // RevokeRequested implements messages.OwnerHandler.
 func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
 	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.members.Revoke() {

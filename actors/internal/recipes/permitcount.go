@@ -74,10 +74,7 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 
 // SessionChanged implements messages.BridgeClientHandler.
 func (s *semaphoreActor) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
-	switch msg.State {
-	case messages.SessionState_SUSPENDED:
-		s.SuspendHolders()
-	case messages.SessionState_CONNECTED:
+	if msg.State == messages.SessionState_CONNECTED {
 		s.listDirectory(msg.Epoch)
 		if s.count != nil {
 			s.count.epoch = msg.Epoch

@@ -113,8 +113,7 @@ func (s *semaphoreActor) Tick(bool) {
 	}
 }
 
-// ---- messages of the request queue and the leases. Suspended is ignored: the bridge says it once
-// for all leases.
+// ---- messages of the request queue and the leases
 
 // Granted implements messages.OwnerHandler. It ignores grants of a lost session: Lost follows.
 func (s *semaphoreActor) Granted(_ ask.Recipient, msg *messages.Granted) {

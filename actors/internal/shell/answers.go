@@ -18,6 +18,7 @@ func tell(to ask.Recipient, msg any) {
 func (s *Shell) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 	s.markGranted(r, granted, step)
 	r.Acquisition().OnGranted(granted, step)
+	s.tellIfSuspended(r)
 }
 
 // RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
@@ -42,12 +43,12 @@ func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 	r.Tell(refusal)
 }
 
-// SuspendHolders tells the holders that they may lose what they hold.
-func (s *Shell) SuspendHolders() {
-	for _, r := range s.Requests() {
-		if r.Holds() {
-			r.Tell(&messages.Suspended{RequestId: r.Number()})
-		}
+// tellIfSuspended tells a holder that it may lose what it holds, if there is no connection. It is called for all
+// holders when the connection is lost, and for each one that is granted until it is back. Other locks' actors hear
+// of the connection themselves.
+func (s *Shell) tellIfSuspended(r *Request) {
+	if s.suspended && r.Holds() && !r.FromLockActor {
+		r.Tell(&messages.Suspended{RequestId: r.Number()})
 	}
 }
 

@@ -28,6 +28,7 @@ type Entry struct {
 	used        bool          // since the last tick
 	idleFor     time.Duration // how long the actor has been without use
 	stopping    bool          // the actor takes no further message
+	suspended   bool          // the connection is lost, and the session may live
 }
 
 func (e *Entry) releaseDeps() {

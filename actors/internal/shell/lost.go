@@ -22,6 +22,7 @@ func (s *Shell) awaitRelease(r *Request) {
 		return
 	}
 	s.lost.Add(owner, r)
+	s.noteGrantEnd(r)
 	if !r.FromLockActor {
 		s.Manager.unreleased.Add(1)
 		s.Manager.noteEnd() // a Drain may wait for it

@@ -66,16 +66,17 @@ type Manager struct {
 
 	tallies [tallyCount]tally
 
-	mu       sync.Mutex
-	entries  map[string]*Entry // by key
-	inOrder  []*Entry          // in the order of their start; up to the next tick also forgotten entries
-	ticks    *time.Timer       // until the next tick; nil while there are no entries
-	tickDue  []*Entry          // entries that get the tick under way yet
-	running  sync.WaitGroup    // actors whose Stopped has not returned
-	closed   bool
-	started  uint64
-	cleanups cleanups
-	drain    drain
+	mu        sync.Mutex
+	entries   map[string]*Entry // by key
+	inOrder   []*Entry          // in the order of their start; up to the next tick also forgotten entries
+	ticks     *time.Timer       // until the next tick; nil while there are no entries
+	tickDue   []*Entry          // entries that get the tick under way yet
+	running   sync.WaitGroup    // actors whose Stopped has not returned
+	closed    bool
+	started   uint64
+	cleanups  cleanups
+	drain     drain
+	suspended bool // the session is SUSPENDED, as the bridge has told the manager
 
 	sessionLog sessionLog
 }
@@ -206,6 +207,7 @@ func (m *Manager) get(key, path string, recipe *Recipe) (*Entry, error) {
 func (m *Manager) start(e *Entry) {
 	m.started++
 	e.tally = &m.tallies[m.started%tallyCount]
+	e.suspended = m.suspended
 	m.running.Add(1)
 	m.entries[e.key] = e
 	m.inOrder = append(m.inOrder, e)
@@ -276,20 +278,19 @@ func (m *Manager) isClosed() bool {
 	return m.closed
 }
 
-// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes the loss
-// of the connection on to all actors.
+// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state of the session
+// on to all actors. It has subscribed before them, so an actor hears the state here first.
 func (m *Manager) Tell(msg any) {
 	s, ok := msg.(*messages.SessionChanged)
-	if ok {
-		m.logSession(s)
-	}
-	if !ok || !isLost(s.State) {
+	if !ok {
 		return
 	}
+	m.logSession(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.suspended = s.State == messages.SessionState_SUSPENDED
 	for _, e := range m.activeEntries() {
-		e.Self.Tell(connectionLost{s.State == messages.SessionState_LOST})
+		e.Self.Tell(stateChange(s.State))
 	}
 }
 

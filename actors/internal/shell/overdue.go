@@ -15,7 +15,7 @@ func (s *Shell) checkSession(msg any) {
 		if msg.State == messages.SessionState_LOST {
 			return
 		}
-	case *messages.Lost, connectionLost:
+	case *messages.Lost, stateChange:
 		return
 	}
 	if epoch := s.behavior.Epoch(); epoch != 0 && s.Manager.Bridge.LostAt(epoch, s.now()) {

@@ -24,9 +24,8 @@ type (
 	tick struct{}
 )
 
-// connectionLost is sent to all actors when the bridge has lost the connection, and again when it has
-// lost the session.
-type connectionLost struct{ sessionLost bool }
+// stateChange is sent to all actors when the state of the session has changed.
+type stateChange messages.SessionState
 
 // receiveOwn handles the messages that are not of the recipe.
 func (s *Shell) receiveOwn(msg any) {
@@ -53,12 +52,8 @@ func (s *Shell) receiveOwn(msg any) {
 		s.onHoldTime(msg.id)
 	case tick:
 		s.onTick()
-	case connectionLost:
-		s.Detail = s.Manager.Bridge.outage()
-		s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.try })
-		if msg.sessionLost {
-			s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
-		}
+	case stateChange:
+		s.onSessionState(messages.SessionState(msg))
 	case host.Terminated:
 		s.senderEnded(msg.Actor)
 	case host.Undelivered:
@@ -66,6 +61,23 @@ func (s *Shell) receiveOwn(msg any) {
 	case *actor.DeadLetterResponse: // host.Terminated says that the sender of the request has ended
 	default:
 		s.Manager.Log.Warn("lock got a message that it does not know", "path", s.Path, "message", fmt.Sprintf("%T", msg), "do", "correct the sender")
+	}
+}
+
+// onSessionState tells the holders that the connection is lost, and ends the requests that do not wait for the
+// next connection or session. The holders of a lost session hear of that from the recipe.
+func (s *Shell) onSessionState(state messages.SessionState) {
+	s.suspended = state == messages.SessionState_SUSPENDED
+	if !isLost(state) {
+		return
+	}
+	for _, r := range s.Requests() {
+		s.tellIfSuspended(r)
+	}
+	s.Detail = s.Manager.Bridge.outage()
+	s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.try })
+	if state == messages.SessionState_LOST {
+		s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
 	}
 }
 

@@ -10,7 +10,8 @@ type drain struct {
 	over  bool          // quiet is closed
 }
 
-// refuseWaiting is sent to all actors when their locks are drained.
+// refuseWaiting is sent to all actors when their locks are drained, and to an actor again when one of its grants ends
+// later: the owner may wait for another one.
 type refuseWaiting struct{}
 
 // RefuseNew has all locks refuse the requests that wait, and new requests, except those of an owner
@@ -28,6 +29,13 @@ func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
 	}
 	m.noteQuietLocked()
 	return m.drain.quiet
+}
+
+// noteGrantEnd is called when a grant has ended, in whatever way.
+func (s *Shell) noteGrantEnd(r *Request) {
+	if r.Granted && !r.FromLockActor && s.Manager.refusesNew.Load() {
+		s.Self.Tell(refuseWaiting{})
+	}
 }
 
 // noteEnd is called when a request has ended, or its grant.

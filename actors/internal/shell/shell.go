@@ -62,6 +62,7 @@ func (s *Shell) Grant(r *Request, granted *messages.Granted) {
 	s.markGranted(r, granted, granted.Step)
 	granted.RequestId = r.Number()
 	s.recipientOfGranted(r).Tell(granted)
+	s.tellIfSuspended(r)
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it, except of a semaphore: see lost.go.

@@ -139,6 +139,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 func (s *Shell) Remove(r *Request) {
 	r.stopTimer()
 	s.removeFromSender(r)
+	s.noteGrantEnd(r)
 	s.table.remove(r)
 	if !r.FromLockActor {
 		s.Manager.uncountRequest()
