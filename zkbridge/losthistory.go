@@ -78,7 +78,7 @@ func (ep *epoch) writeGeneration(n NodeView, value uint64) error {
 			return zk.ErrNoNode // it is tried again
 		}
 	}
-	return zkconn.ExplainRight(err, op.Kind.Right, op.Path)
+	return zkconn.ExplainRight(ep.client, err, op.Kind.Right, op.Path)
 }
 
 // onGenerationRaised handles the result of raiseGeneration.
