@@ -32,9 +32,11 @@ type Participant struct {
 	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
 	Since time.Time
 	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
-	// it is the session of this process.
-	Session int64
-	Mine    bool
+	// it is the session of this process. Persistent reports that no session owns the node: it stays until
+	// somebody deletes it.
+	Session    int64
+	Mine       bool
+	Persistent bool
 	// Token is the fencing token of a holder by its node alone. The true token differs if one
 	// transaction created several nodes, and for a downgraded reader. Generation is 0 if the node
 	// is older than the last raise.
@@ -93,7 +95,7 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 			Holds:   at.Holds,
 		}
 		if c.Stat.Czxid != 0 {
-			p.Since = time.UnixMilli(c.Stat.Ctime)
+			p.Since, p.Persistent = time.UnixMilli(c.Stat.Ctime), c.Stat.EphemeralOwner == 0
 		}
 		if h, ok := shell.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
@@ -113,6 +115,9 @@ func (p Participant) String() string {
 	text += fmt.Sprintf(" (%s)", p.Kind)
 	if !p.Since.IsZero() {
 		text += fmt.Sprintf(" since %s, session %s", p.Since.Format(time.RFC3339), messages.FormatSession(p.Session))
+	}
+	if p.Persistent {
+		text += " (none: the node is persistent)"
 	}
 	for _, known := range p.known() {
 		text += fmt.Sprintf(", %s %s", known.Key, known.Value)

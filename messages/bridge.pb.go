@@ -765,7 +765,9 @@ type Watched struct {
 	// With with_data: the data by the name of the node.
 	Data map[string][]byte `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// With with_data: the czxid by the name of the node.
-	Czxids        map[string]int64 `protobuf:"bytes,5,rep,name=czxids,proto3" json:"czxids,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Czxids map[string]int64 `protobuf:"bytes,5,rep,name=czxids,proto3" json:"czxids,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The names of the nodes that are not ephemeral: no end of a session deletes them.
+	Persistent    []string `protobuf:"bytes,6,rep,name=persistent,proto3" json:"persistent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +833,13 @@ func (x *Watched) GetData() map[string][]byte {
 func (x *Watched) GetCzxids() map[string]int64 {
 	if x != nil {
 		return x.Czxids
+	}
+	return nil
+}
+
+func (x *Watched) GetPersistent() []string {
+	if x != nil {
+		return x.Persistent
 	}
 	return nil
 }
@@ -1477,13 +1486,16 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
 	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x1b\n" +
-	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xa1\x02\n" +
+	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xc1\x02\n" +
 	"\aWatched\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04gone\x18\x03 \x03(\tR\x04gone\x120\n" +
 	"\x04data\x18\x04 \x03(\v2\x1c.actorlock.Watched.DataEntryR\x04data\x126\n" +
-	"\x06czxids\x18\x05 \x03(\v2\x1e.actorlock.Watched.CzxidsEntryR\x06czxids\x1a7\n" +
+	"\x06czxids\x18\x05 \x03(\v2\x1e.actorlock.Watched.CzxidsEntryR\x06czxids\x12\x1e\n" +
+	"\n" +
+	"persistent\x18\x06 \x03(\tR\n" +
+	"persistent\x1a7\n" +
 	"\tDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a9\n" +

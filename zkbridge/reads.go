@@ -79,12 +79,13 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 // watchRequest is a Watch that is not answered: one read for each of its nodes.
 type watchRequest struct {
 	reply.To
-	directory string
-	left      int // nodes that are not read yet
-	gone      []string
-	data      map[string][]byte // nil if the request does not ask for data
-	czxids    map[string]int64  // with the data
-	err       error             // of the last node that could not be watched
+	directory  string
+	left       int // nodes that are not read yet
+	gone       []string
+	data       map[string][]byte // nil if the request does not ask for data
+	czxids     map[string]int64  // with the data
+	persistent []string
+	err        error // of the last node that could not be watched
 }
 
 func (w *watchRequest) start(ep *epoch, nodes []string) {
@@ -114,6 +115,9 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		if w.data != nil {
 			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
 		}
+		if found.Stat.EphemeralOwner == 0 {
+			w.persistent = append(w.persistent, node)
+		}
 	case zkconn.IsTransient(err):
 		ep.RetryLater(func() { w.readNode(ep, node, watcher) })
 		return
@@ -135,6 +139,6 @@ func (w *watchRequest) finish(ep *epoch) {
 		_, why := zkconn.Classify(w.err)
 		ep.Fail(w, why, "watch nodes of %s: %v", w.directory, w.err)
 	default:
-		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids})
+		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids, Persistent: w.persistent})
 	}
 }

@@ -31,7 +31,7 @@ func (q lockQueue) print(w io.Writer) {
 			holds = "holds"
 		}
 		_, name, _ := cutLast(c.Node)
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.ownerAndProcess(), c.Session, name, c.Data)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.ownerAndProcess(), c.session(), name, c.Data)
 	}
 	table.Flush()
 }
@@ -67,6 +67,14 @@ func (c contender) when() string {
 	return fmt.Sprintf("%s (%v)", c.Since.Local().Format(time.DateTime), max(time.Since(c.Since), 0).Round(time.Second))
 }
 
+// session returns the session, or that there is none.
+func (c contender) session() string {
+	if c.Persistent {
+		return "none (persistent)"
+	}
+	return c.Session
+}
+
 // ownerAndProcess returns the owner and the process that the contender's node has, as in
 // "billing, backup[123] on host1".
 func (c contender) ownerAndProcess() string {
@@ -90,6 +98,9 @@ func (c contender) name() string {
 	}
 	if c.Session == "" {
 		return "a client whose node may not be read"
+	}
+	if c.Persistent {
+		return "a persistent node, which no end of a session deletes"
 	}
 	if c.Data != "" {
 		return fmt.Sprintf("a client of session %s (%s)", c.Session, c.Data)

@@ -64,6 +64,7 @@ func (l *lockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
 	for _, node := range msg.Gone {
 		l.noteGone(node)
 	}
+	l.reportPersistent(msg.Persistent)
 	feed(l, lockqueue.Watched{Serial: msg.Id, Gone: msg.Gone, Data: msg.Data})
 }
 

@@ -1,7 +1,9 @@
 package recipes
 
 import (
+	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -10,14 +12,14 @@ import (
 )
 
 // Two recipes on one path exclude each other only if their rules know each other's names. Within a
-// process the manager refuses a second recipe. Across processes only the names in the directory show
-// it: the lock's actor reports names that its rule does not know.
+// process the manager refuses a second recipe. Across processes only the nodes in the directory show
+// it: the lock's actor reports contenders with names that its rule does not know.
 
 // otherRecipe returns the recipe that creates children of the name, if that recipe does not
 // exclude recipes whose contenders have other names. It returns "" for a name of no recipe.
 func otherRecipe(name string) string {
 	switch {
-	case name == RequestQueueSuffix[1:], name == LeaseSuffix[1:]:
+	case name == LeaseSuffix[1:]:
 		return "semaphore"
 	case name == simpleLockNode:
 		return "simple mutex"
@@ -29,7 +31,44 @@ func otherRecipe(name string) string {
 	return ""
 }
 
-// reportMisuse logs once for each path that another recipe uses it, too.
+// maxSuspects bounds the nodes that reportOthers reads.
+const maxSuspects = 10
+
+// reportOthers logs, once for each path, that another recipe uses it, too. names are of the path's directory. A
+// name alone proves nothing, because any directory may have it, such as one with locks of its own: a goroutine
+// reads the nodes.
+func reportOthers(e *shell.Entry, names []string) {
+	suspects := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return otherRecipe(name) == "" })
+	if len(suspects) == 0 {
+		return
+	}
+	suspects = suspects[:min(len(suspects), maxSuspects)]
+	go func() {
+		bridge := e.Manager.Bridge.Bridge // not guarded: it waits for the connection
+		children, _, err := bridge.WatchChildren(context.Background(), e.Path, func(name string) bool { return slices.Contains(suspects, name) }, nil)
+		if err != nil {
+			return
+		}
+		for _, c := range children {
+			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == LeaseSuffix[1:] && hasLeases(e) {
+				reportMisuse(e, c.Name)
+				return
+			}
+		}
+	}()
+}
+
+// hasLeases reports whether a semaphore at the path has leases.
+func hasLeases(e *shell.Entry) bool {
+	none := func(string) bool { return false }
+	children, _, err := e.Manager.Bridge.Bridge.WatchChildren(context.Background(), e.Path+LeaseSuffix, none, nil)
+	var names []string
+	for _, c := range children {
+		names = append(names, c.Name)
+	}
+	return err == nil && Recognize(names).Name == leasesForm
+}
+
 func reportMisuse(e *shell.Entry, child string) {
 	if e.Manager.FirstMisuse(e.Path) {
 		e.Manager.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
@@ -45,10 +84,20 @@ func (l *lockActor) reportUnknownChild(name string) {
 		l.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", l.Path, "name", name,
 			"do", "delete it if it is not a permit of yours")
 	case otherRecipe(name) != "":
-		reportMisuse(l.Entry, name)
+		reportOthers(l.Entry, []string{name})
 	default:
 		l.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", l.Path, "name", name,
 			"do", "delete it if it is not data of yours")
+	}
+}
+
+// reportPersistent logs, once for each, the persistent nodes that a contender waits for.
+func (b *bridgeClient) reportPersistent(nodes []string) {
+	for _, node := range nodes {
+		if path := b.nodePath(node); b.Manager.FirstMisuse(path) {
+			b.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", b.Path, "node", path,
+				"do", "delete it if no client holds the lock by it")
+		}
 	}
 }
 
@@ -66,13 +115,4 @@ const listDirectoryID = math.MaxUint64
 // listDirectory asks what is in the semaphore's directory.
 func (s *semaphoreActor) listDirectory(epoch uint64) {
 	s.bridge.SendList(&messages.List{Id: listDirectoryID, Epoch: epoch, Directory: s.Path}, s.Self)
-}
-
-// reportOthers reports contenders of other recipes in the semaphore's directory.
-func (s *semaphoreActor) reportOthers(names []string) {
-	for _, name := range names {
-		if other := otherRecipe(name); other != "" && other != "semaphore" {
-			reportMisuse(s.Entry, name)
-		}
-	}
 }

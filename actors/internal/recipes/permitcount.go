@@ -1,6 +1,8 @@
 package recipes
 
 import (
+	"slices"
+
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -122,4 +124,11 @@ func (s *semaphoreActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 }
 
 // Listed implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Listed(_ ask.Recipient, msg *messages.Listed) { s.reportOthers(msg.Children) }
+func (s *semaphoreActor) Listed(_ ask.Recipient, msg *messages.Listed) {
+	reportOthers(s.Entry, slices.DeleteFunc(msg.Children, isOfSemaphore))
+}
+
+// isOfSemaphore reports whether a child of a semaphore's directory is one of the directories of its locks.
+func isOfSemaphore(name string) bool {
+	return name == RequestQueueSuffix[1:] || name == LeaseSuffix[1:]
+}

@@ -55,7 +55,7 @@ func Recognize(names []string) Form {
 	case has["__READ__"] || has["__WRIT__"] || has["__rlock__"]:
 		return Form{Name: "read-write", recipe: ReadWrite}
 	case has["-lease-"]:
-		return Form{Name: "semaphore", recipe: leasesOf(0)}
+		return Form{Name: leasesForm, recipe: leasesOf(0)}
 	case has["-lock-"] || has["__lock__"] || has["x-"]:
 		return Form{Name: "mutex", recipe: Mutex}
 	case has[latchMarker]:
@@ -65,7 +65,7 @@ func Recognize(names []string) Form {
 	case has[simpleLockNode]:
 		return Form{Name: SimpleMutex.Name, recipe: SimpleMutex, czxids: true}
 	case has[kazooMarker]:
-		return Form{Name: "semaphore", KazooSemaphore: true, recipe: leasesOf(0), czxids: true}
+		return Form{Name: leasesForm, KazooSemaphore: true, recipe: leasesOf(0), czxids: true}
 	case len(has) > 0:
 		return customForm(has)
 	}
@@ -73,6 +73,7 @@ func Recognize(names []string) Form {
 }
 
 const (
+	leasesForm  = "semaphore"
 	latchMarker = "-latch-" // of Curator's LeaderLatch
 	kazooMarker = "kazoo's lease"
 )

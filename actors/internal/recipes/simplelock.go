@@ -85,6 +85,7 @@ func (s *simpleLockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
 
 // Watched implements messages.BridgeClientHandler.
 func (s *simpleLockActor) Watched(_ ask.Recipient, msg *messages.Watched) {
+	s.reportPersistent(msg.Persistent)
 	s.state.Watched(msg.Id, simplelock.NodesRead{Gone: msg.Gone, Data: msg.Data, Czxids: msg.Czxids})
 }
 

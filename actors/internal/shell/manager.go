@@ -62,7 +62,7 @@ type Manager struct {
 	openRequests atomic.Int64 // of owners, of all locks
 	unreleased   atomic.Int64 // of openRequests: lost grants of named owners, which have yet to release them
 	refusesNew   atomic.Bool
-	misused      sync.Map // paths that another recipe was seen to use
+	misused      sync.Map // by path: see FirstMisuse
 
 	tallies [tallyCount]tally
 
@@ -295,7 +295,7 @@ func (m *Manager) Tell(msg any) {
 }
 
 // FirstMisuse reports whether it is called for a path for the first time: another recipe uses
-// the path, too.
+// the path of the lock, too, or the node at the path is a persistent contender.
 func (m *Manager) FirstMisuse(path string) bool {
 	_, reported := m.misused.LoadOrStore(path, true)
 	return !reported

@@ -14,27 +14,28 @@ import (
 
 // Contender is a holder or a waiter. Unknown fields are empty. Its texts are printable.
 type Contender struct {
-	Place   int       `json:"place"` // from 0
-	Holds   bool      `json:"holds"`
-	Kind    string    `json:"kind,omitempty"`
-	Node    string    `json:"node"`
-	Session string    `json:"session,omitempty"` // hexadecimal
-	Since   time.Time `json:"since,omitzero"`
-	Owner   string    `json:"owner,omitempty"`
-	Host    string    `json:"host,omitempty"`
-	PID     int       `json:"pid,omitempty"`
-	Program string    `json:"program,omitempty"`
-	Data    string    `json:"data,omitempty"`
+	Place      int       `json:"place"` // from 0
+	Holds      bool      `json:"holds"`
+	Kind       string    `json:"kind,omitempty"`
+	Node       string    `json:"node"`
+	Session    string    `json:"session,omitempty"`    // hexadecimal; none for a persistent node
+	Persistent bool      `json:"persistent,omitempty"` // no end of a session deletes the node
+	Since      time.Time `json:"since,omitzero"`
+	Owner      string    `json:"owner,omitempty"`
+	Host       string    `json:"host,omitempty"`
+	PID        int       `json:"pid,omitempty"`
+	Program    string    `json:"program,omitempty"`
+	Data       string    `json:"data,omitempty"`
 }
 
 // New returns the Contender for a participant at a place of its queue.
 func New(p actors.Participant, place int) Contender {
 	session := ""
-	if !p.Since.IsZero() { // otherwise this process may not read the node
+	if !p.Since.IsZero() && !p.Persistent { // otherwise this process may not read the node
 		session = messages.FormatSession(p.Session)
 	}
 	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: session,
-		Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
+		Persistent: p.Persistent, Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
 		Data: Printable(string(p.Data))}
 }
 

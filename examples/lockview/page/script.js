@@ -133,7 +133,7 @@ function move(e, from, animated) {
 }
 
 const columns = [["place", c => c.holds ? "holds" : c.place], ["kind", c => c.kind], ["owner", c => c.owner], ["program", c => c.program],
-	["host", c => c.host], ["pid", c => c.pid], ["since", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["session", c => c.session],
+	["host", c => c.host], ["pid", c => c.pid], ["since", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["session", c => c.persistent ? "none (persistent)" : c.session],
 	["token", c => c.token], ["node", c => plain(c.node.slice(c.node.lastIndexOf("/") + 1))], ["data", c => c.data]];
 
 function fillWhole(row, lock) {
@@ -245,7 +245,7 @@ const plain = text => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, c => `\\u{${c.codePo
 // name returns how a contender is called: by its owner or program, else by its session.
 function name(c) {
 	const process = c.host ? `${c.program || "process"}@${c.host}${c.pid ? ":" + c.pid : ""}` : "";
-	return [c.owner, process].filter(Boolean).join(" · ") || `session ${c.session}`;
+	return [c.owner, process].filter(Boolean).join(" · ") || (c.persistent ? "a persistent node" : `session ${c.session}`);
 }
 
 function age(since) {
