@@ -26,8 +26,8 @@ type Queue struct {
 	// Participants are the holders and the waiters, in their order.
 	//
 	// The participants of a semaphore are its leases, with the kind "permit", and behind them the
-	// requests in the request queue, with the kind "request". A request near the front may have leases,
-	// too. While Permits is not known, Holds is true of the leases that hold for certain, and false of the
+	// requests in the request queue that have no lease, with the kind "request". (A request may appear beside
+	// its leases if one transaction has created them together with those of others.) While Permits is not known, Holds is true of the leases that hold for certain, and false of the
 	// last leases of a session that has requests in the request queue: they may hold or not.
 	//
 	// No participant of a custom lock Holds, because only its handle knows the rule: use the handle's
@@ -183,11 +183,27 @@ func (r *queueReader) readDirectory(directory, recipe string) (all []Participant
 	return r.participants(directory, form, contenders), len(children) - len(contenders), true, nil
 }
 
-// setSemaphore makes the queue a semaphore's, with the requests behind the leases.
+// setSemaphore makes the queue a semaphore's, with the requests behind the leases. It leaves out a request for each
+// request that its session's leases show to wait, so that no waiter counts twice.
 func (q *Queue) setSemaphore(held, requests []Participant) {
 	if len(held)+len(requests) == 0 {
 		return
 	}
+	type leases struct { // of one request, or of several without names that one transaction has created
+		czxid       int64
+		owner, data string
+	}
+	shown, waiting := map[leases]bool{}, map[int64]int{} // by session: requests whose leases may wait
+	for _, p := range held {
+		if key := (leases{p.Token.Czxid, p.Owner, string(p.Data)}); !p.Holds && !shown[key] {
+			shown[key] = true
+			waiting[p.Session]++
+		}
+	}
+	requests = slices.DeleteFunc(requests, func(p Participant) bool {
+		waiting[p.Session]--
+		return waiting[p.Session] >= 0
+	})
 	for i := range requests {
 		requests[i].Kind, requests[i].Holds, requests[i].Ahead = "request", false, len(held)+i
 	}

@@ -28,8 +28,8 @@ func TestInspectCurator(t *testing.T) {
 		}{
 			{"-m", one.Mutex(b.path + "-m"), two.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},
 			{"-rw", reader, two.WriteLock(b.path + "-rw"), "read-write: read! write"},
-			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! permit request"},
-			{"-sm", one.SemaphoreMutex(b.path + "-sm"), two.SemaphoreMutex(b.path + "-sm"), "semaphore: permit! permit request"},
+			{"-s", one.Semaphore(b.path+"-s", 1), two.Semaphore(b.path+"-s", 1), "semaphore: permit! permit"},
+			{"-sm", one.SemaphoreMutex(b.path + "-sm"), two.SemaphoreMutex(b.path + "-sm"), "semaphore: permit! permit"},
 			{"-l", one.LeaderLatch(b.path+"-l", "first"), two.LeaderLatch(b.path+"-l", "second"), "leader latch: exclusive! exclusive"},
 		} {
 			mustAcquire(b, c.first)

@@ -69,7 +69,7 @@ func TestInspectEachRecipe(t *testing.T) {
 			{rw.Read(), rw.Read(), "read-write: read! read!"},
 			{rw.Write(), rw.Read(), "read-write: write! read"},
 			{locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), "mutex: exclusive! exclusive"},
-			{locks.Semaphore(b.path+"-s", 1), locks.Semaphore(b.path+"-s", 1), "semaphore: permit! permit request"},
+			{locks.Semaphore(b.path+"-s", 1), locks.Semaphore(b.path+"-s", 1), "semaphore: permit! permit"},
 			{locks.SimpleMutex(b.path + "-sm"), locks.SimpleMutex(b.path + "-sm"), "simple mutex: exclusive!"},
 			{simple.Read(), simple.Write(), "simple read-write: read!"},
 			{simple.Write(), simple.Read(), "simple read-write: write!"},
@@ -139,9 +139,9 @@ func TestInspectASemaphore(t *testing.T) {
 		waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
 		wait := there.Semaphore(b.path, 3).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
 		// The last three leases are of one session. The third has another transaction.
-		q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit request")
+		q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit")
 		if q.Permits != 0 || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
-			q.Participants[3].Owner != "waits" || q.Participants[5].Owner != "waits" {
+			q.Participants[3].Owner != "waits" {
 			b.Errorf("%+v", q)
 		}
 		if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
@@ -150,6 +150,36 @@ func TestInspectASemaphore(t *testing.T) {
 		unlock(b, two)
 		unlock(b, result(b, wait))
 		unlock(b, one)
+	})
+}
+
+// Each request for a semaphore counts once, whether it waits by a lease or in the request queue.
+func TestInspectCountsOnce(t *testing.T) {
+	each(t, func(b *testLock) {
+		reader := b.locks()
+		var futures []*actors.Future[*actors.Grant]
+		for i, want := range []string{"permit!", "permit! permit!", "permit! permit! permit", "permit! permit! permit request", "permit! permit! permit request request"} {
+			futures = append(futures, b.semaphore(2).Acquire(within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
+			q := waitQueue(b, reader, b.path, "semaphore: "+want)
+			for place, p := range q.Participants {
+				if p.Owner != fmt.Sprint(place) || p.Ahead != place {
+					b.Errorf("%d is %v", place, p)
+				}
+			}
+		}
+		for _, f := range futures {
+			unlock(b, result(b, f))
+		}
+		// The owners of one process wait by leases.
+		s := reader.Semaphore(b.path, 1)
+		futures = nil
+		for i := range 3 {
+			futures = append(futures, s.Acquire(within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
+		}
+		waitQueue(b, reader, b.path, "semaphore: permit! permit permit")
+		for _, f := range futures {
+			unlock(b, result(b, f))
+		}
 	})
 }
 
@@ -168,7 +198,7 @@ func TestInspectASemaphoreWithAForeignChild(t *testing.T) {
 		second, err := conn.Create(b.path+"-2/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		f := one.Acquire(within(b))
-		waitQueue(b, reader, b.path+"-2", "semaphore: permit request")
+		waitQueue(b, reader, b.path+"-2", "semaphore: permit")
 		must(b, conn.Delete(second, -1))
 		unlock(b, result(b, f))
 		must(b, conn.Delete(foreign, -1))

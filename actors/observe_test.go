@@ -96,7 +96,7 @@ func TestObserveASemaphore(t *testing.T) {
 		g := lock(b, s)
 		expectQueue(b, queues, "semaphore: permit!")
 		f := s.Acquire(within(b))
-		expectQueue(b, queues, "semaphore: permit! permit request")
+		expectQueue(b, queues, "semaphore: permit! permit")
 		unlock(b, g)
 		expectQueue(b, queues, "semaphore: permit!")
 		unlock(b, result(b, f))
