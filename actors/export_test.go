@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // LockAcquisition blocks the methods of the grant that read its state, until unlock.
@@ -15,6 +16,9 @@ func LockAcquisition(g *Grant) (unlock func()) {
 	a.mu.Lock()
 	return a.mu.Unlock
 }
+
+// BridgeOf returns the bridge of Locks.
+func BridgeOf(l *Locks) *zkbridge.Bridge { return l.bridge.Bridge }
 
 // LockRecipient returns the lock's actor.
 func LockRecipient(lock interface{ entry() (*shell.Entry, error) }) ask.Recipient {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -29,7 +28,7 @@ type bridgeActor struct {
 	failed        bool                     // the bridge has ended by a panic
 	subs          map[ask.Recipient]uint64 // with the number of each subscription
 	subscriptions uint64                   // so far
-	deadline      *time.Timer
+	timers        timers                   // beside those of the epoch
 
 	generations  generationHistory
 	lostSessions []*lostSession // that may live on at the servers

@@ -12,6 +12,7 @@ import (
 
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
+	a.timers = newTimers(func(f func()) { self.Tell(task(func(*bridgeActor) { f() })) })
 	a.session.state = messages.SessionState_LOST
 	a.store("there was no session yet")
 	return a
@@ -37,7 +38,7 @@ func (a *bridgeActor) open() {
 }
 
 func (a *bridgeActor) openAfterPause() {
-	time.AfterFunc(reopenPause, func() { a.self.Tell(task((*bridgeActor).open)) })
+	a.timers.after(reopenPause, a.open)
 }
 
 // onConnEvent handles an event of the epoch's connections.
@@ -96,7 +97,7 @@ func (a *bridgeActor) onAuthRefused(err error) {
 // onConnected begins or goes on with the epoch. was is the state before.
 func (a *bridgeActor) onConnected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
-		a.deadline = a.epoch.AfterFunc(time.Until(a.epoch.conn.Deadline()), a.checkDeadline)
+		a.epoch.scheduleDeadlineCheck()
 		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
 	} else {

@@ -36,15 +36,17 @@ type epoch struct {
 	surveys  *workQueue // of users that read all nodes of a directory
 	watches  watchTable
 
-	firstZxid          int64       // of the session's first transaction, math.MaxInt64 before that
-	generationReading  bool        // a read of the generation's node is under way, or a write
-	awaitingGeneration []func()    // to be called when that read is answered
-	generationErr      error       // why there are no tokens, nil if there are
-	generationTimer    *time.Timer // until the node is read again, nil if that is not due
+	firstZxid          int64    // of the session's first transaction, math.MaxInt64 before that
+	generationReading  bool     // a read of the generation's node is under way, or a write
+	awaitingGeneration []func() // to be called when that read is answered
+	generationErr      error    // why there are no tokens, nil if there are
+	generationDue      bool     // a timer is set until the node is read again
 
-	retries    []func() // to be called when the session is connected again, or after a pause
-	retryTimer *time.Timer
-	jitter     zkconn.Jitter
+	retries      []func() // to be called when the session is connected again, or after a pause
+	retryDue     bool     // the timer of that pause is set
+	stopDeadline func()   // stops the timer until the session's deadline is checked again
+	timers       timers
+	jitter       zkconn.Jitter
 }
 
 // request is a request that the bridge will answer.
@@ -67,6 +69,7 @@ func (ep *epoch) queues() []*workQueue {
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep := &epoch{actor: a, number: number, firstZxid: math.MaxInt64, open: map[request]uint64{}}
+	ep.timers = newTimers(ep.Post)
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	if err != nil {
@@ -98,6 +101,7 @@ func (ep *epoch) setConn(conn *zkconn.Conn) {
 // end ends the epoch. It answers all requests that are open.
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
+	ep.timers.end()
 	ep.setConn(nil)
 	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) }) {
 		r.Fail(why, detail)
@@ -165,9 +169,7 @@ func (ep *epoch) Post(f func()) {
 }
 
 // AfterFunc implements writer.Epoch.
-func (ep *epoch) AfterFunc(d time.Duration, f func()) *time.Timer {
-	return time.AfterFunc(d, func() { ep.Post(f) })
-}
+func (ep *epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.timers.after(d, f) }
 
 // EndSession implements writer.Epoch.
 func (ep *epoch) EndSession(path string, err error) {
@@ -179,11 +181,12 @@ func (ep *epoch) EndSession(path string, err error) {
 // RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)
-	if !ep.isConnected() || ep.retryTimer != nil {
+	if !ep.isConnected() || ep.retryDue {
 		return
 	}
-	ep.retryTimer = ep.AfterFunc(retryPause, func() {
-		ep.retryTimer = nil
+	ep.retryDue = true
+	ep.AfterFunc(retryPause, func() {
+		ep.retryDue = false
 		if ep.isConnected() {
 			ep.resume()
 		}

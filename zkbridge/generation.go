@@ -90,9 +90,10 @@ func (ep *epoch) setGenerationError(err error) {
 	ep.generationErr = err
 	var failed error = &messages.Failed{Epoch: ep.number, Reason: reasonOf(err), Detail: err.Error()}
 	ep.actor.bridge.noTokens.Store(&failed)
-	if ep.generationTimer == nil {
-		ep.generationTimer = ep.AfterFunc(generationPause, func() {
-			ep.generationTimer = nil
+	if !ep.generationDue {
+		ep.generationDue = true
+		ep.AfterFunc(generationPause, func() {
+			ep.generationDue = false
 			ep.readGeneration()
 		})
 	}

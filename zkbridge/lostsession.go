@@ -51,7 +51,7 @@ func (a *bridgeActor) addLostSession(conn *zkconn.SessionConn) {
 // scheduleClose has a lost session closed after a pause.
 func (a *bridgeActor) scheduleClose(s *lostSession, pause time.Duration) {
 	s.due = time.Now().Add(pause)
-	time.AfterFunc(pause, func() { a.self.Tell(task((*bridgeActor).closeLostSessions)) })
+	a.timers.after(pause, a.closeLostSessions)
 }
 
 // closeLostSessions closes the lost sessions that are due, as soon as the present session is ready.

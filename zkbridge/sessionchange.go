@@ -14,11 +14,16 @@ import (
 // checkDeadline takes the session for lost if its deadline has passed, and sets the timer otherwise. The
 // timer calls it again at the deadline, which each answer of ZooKeeper puts off.
 func (a *bridgeActor) checkDeadline() {
-	if !a.epoch.conn.Overdue(a.bridge.Now()) {
-		a.deadline.Reset(time.Until(a.epoch.conn.Deadline()))
+	if ep := a.epoch; !ep.conn.Overdue(a.bridge.Now()) {
+		ep.stopDeadline()
+		ep.scheduleDeadlineCheck()
 		return
 	}
 	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
+}
+
+func (ep *epoch) scheduleDeadlineCheck() {
+	ep.stopDeadline = ep.AfterFunc(time.Until(ep.conn.Deadline()), ep.actor.checkDeadline)
 }
 
 // onSessionEvent handles an event of the present epoch's session.

@@ -25,8 +25,8 @@ type Epoch interface {
 	Run(work func(client zkconn.Client) (then func()))
 	// Post calls f in the actor, unless the epoch is over.
 	Post(f func())
-	// AfterFunc posts f after d.
-	AfterFunc(d time.Duration, f func()) *time.Timer
+	// AfterFunc posts f after d, unless stop is called before.
+	AfterFunc(d time.Duration, f func()) (stop func())
 	// RetryLater calls f after the next reconnect, or after a pause while the session is CONNECTED.
 	RetryLater(f func())
 

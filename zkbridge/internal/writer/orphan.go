@@ -23,13 +23,13 @@ type orphan struct {
 	deleted bool
 }
 
-// orphans holds the orphans of an epoch. timer is set if and only if there are orphans and no sweep
+// orphans holds the orphans of an epoch. A timer is set if and only if there are orphans and no sweep
 // is under way; it fires when the first of them is due.
 type orphans struct {
-	all      []*orphan
-	timer    *time.Timer
-	timerAt  time.Time // when the timer fires
-	sweeping bool
+	all       []*orphan
+	stopTimer func()    // nil if no timer is set
+	timerAt   time.Time // when the timer fires
+	sweeping  bool
 }
 
 const (
@@ -47,7 +47,7 @@ func (w *Writer) addOrphan(path string, c *Create, err error) {
 	if o.next = o.since; c == nil {
 		w.postpone(o, err)
 	}
-	if s := &w.orphans; s.timer == nil || o.next.Before(s.timerAt) {
+	if s := &w.orphans; s.stopTimer == nil || o.next.Before(s.timerAt) {
 		w.armSweep()
 	}
 }
@@ -77,13 +77,13 @@ func (w *Writer) armSweep() {
 		return
 	}
 	s.timerAt = slices.MinFunc(s.all, func(a, b *orphan) int { return a.next.Compare(b.next) }).next
-	s.timer = w.epoch.AfterFunc(time.Until(s.timerAt), w.sweep)
+	s.stopTimer = w.epoch.AfterFunc(time.Until(s.timerAt), w.sweep)
 }
 
 func (s *orphans) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
+	if s.stopTimer != nil {
+		s.stopTimer()
+		s.stopTimer = nil
 	}
 }
 
