@@ -10,7 +10,8 @@
 //
 // Files in reading order: host.go has [Actor] and [System]; mailbox.go and dispatcher.go queue
 // messages and serve them; ref.go has [Ref], the address of an actor, and its life; watch.go
-// has the identities of senders, [Ref.Watch] and [Ref.Alias]; logger.go has the log.
+// has the identities of senders, [Ref.Watch] and [Ref.Alias]; logger.go has the log, and registry.go the
+// names.
 package host
 
 import (
@@ -57,14 +58,14 @@ type System struct {
 }
 
 // NewSystem returns a System that runs its actors in the protoactor system actors, which
-// the caller still has to shut down. If actors is nil, it starts a protoactor system of about
-// 3 MB that logs to logger. A nil logger discards the log. See [BoundLogger] for one that blocks.
+// the caller still has to shut down. If actors is nil, it starts a protoactor system of its own
+// that logs to logger. A nil logger discards the log. See [BoundLogger] for one that blocks.
 func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 	logger = BoundLogger(logger)
 	s := &System{Actors: actors, Logger: logger, dispatcher: newDispatcher(max(4, 2*runtime.GOMAXPROCS(0))), priority: newDispatcher(1)}
 	if actors == nil {
 		s.owned = true
-		s.Actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+		s.Actors = newActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	}
 	return s
 }
