@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// timeLimit is how long a test waits for an event that must come, on the slowest machine.
-	timeLimit = time.Minute
+	timeLimit = zktest.TimeLimit
 	// longSession is the longest session timeout that the servers grant. A busy machine does not
 	// lose such a session.
 	longSession = time.Minute

@@ -3,7 +3,6 @@ package actors
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -31,7 +30,7 @@ func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	owner.promise.Store(ask.NewPromise[*Grant](nil))
 	owner.mu.Lock()
 	ask.Send(actor.Self, owner.msg, owner)
-	zktest.Eventually(t, 10*time.Second, func() bool { return s.Watches(t) == 2 }, "both members watch their nodes")
+	zktest.Eventually(t, zktest.TimeLimit, func() bool { return s.Watches(t) == 2 }, "both members watch their nodes")
 	owner.sendRelease()
 	if err := s.Client(t).Delete("/a/"+s.Nodes(t, "/a")[0], -1); err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	zktest.Eventually(t, time.Minute, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
+	zktest.Eventually(t, zktest.TimeLimit, func() bool { return !serves(addr) }, "ZooKeeper ends at %s", addr)
 	removeStale(runDirParent())
 }
 

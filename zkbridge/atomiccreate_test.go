@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -177,7 +176,7 @@ func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 		createAtomically(users, dirs)
 		<-fault.Fired()
 		var names []string
-		zktest.Eventually(t, 10*time.Second, func() bool {
+		zktest.Eventually(t, timeLimit, func() bool {
 			names, _, _ = conn.Children(dirs[deleted])
 			return len(names) == 1
 		}, "the node is created")

@@ -59,7 +59,7 @@ func eachOwn(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 }
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
-const timeLimit = time.Minute
+const timeLimit = zktest.TimeLimit
 
 // within returns a context that bounds what a test waits for.
 func within(t testing.TB) context.Context {

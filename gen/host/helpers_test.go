@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
-const timeLimit = time.Minute
+const timeLimit = 3 * time.Minute
 
 // probe is an actor with the behaviour of functions, which a test sets before the first message.
 type probe struct {

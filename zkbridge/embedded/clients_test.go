@@ -17,7 +17,7 @@ import (
 // The lock recipes of Curator and kazoo run on both servers in the tests of package interop. These tests run their other recipes.
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
-const timeLimit = time.Minute
+const timeLimit = zktest.TimeLimit
 
 // waitEvent takes events up to the first one of a kind, and returns it.
 func waitEvent(t *testing.T, events <-chan interop.Event, kind, path string) interop.Event {

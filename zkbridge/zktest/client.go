@@ -14,14 +14,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// clientTimeout is the time limit of the helpers below, and the session timeout of their connections.
-const clientTimeout = time.Minute
+// clientSession is the session timeout of the connections of the helpers below, the longest that the servers grant.
+const clientSession = time.Minute
 
 // Client returns a plain go-zookeeper connection with a session, whose timeout is a minute if the server grants
 // that. It is closed, and its goroutines have ended, when the test ends. It logs nothing.
 func (s *Server) Client(t testing.TB) *zk.Conn {
 	t.Helper()
-	c, err := dial(s.addr, clientTimeout, s.Dial)
+	c, err := dial(s.addr, clientSession, s.Dial)
 	if err != nil {
 		t.Fatalf("zktest: connect to %s: %v", s.addr, err)
 	}
@@ -44,13 +44,13 @@ func (s *Server) Nodes(t testing.TB, path string) []string {
 	c := s.inspector
 	if c == nil {
 		var err error
-		if c, err = dial(s.addr, clientTimeout, s.Dial); err != nil {
+		if c, err = dial(s.addr, clientSession, s.Dial); err != nil {
 			t.Fatalf("zktest: connect to %s: %v", s.addr, err)
 		}
 		defer c.close()
 	}
-	end := time.Now().Add(clientTimeout)
-	limit := time.AfterFunc(clientTimeout, c.hangUp) // the library itself waits for an answer without a limit
+	end := time.Now().Add(TimeLimit)
+	limit := time.AfterFunc(TimeLimit, c.hangUp) // the library itself waits for an answer without a limit
 	defer limit.Stop()
 	children, _, err := c.Children(path)
 	for errors.Is(err, zk.ErrConnectionClosed) && time.Now().Before(end) { // a server of an ensemble that loses its leader hangs up
@@ -107,14 +107,14 @@ func dial(addr string, sessionTimeout time.Duration, dial dialFunc) (*client, er
 	select {
 	case <-session:
 		return c, nil
-	case <-time.After(clientTimeout):
-		return nil, errors.Join(fmt.Errorf("no session within %v", clientTimeout), c.close())
+	case <-time.After(TimeLimit):
+		return nil, errors.Join(fmt.Errorf("no session within %v", TimeLimit), c.close())
 	}
 }
 
 // dialSocket has a longer time limit than go-zookeeper, after whose second all requests that wait for the connection fail.
 func (c *client) dialSocket(network, addr string, _ time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), TimeLimit)
 	defer cancel()
 	conn, err := c.dial(ctx, network, addr)
 	if err == nil {
@@ -139,7 +139,7 @@ func (c *client) close() error {
 	c.Conn.Close()
 	limit := time.AfterFunc(200*time.Millisecond, c.hangUp)
 	defer limit.Stop()
-	timeout := time.After(clientTimeout)
+	timeout := time.After(TimeLimit)
 	for {
 		select {
 		case _, open := <-c.events:

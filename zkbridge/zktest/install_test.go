@@ -51,7 +51,7 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.kill()
-	if err := other.start(startTimeout); !errors.Is(err, errPortTaken) {
+	if err := other.start(TimeLimit); !errors.Is(err, errPortTaken) {
 		t.Errorf("started on a taken port: %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func (s *sharedServer) launch(inst install) (*Server, error) {
 		return nil, err
 	}
 	server.shared = true
-	if server.inspector, err = dial(server.addr, clientTimeout, server.Dial); err != nil {
+	if server.inspector, err = dial(server.addr, clientSession, server.Dial); err != nil {
 		server.close()
 		return nil, err
 	}

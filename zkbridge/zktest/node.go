@@ -237,7 +237,7 @@ func (n *serverProcess) logTail() string {
 
 // fourLetter sends one of ZooKeeper's four-letter commands and returns the answer.
 func fourLetter(addr, word string) (string, error) {
-	return fourLetterWithin(5*time.Second, addr, word)
+	return fourLetterWithin(TimeLimit, addr, word)
 }
 
 func fourLetterWithin(limit time.Duration, addr, word string) (string, error) {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // dieWithParent has the kernel kill the child when this process ends, in any way.
@@ -21,7 +20,7 @@ func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	if !poll(10*time.Second, p.done, p.isStopped) {
+	if !poll(TimeLimit, p.done, p.isStopped) {
 		return errors.New("it still runs after SIGSTOP")
 	}
 	return nil

@@ -69,7 +69,7 @@ func (p echoClient) expect(line string, d time.Duration) error {
 
 const (
 	shortTime = 50 * time.Millisecond // a client without an answer for this long gets none
-	timeLimit = time.Minute           // for an event that must come, on the slowest machine
+	timeLimit = TimeLimit             // for an event that must come, on the slowest machine
 )
 
 func TestProxyForwards(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -89,7 +88,7 @@ func (s *Server) Leader(t testing.TB) *Server {
 		return s
 	}
 	var leader *Server
-	Eventually(t, startTimeout, func() bool {
+	Eventually(t, TimeLimit, func() bool {
 		for _, m := range s.members {
 			if m.nodes[0].mode() == "leader" {
 				leader = m
@@ -209,7 +208,7 @@ func (s *Server) Watches(t testing.TB) int {
 	for _, n := range s.nodes {
 		var count int
 		var err error
-		if !poll(startTimeout, nil, func() bool { count, err = n.watches(); return err == nil }) {
+		if !poll(TimeLimit, nil, func() bool { count, err = n.watches(); return err == nil }) {
 			t.Fatalf("zktest: %v", err)
 		}
 		total += count
@@ -248,7 +247,7 @@ func (s *Server) start() error {
 	errs := make([]error, len(s.nodes))
 	var wg sync.WaitGroup
 	for i, n := range s.nodes {
-		wg.Go(func() { errs[i] = n.start(startTimeout) })
+		wg.Go(func() { errs[i] = n.start(TimeLimit) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -267,6 +266,3 @@ func (s *Server) close() {
 		n.close()
 	}
 }
-
-// startTimeout is much longer than a start, about a second, because the machine may run other tests as well.
-const startTimeout = 60 * time.Second

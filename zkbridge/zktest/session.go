@@ -13,7 +13,7 @@ import (
 // own client then, which may reconnect before the close, so that expireSession repeats both until the server does not know the
 // session.
 func expireSession(addrs []string, id int64) error {
-	deadline, existed := time.Now().Add(clientTimeout), false
+	deadline, existed := time.Now().Add(TimeLimit), false
 	for time.Now().Before(deadline) {
 		known, err := closeSession(addrs[0], id)
 		switch {
@@ -33,12 +33,12 @@ func expireSession(addrs []string, id int64) error {
 
 // closeSession resumes the session and closes it, by one write, and reports whether the server knew it.
 func closeSession(addr string, id int64) (known bool, err error) {
-	conn, err := net.DialTimeout("tcp", addr, clientTimeout)
+	conn, err := net.DialTimeout("tcp", addr, TimeLimit)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(TimeLimit)); err != nil {
 		return false, err
 	}
 	const opClose = -11

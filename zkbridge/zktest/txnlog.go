@@ -39,7 +39,7 @@ func (s *Server) SetCreateCount(t testing.TB, path string, n int32) {
 
 // touchChild creates a child and deletes it, and returns its czxid.
 func (s *Server) touchChild(path string) (zxid int64, err error) {
-	c, err := dial(s.addr, clientTimeout, s.Dial)
+	c, err := dial(s.addr, clientSession, s.Dial)
 	if err != nil {
 		return 0, err
 	}

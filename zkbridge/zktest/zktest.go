@@ -171,6 +171,10 @@ func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	return s
 }
 
+// TimeLimit is how long a test waits for an event that must come, on the slowest machine: one whose processors other programs keep
+// busy. A test that measures times does so in virtual time ([Bubble]).
+const TimeLimit = 3 * time.Minute
+
 // Eventually calls cond until it returns true, and fails the test with the message after the timeout. It is the one place where
 // tests poll.
 func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format string, args ...any) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // The fixtures of these tests:
@@ -26,7 +28,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
-const timeLimit = time.Minute
+const timeLimit = zktest.TimeLimit
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { zktest.Main(m) }
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
-const timeLimit = time.Minute
+const timeLimit = zktest.TimeLimit
 
 func acquire(t *testing.T, l *Lock) {
 	t.Helper()

@@ -3,10 +3,12 @@ package interop
 import (
 	"strconv"
 	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // contendTimeout bounds each acquire of [Lock.Contend].
-const contendTimeout = time.Minute
+const contendTimeout = zktest.TimeLimit
 
 // Lock is a contender of another language: any object that is acquired and released, with a thread of its own in the
 // other process. That thread is the owner if the library has one, as Curator's mutex does.

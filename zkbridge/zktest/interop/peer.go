@@ -81,7 +81,7 @@ func start(t testing.TB, addr string, opts []PeerOption, command func(addr, sess
 		stdin.Close()        // the client closes its session, so that it leaves nothing on a shared server
 		select {
 		case <-p.process.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(zktest.TimeLimit):
 			p.process.Kill()
 		}
 		readers.Wait()
