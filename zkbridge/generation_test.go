@@ -164,7 +164,7 @@ func TestGenerationUnreadable(t *testing.T) {
 		setRights(t, conn, root+GenerationPath, zk.PermAll&^zk.PermRead)
 		other := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		other.create("/d", "n-")
-		if m := next[*messages.Failed](other); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+GenerationPath) {
+		if m := next[*messages.Failed](other); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "READ is not granted on "+root+GenerationPath) {
 			t.Errorf("%v", m)
 		}
 	})
