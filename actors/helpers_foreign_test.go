@@ -17,12 +17,13 @@ const curatorID = "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab"
 
 // foreignPrefixes are the prefixes of other libraries' contenders.
 var foreignPrefixes = map[string]string{
-	"Curator":      "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-",
-	"go-zookeeper": "_c_0123456789abcdef0123456789abcdef-lock-",
-	"kazoo":        "0123456789abcdef0123456789abcdef__lock__",
-	"zk-recipes":   "x-72057594037927936-",
-	"kazoo reader": "0123456789abcdef0123456789abcdef__rlock__",
-	"lease":        "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lease-",
+	"Curator":                    "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-",
+	"go-zookeeper":               "_c_0123456789abcdef0123456789abcdef-lock-",
+	"kazoo":                      "0123456789abcdef0123456789abcdef__lock__",
+	"zk-recipes":                 "x-72057594037927936-",
+	"kazoo with Curator's names": "0123456789abcdef0123456789abcdef-lock-",
+	"kazoo reader":               "0123456789abcdef0123456789abcdef__rlock__",
+	"lease":                      "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lease-",
 }
 
 // foreignNode is a contender of another library, made by a plain client.

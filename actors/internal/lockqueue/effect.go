@@ -62,6 +62,9 @@ const (
 	// ReportUnknownChild: the name of the child Node of the directory has no known form. Each of the first
 	// 100 such names is reported once.
 	ReportUnknownChild
+	// ReportClients: contenders are in the directory that do not wait for each other, of Curator's clients and
+	// of clients with names that Curator does not know. It is reported once.
+	ReportClients
 	// ReportHeldMarker: the held marker could not be deleted, because of Reason.
 	ReportHeldMarker
 )
@@ -96,7 +99,7 @@ type Effect struct {
 
 var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
 	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
-	"ReportUnknownChild", "ReportHeldMarker"}
+	"ReportUnknownChild", "ReportClients", "ReportHeldMarker"}
 
 // String returns the name of the constant.
 func (k EffectKind) String() string { return effectNames[k] }

@@ -170,6 +170,7 @@ func (s *State) recognise(name string, czxid int64) *contender {
 	case s.byCzxid && czxid == 0: // a known one stays until its watch or a later list removes it
 	case c == nil || c.rank != rank: // it is new: at the end of the numbers another node may have had its name
 		c = &contender{name: name, seq: seq, rank: rank, kind: kind}
+		s.noteClient(name)
 	}
 	return c
 }

@@ -183,6 +183,8 @@ func (s *script) show(f Effect) string {
 		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
 	case ReportUnknownChild:
 		return fmt.Sprintf("report-child name=%s", f.Node)
+	case ReportClients:
+		return "report-clients"
 	case RestoreData:
 		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
 	case CreateHeldMarker:

@@ -29,6 +29,8 @@ type State struct {
 
 	// reported are the names that ReportUnknownChild has reported, at most maxReported.
 	reported map[string]bool
+	// clients are those that had contenders of other processes here, at any time.
+	clients clients
 
 	out          []Effect
 	blockers     []int        // scratch

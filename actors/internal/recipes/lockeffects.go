@@ -21,6 +21,8 @@ func (l *lockActor) performRare(f lockqueue.Effect) {
 		l.NotifyContended(f.ID)
 	case lockqueue.ReportUnknownChild:
 		l.reportUnknownChild(f.Node)
+	case lockqueue.ReportClients:
+		l.reportClients()
 	default:
 		l.performDelay(f)
 	}

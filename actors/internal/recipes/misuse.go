@@ -25,6 +25,8 @@ func otherRecipe(name string) string {
 		return "simple mutex"
 	case name == simpleWriterNode, strings.HasPrefix(name, simpleReaderPrefix):
 		return "simple read-write lock"
+	case kazooLease.MatchString(name):
+		return "kazoo's semaphore"
 	case queue.IsContender(name):
 		return "mutex, a read-write lock or a custom lock"
 	}
@@ -70,16 +72,25 @@ func hasLeases(e *shell.Entry) bool {
 }
 
 func reportMisuse(e *shell.Entry, child string) {
-	if e.Manager.FirstMisuse(e.Path) {
+	if e.Manager.FirstMisuse(e.Path, "recipes") {
 		e.Manager.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
 			"path", e.Path, "here", e.Recipe.String(), "other", otherRecipe(child), "child", child,
 			"do", "change the path in one of the programs")
 	}
 }
 
+// reportClients logs once for each path that programs use it whose libraries do not wait for each other.
+func (l *lockActor) reportClients() {
+	if l.Manager.FirstMisuse(l.Path, "clients") {
+		l.Manager.Log.Error("Curator's clients do not wait for others on this path, because they do not know the form of the others' names",
+			"path", l.Path, "do", "give kazoo's nodes Curator's names: see \"Java and Python on one path\" in the README")
+	}
+}
+
 // reportUnknownChild logs a child of the directory that is no contender.
 func (l *lockActor) reportUnknownChild(name string) {
 	switch {
+	case l.Recipe.Rule.CountUnknown && kazooLease.MatchString(name): // of a semaphore in Curator's directories
 	case l.Recipe.Rule.CountUnknown:
 		l.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", l.Path, "name", name,
 			"do", "delete it if it is not a permit of yours")
@@ -94,7 +105,7 @@ func (l *lockActor) reportUnknownChild(name string) {
 // reportPersistent logs, once for each, the persistent nodes that a contender waits for.
 func (b *bridgeClient) reportPersistent(nodes []string) {
 	for _, node := range nodes {
-		if path := b.nodePath(node); b.Manager.FirstMisuse(path) {
+		if path := b.nodePath(node); b.Manager.FirstMisuse(path, "persistent") {
 			b.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", b.Path, "node", path,
 				"do", "delete it if no client holds the lock by it")
 		}

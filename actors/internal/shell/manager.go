@@ -62,7 +62,7 @@ type Manager struct {
 	openRequests atomic.Int64 // of owners, of all locks
 	unreleased   atomic.Int64 // of openRequests: lost grants of named owners, which have yet to release them
 	refusesNew   atomic.Bool
-	misused      sync.Map // by path: see FirstMisuse
+	misused      sync.Map // see FirstMisuse
 
 	tallies [tallyCount]tally
 
@@ -294,10 +294,11 @@ func (m *Manager) Tell(msg any) {
 	}
 }
 
-// FirstMisuse reports whether it is called for a path for the first time: another recipe uses
-// the path of the lock, too, or the node at the path is a persistent contender.
-func (m *Manager) FirstMisuse(path string) bool {
-	_, reported := m.misused.LoadOrStore(path, true)
+// FirstMisuse reports whether it is called for the first time for a path and a way in which programs
+// misuse the path: another recipe uses the path of the lock, too, its clients do not wait for each other,
+// or the node at the path is a persistent contender.
+func (m *Manager) FirstMisuse(path, way string) bool {
+	_, reported := m.misused.LoadOrStore([2]string{path, way}, true)
 	return !reported
 }
 

@@ -13,7 +13,10 @@ import (
 )
 
 //go:embed python/driver.py
-var pythonSource string
+var pythonDriver string
+
+//go:embed python/curator_names.py
+var curatorNames string
 
 // KazooClient is a Python process with a KazooClient.
 type KazooClient struct{ *Peer }
@@ -26,7 +29,7 @@ func Kazoo(t testing.TB, addr string, opts ...PeerOption) *KazooClient {
 		zktest.Lack(t, errNoKazoo, err)
 	}
 	return &KazooClient{start(t, addr, opts, func(addr, session string) *exec.Cmd {
-		return exec.Command(python, "-c", pythonSource, addr, session)
+		return exec.Command(python, "-c", curatorNames+pythonDriver, addr, session)
 	})}
 }
 
@@ -34,6 +37,31 @@ func Kazoo(t testing.TB, addr string, opts ...PeerOption) *KazooClient {
 // without them kazoo sees only its own contenders.
 func (k *KazooClient) Lock(path string, extraPatterns ...string) *Lock {
 	return k.lock("mutex", append([]string{path}, extraPatterns...)...)
+}
+
+// CuratorLock is a Lock whose nodes have Curator's names, as python/curator_names.py has it.
+func (k *KazooClient) CuratorLock(path string) *Lock { return k.lock("curator mutex", path) }
+
+// CuratorReadLock is [KazooClient.ReadLock] with Curator's names.
+func (k *KazooClient) CuratorReadLock(path string) *Lock { return k.lock("curator read", path) }
+
+// CuratorWriteLock is [KazooClient.WriteLock] with Curator's names.
+func (k *KazooClient) CuratorWriteLock(path string) *Lock { return k.lock("curator write", path) }
+
+// CuratorSemaphore is a Semaphore in the directories of Curator's.
+func (k *KazooClient) CuratorSemaphore(path string, permits int) *Lock {
+	return k.lock("curator semaphore", path, strconv.Itoa(permits))
+}
+
+// ReadersWait reports whether kazoo's readers can wait: see [KazooClient.ReadLock].
+func (k *KazooClient) ReadersWait() bool {
+	k.t.Helper()
+	var major, minor int
+	version := k.must("client", "client", "version")[0]
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		k.t.Fatalf("interop: kazoo's version %s: %v", version, err)
+	}
+	return major > 2 || major == 2 && minor >= 9
 }
 
 // ReadLock is a ReadLock. Before kazoo 2.9 a waiting reader deadlocks with a writer that queues after it, because the reader waits for

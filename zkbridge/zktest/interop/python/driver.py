@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 
+import kazoo
 from kazoo.client import KazooClient
 from kazoo.exceptions import LockTimeout
 
@@ -136,6 +137,14 @@ class Driver:
             return Contender(client.WriteLock(args[0], name))
         if kind == "semaphore":
             return Contender(client.Semaphore(args[0], name, max_leases=int(args[1])), shared=True)
+        if kind == "curator mutex":
+            return Contender(CuratorLock(client, args[0], name))
+        if kind == "curator read":
+            return Contender(CuratorReadLock(client, args[0], name), shared=True)
+        if kind == "curator write":
+            return Contender(CuratorWriteLock(client, args[0], name))
+        if kind == "curator semaphore":
+            return Contender(CuratorSemaphore(client, args[0], name, max_leases=int(args[1])), shared=True)
         if kind == "election":
             return Election(client, args[0], args[1])
         if kind == "none":
@@ -152,6 +161,8 @@ class Driver:
         if verb == "session":
             self.client.start(timeout=30)
             return [self.client.client_id[0]]
+        if verb == "version":
+            return [kazoo.__version__]
         if verb == "transaction":
             return self.transaction(args)
         raise ValueError(verb)

@@ -1,0 +1,45 @@
+package lockqueue
+
+import (
+	"strings"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// clients is a set of kinds of clients, which the names of their contenders tell apart.
+type clients uint8
+
+const (
+	// curators are clients of Apache Curator.
+	curators clients = 1 << iota
+	// unknownToCurators are clients for which Curator's do not wait. Curator does not find the
+	// number in their names, and compares the names as text.
+	unknownToCurators
+)
+
+// clientOf returns the kind of client that has made a contender's name. It returns 0 for other
+// clients, such as this library.
+func clientOf(name string) clients {
+	switch marker, _ := queue.Marker(name); marker {
+	case "__lock__", "__rlock__", "x-": // kazoo, ZooKeeper's own recipe
+		return unknownToCurators
+	}
+	// Curator's UUIDs are random, of version 4. Those of this library have version 8; zk.Lock's have
+	// no minus.
+	uuid, ok := strings.CutPrefix(name, prefixStart)
+	if ok && len(uuid) > uuidLength && uuid[8] == '-' && uuid[14] == '4' {
+		return curators
+	}
+	return 0
+}
+
+// noteClient notes which client has made the name of a contender of another process.
+func (s *State) noteClient(name string) {
+	const both = curators | unknownToCurators
+	if s.clients == both {
+		return
+	}
+	if s.clients |= clientOf(name); s.clients == both {
+		s.effect(Effect{Kind: ReportClients})
+	}
+}
