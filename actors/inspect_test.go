@@ -282,10 +282,13 @@ func TestInspectUnreadable(t *testing.T) {
 func TestTextOfAParticipant(t *testing.T) {
 	p := actors.Participant{Node: "/l/_c_x-lock-0000000000", Kind: "exclusive", Holds: true, Session: -1, Since: time.Unix(0, 0).UTC(),
 		Host: "h", PID: 7, Program: "p", Owner: "o"}
-	want := "holds (exclusive) since 1970-01-01T00:00:00Z, session 0xffffffffffffffff, owner o, host h, program p, pid 7, node /l/_c_x-lock-0000000000"
+	want := "holds (exclusive), in the queue since 1970-01-01T00:00:00Z, session 0xffffffffffffffff, owner o, host h, program p, pid 7, node /l/_c_x-lock-0000000000"
 	if got := p.String(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	p.HeldSince = time.Unix(60, 0).UTC()
+	contains(t, p.String(), "holds (exclusive) since 1970-01-01T00:01:00Z, in the queue since 1970-01-01T00:00:00Z, session")
+	contains(t, logLine(p), "is.heldSince=1970-01-01T00:01:00.000Z")
 	contains(t, logLine(p), "is.holds=true", "is.kind=exclusive", "is.session="+messages.FormatSession(-1), "is.owner=o", "is.host=h", "is.pid=7")
 	p = actors.Participant{Data: []byte("10.0.0.1\n")} // of which neither session nor time is known
 	if got, want := p.String(), `waits (), data "10.0.0.1\n", node `; got != want {

@@ -34,6 +34,8 @@ const (
 // the lock's directories, however many observers there are; while the directory does not exist, Observe
 // asks for it every second.
 //
+// Participants that come to hold meanwhile have a HeldSince.
+//
 // Observe outlives the loss of connections and sessions. While the queue cannot be read, its Err is
 // set, and the participants are those that were read last: see [Queue]. The server that this process is connected to
 // may lag behind the others: see Inspect. The channel is closed when ctx ends or Locks is closed. If path is not acceptable or ctx is nil, the
@@ -112,6 +114,7 @@ func (o *observer) run(ctx context.Context) {
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return
 		}
+		o.noteHolders(&q)
 		if err != nil && q.Recipe == "" { // otherwise the queue has been read without its tokens
 			q = o.last
 		}
@@ -134,6 +137,29 @@ func (o *observer) run(ctx context.Context) {
 		case <-poll:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// noteHolders notes when participants have come to hold: at this read if they did not hold at the one before, right
+// before this one. The leases of a semaphore whose permits are not known may have held before that was known.
+func (o *observer) noteHolders(q *Queue) {
+	held := map[string]time.Time{} // participants that held at the last read
+	for _, p := range o.last.Participants {
+		if p.Holds {
+			held[p.Node] = p.HeldSince
+		}
+	}
+	seen := o.started && o.last.Err == nil && (q.Recipe != semaphore || q.Permits > 0)
+	for i := range q.Participants {
+		p := &q.Participants[i]
+		since, was := held[p.Node]
+		switch {
+		case !p.Holds:
+		case was:
+			p.HeldSince = since
+		case seen:
+			p.HeldSince = time.Now()
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/go-zookeeper/zk"
@@ -293,5 +294,35 @@ func TestObserveTo(t *testing.T) {
 		expectQueue(b, queues, "mutex: exclusive!")
 		unlock(b, g)
 		expectQueue(b, queues, ":")
+	})
+}
+
+// Observe knows since when a participant holds if it has come to hold meanwhile, and claims it of no other.
+func TestObserveHeldSince(t *testing.T) {
+	each(t, func(b *testLock) {
+		locks := b.locks()
+		first := lock(b, b.mutex())
+		second := b.mutex().Acquire(within(b))
+		b.waitNodes(2)
+		queues := b.observe(locks, b.path)
+		if q := expectQueue(b, queues, "mutex: exclusive! exclusive"); !q.Participants[0].HeldSince.IsZero() || !q.Participants[1].HeldSince.IsZero() {
+			b.Errorf("at first: %v", q.Participants)
+		}
+		before := time.Now()
+		unlock(b, first)
+		q := expectQueue(b, queues, "mutex: exclusive!")
+		since := q.Participants[0].HeldSince
+		if since.Before(before) || since.After(time.Now()) {
+			b.Errorf("held since %v, after %v", since, before)
+		}
+		third := b.mutex().Acquire(within(b))
+		if q := expectQueue(b, queues, "mutex: exclusive! exclusive"); !q.Participants[0].HeldSince.Equal(since) || !q.Participants[1].HeldSince.IsZero() {
+			b.Errorf("with a waiter: %v, not since %v", q.Participants, since)
+		}
+		if q := inspect(b, locks, b.path); !q.Participants[0].HeldSince.IsZero() {
+			b.Errorf("Inspect: %v", q.Participants)
+		}
+		unlock(b, result(b, second))
+		unlock(b, result(b, third))
 	})
 }

@@ -28,9 +28,12 @@ type Participant struct {
 	// Data is the data of its node, as WithData or another library has written it. It is nil for a
 	// record, and if this process may not read the node.
 	Data []byte
-	// Since is when its node was created, by the clock of ZooKeeper's leader. It is zero if this process
+	// Since is when it has queued: when its node was created, by the clock of ZooKeeper's leader. It is zero if this process
 	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
 	Since time.Time
+	// HeldSince is when it came to hold, at the latest, by the clock of this process. It is zero if that is not
+	// known: only Observe knows it, of the participants that came to hold while it watched.
+	HeldSince time.Time
 	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
 	// it is the session of this process. Persistent reports that no session owns the node: it stays until
 	// somebody deletes it.
@@ -113,8 +116,17 @@ func (p Participant) String() string {
 		text = "holds"
 	}
 	text += fmt.Sprintf(" (%s)", p.Kind)
+	switch {
+	case !p.HeldSince.IsZero():
+		text += " since " + p.HeldSince.Format(time.RFC3339)
+	case !p.Holds && !p.Since.IsZero():
+		text += " since " + p.Since.Format(time.RFC3339)
+	}
 	if !p.Since.IsZero() {
-		text += fmt.Sprintf(" since %s, session %s", p.Since.Format(time.RFC3339), messages.FormatSession(p.Session))
+		if p.Holds {
+			text += ", in the queue since " + p.Since.Format(time.RFC3339)
+		}
+		text += ", session " + messages.FormatSession(p.Session)
 	}
 	if p.Persistent {
 		text += " (none: the node is persistent)"
@@ -130,6 +142,9 @@ func (p Participant) LogValue() slog.Value {
 	all := []slog.Attr{slog.Bool("holds", p.Holds), slog.String("kind", p.Kind), slog.String("node", p.Node)}
 	if !p.Since.IsZero() {
 		all = append(all, slog.String("session", messages.FormatSession(p.Session)), slog.Time("since", p.Since))
+	}
+	if !p.HeldSince.IsZero() {
+		all = append(all, slog.Time("heldSince", p.HeldSince))
 	}
 	return slog.GroupValue(append(all, p.known()...)...)
 }

@@ -24,7 +24,7 @@ func (q lockQueue) print(w io.Writer) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PLACE\tHOLDS\tKIND\tSINCE\tWHO\tSESSION\tNODE\tDATA")
+	fmt.Fprintln(table, "PLACE\tHOLDS\tKIND\tQUEUED\tWHO\tSESSION\tNODE\tDATA")
 	for _, c := range q.all {
 		holds := "waits"
 		if c.Holds {

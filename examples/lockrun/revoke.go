@@ -166,7 +166,7 @@ func breakLock(o *options) (int, error) {
 func (o *options) confirm(ctx context.Context, targets []contender) error {
 	fmt.Fprintf(os.Stderr, "This takes %s from:\n", o.path)
 	for _, c := range targets {
-		fmt.Fprintf(os.Stderr, "  %s, since %s\n", c.name(), c.when())
+		fmt.Fprintf(os.Stderr, "  %s, in the queue since %s\n", c.name(), c.when())
 	}
 	fmt.Fprintf(os.Stderr, "They have %v to release, and their work may go on for two seconds after that. Type yes to go on: ", o.grace)
 	answers := make(chan string, 1)

@@ -43,7 +43,10 @@ func (q lockQueue) position() string {
 		}
 		line := fmt.Sprintf("waits for %s at place %d of %d", q.path, c.Place, len(q.all))
 		if holders := q.holders(); len(holders) > 0 {
-			line += fmt.Sprintf(", held by %s since %s", holders[0].name(), holders[0].Since.Local().Format(time.DateTime))
+			line += ", held by " + holders[0].name()
+			if since := holders[0].HeldSince; !since.IsZero() {
+				line += " since " + since.Local().Format(time.DateTime)
+			}
 			if more := len(holders) - 1; more > 0 {
 				line += fmt.Sprintf(" and %d more", more)
 			}

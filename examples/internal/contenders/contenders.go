@@ -21,11 +21,13 @@ type Contender struct {
 	Session    string    `json:"session,omitempty"`    // hexadecimal; none for a persistent node
 	Persistent bool      `json:"persistent,omitempty"` // no end of a session deletes the node
 	Since      time.Time `json:"since,omitzero"`
-	Owner      string    `json:"owner,omitempty"`
-	Host       string    `json:"host,omitempty"`
-	PID        int       `json:"pid,omitempty"`
-	Program    string    `json:"program,omitempty"`
-	Data       string    `json:"data,omitempty"`
+	// HeldSince is known only of those that came to hold while lockrun or lockview watched. Since is when they queued.
+	HeldSince time.Time `json:"held_since,omitzero"`
+	Owner     string    `json:"owner,omitempty"`
+	Host      string    `json:"host,omitempty"`
+	PID       int       `json:"pid,omitempty"`
+	Program   string    `json:"program,omitempty"`
+	Data      string    `json:"data,omitempty"`
 }
 
 // New returns the Contender for a participant at a place of its queue.
@@ -35,7 +37,7 @@ func New(p actors.Participant, place int) Contender {
 		session = messages.FormatSession(p.Session)
 	}
 	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: session,
-		Persistent: p.Persistent, Since: p.Since, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
+		Persistent: p.Persistent, Since: p.Since, HeldSince: p.HeldSince, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
 		Data: Printable(string(p.Data))}
 }
 

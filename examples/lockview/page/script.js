@@ -105,7 +105,8 @@ function fillEntry(e, c) {
 	e.className = c.holds ? "holds" : "waits";
 	e.title = plain(c.node);
 	const age = document.createElement("small");
-	if (c.since) age.dataset.since = c.since;
+	if (c.held_since || c.since) age.dataset.since = c.held_since || c.since;
+	age.dataset.queued = c.holds && !c.held_since; // since when it holds is not known
 	e.replaceChildren(`${c.holds ? "holds:" : c.place + "."} ${kind(c)}${name(c)} `, age);
 	showAge(age);
 	if (was === "waits" && c.holds && !still.matches) {
@@ -133,7 +134,7 @@ function move(e, from, animated) {
 }
 
 const columns = [["place", c => c.holds ? "holds" : c.place], ["kind", c => c.kind], ["owner", c => c.owner], ["program", c => c.program],
-	["host", c => c.host], ["pid", c => c.pid], ["since", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["session", c => c.persistent ? "none (persistent)" : c.session],
+	["host", c => c.host], ["pid", c => c.pid], ["queued", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["held since", c => c.held_since ? `${clock(c.held_since)} (${age(c.held_since)})` : ""], ["session", c => c.persistent ? "none (persistent)" : c.session],
 	["token", c => c.token], ["node", c => plain(c.node.slice(c.node.lastIndexOf("/") + 1))], ["data", c => c.data]];
 
 function fillWhole(row, lock) {
@@ -147,7 +148,7 @@ function fillWhole(row, lock) {
 		line.className = c.holds ? "holds" : "";
 		for (const [title, value] of filled) {
 			const cell = line.insertCell();
-			cell.className = title;
+			cell.className = title.replace(" ", "-");
 			cell.textContent = value(c) ?? "";
 		}
 		if (revocable && c.holds) {
@@ -200,7 +201,7 @@ function arrange() {
 	const by = {
 		path: () => 0,
 		waiters: (a, b) => b.lock.contenders.length - a.lock.contenders.length,
-		since: (a, b) => heldSince(a.lock) - heldSince(b.lock),
+		queued: (a, b) => queuedSince(a.lock) - queuedSince(b.lock),
 	}[$("order").value];
 	const all = [...locks.values()].sort((a, b) => by(a, b) || (a.lock.path < b.lock.path ? -1 : 1));
 	let at = $("locks").firstElementChild, found = 0;
@@ -233,8 +234,8 @@ function tick() {
 	$("rate").textContent = last ? `${last} in the last minute` : "";
 }
 
-const showAge = e => { if (e.dataset.since) e.textContent = age(e.dataset.since); };
-const heldSince = lock => Math.min(...lock.contenders.filter(c => c.holds && c.since).map(c => Date.parse(c.since)), Infinity);
+const showAge = e => { if (e.dataset.since) e.textContent = (e.dataset.queued === "true" ? "queued " : "") + age(e.dataset.since) + (e.dataset.queued === "true" ? " ago" : ""); };
+const queuedSince = lock => Math.min(...lock.contenders.filter(c => c.holds && c.since).map(c => Date.parse(c.since)), Infinity);
 const waiting = n => n === 0 ? "no waiters" : n === 1 ? "1 waiter" : `${n} waiters`;
 const kind = c => c.kind && c.kind !== "exclusive" ? c.kind + " · " : "";
 const clock = time => new Date(time).toLocaleTimeString();
