@@ -128,7 +128,7 @@ func TestSameAsZooKeeper(t *testing.T) {
 	t.Parallel()
 	// Neither server may collect containers meanwhile: that takes zxids.
 	real := zktest.Own(t, zktest.TickTime(2*time.Second), zktest.ContainerInterval(time.Hour))
-	ours := embedded.Run(t, embedded.ServerConfig{ContainerInterval: time.Hour})
+	ours := embedded.Run(t, embedded.ServerConfig{ContainerInterval: time.Hour, Version: real.Version(t)})
 	const scripts, steps = 40, 150
 	seen := map[string]int{}
 	for n := range scripts {
