@@ -16,7 +16,7 @@ import (
 func (l *Locks) Health(ctx context.Context) error {
 	_, err := readGeneration(ctx, l.bridge)
 	if err = cmp.Or(err, l.bridge.NoTokens()); err != nil {
-		return fmt.Errorf("locks are not available: %w", l.bridge.Explain(err))
+		return fmt.Errorf("locks are not available: %w", l.bridge.Summarize(err))
 	}
 	return nil
 }

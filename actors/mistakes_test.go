@@ -40,7 +40,7 @@ func TestConnectMistakes(t *testing.T) {
 			{"no server", closedPort(t), actors.Config{}, "connection refused: check that ZooKeeper runs there, and that the port is its clientPort"},
 			{"no servers named", "", actors.Config{}, `it must name a server, as in "host:2181"`},
 			{"semicolons", "zk1:2181;zk2:2181", actors.Config{}, "commas separate servers"},
-			{"a web server", webServer(t, false), actors.Config{}, "does not answer as ZooKeeper: check that the port is ZooKeeper's clientPort"},
+			{"a web server", webServer(t, false), actors.Config{}, "ZooKeeper is slow or overloaded, or something else listens at the port, which should be ZooKeeper's clientPort"},
 			{"an SSH port", greetingServer(t, "SSH-2.0-OpenSSH_9.2\r\n"), actors.Config{}, "an SSH server answers: check that the port is ZooKeeper's clientPort"},
 			{"a TLS port", webServer(t, true), actors.Config{}, "one whose port is for TLS (set Config.TLS)"},
 			{"TLS to a plain port", s.Addr(), actors.Config{TLS: &tls.Config{}}, "check that the port is ZooKeeper's secureClientPort"},

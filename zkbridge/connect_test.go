@@ -66,21 +66,40 @@ func TestIncompleteHandshake(t *testing.T) {
 	}
 }
 
+// A server with as many connections as it allows hangs up on the next one, and the error says so.
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	s := zktest.Own(t, zktest.Setting("maxClientCnxns", "2"))
+	for range 2 {
+		connected(t, Config{Servers: s.Addr()})
+	}
+	waitConnectError(t, open(t, Config{Servers: s.Addr()}), "maxClientCnxns")
+}
+
+// A server that is frozen is not said to be another program's.
+func TestConnectToFrozenServer(t *testing.T) {
+	t.Parallel()
+	zktest.EachOwn(t, func(t *testing.T, s *zktest.Server) {
+		s.Freeze(t)
+		waitConnectError(t, open(t, Config{Servers: s.Addr()}), "slow or overloaded")
+		s.Thaw(t)
+	})
+}
+
 // The error names what is behind a port that accepts connections, also before an attempt has failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
 	t.Parallel()
 	const port = ": check that the port is ZooKeeper's clientPort"
-	const noAnswer = "it accepts connections but does not answer as ZooKeeper" + port
 	for _, c := range []struct{ sends, want string }{
-		{"", noAnswer},
+		{"", "it accepts connections and has not answered yet: ZooKeeper is slow or overloaded, or something else"},
 		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers" + port},
 		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers" + port},
 		{"-ERR unknown command\r\n", "a Redis server answers" + port},
 		{"-NOAUTH Authentication required.\r\n", "a Redis server answers" + port},
 		{"220 mail ready\r\n", "a mail or FTP server answers" + port},
-		{"\x15\x03\x01\x00\x02\x02\x50", "the port accepts TLS only: set Config.TLS"}, // an alert
-		{"J\x00\x00\x00\x0a8.0.36\x00", noAnswer + " (a message of"},                  // MySQL
-		{"hang up", "hangs up, as a ZooKeeper server without a quorum does"},
+		{"\x15\x03\x01\x00\x02\x02\x50", "the port accepts TLS only: set Config.TLS"},                 // an alert
+		{"J\x00\x00\x00\x0a8.0.36\x00", "it answers, but not as ZooKeeper" + port + " (a message of"}, // MySQL
+		{"hang up", "hangs up, as a ZooKeeper server does that has no quorum at present, or as many connections of this address as its maxClientCnxns allows"},
 	} {
 		dial := textServer(c.sends)
 		if c.sends == "hang up" {

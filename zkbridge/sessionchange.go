@@ -19,7 +19,7 @@ func (a *bridgeActor) checkDeadline() {
 		ep.scheduleDeadlineCheck()
 		return
 	}
-	a.onSessionEvent(sessionOverdue, "no answer from ZooKeeper for so long that the session may have expired")
+	a.onSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
 }
 
 func (ep *epoch) scheduleDeadlineCheck() {

@@ -77,8 +77,8 @@ func TestTLS(t *testing.T) {
 func TestNoTLSBehindPort(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ sends, want string }{
-		{"", "the server does not answer: check that the port"},
-		{"hang up", "the server hangs up, as it does on a port without TLS: check that the port"},
+		{"", "the server has not answered yet: it is slow or overloaded, or the port is not ZooKeeper's secureClientPort"},
+		{"hang up", "the server hangs up, as it does on a port without TLS, and with as many connections"},
 		{"HTTP/1.1 400 Bad Request\r\n", "an HTTP server answers: check that the port"},
 		{"SSH-2.0-OpenSSH_9.2\r\n", "an SSH server answers: check that the port"},
 		{"hello", "a server without TLS answers: check that the port"},

@@ -52,6 +52,28 @@ func (b Bridge) Explain(err error) error {
 	return err
 }
 
+// Summarize is Explain with the text of the outage alone, which has the cause once.
+func (b Bridge) Summarize(err error) error {
+	err = b.Explain(err)
+	switch outage := b.outage(); {
+	case outage == "":
+		return err
+	case errors.Is(err, messages.Reason_SESSION_LOST):
+		return &summary{err, messages.Reason_SESSION_LOST.Error() + ": " + outage}
+	default:
+		return &summary{err, outage}
+	}
+}
+
+// summary is an error with another text.
+type summary struct {
+	error
+	text string
+}
+
+func (s *summary) Error() string { return s.text }
+func (s *summary) Unwrap() error { return s.error }
+
 // guard calls f if there is a connection. It ends the context of f when the connection is lost.
 func guard[T any](ctx context.Context, b Bridge, f func(context.Context) (T, error)) (T, error) {
 	var none T

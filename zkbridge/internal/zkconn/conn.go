@@ -133,7 +133,11 @@ func (c *Conn) Write(b []byte) (int, error) {
 	c.mu.Unlock()
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	return c.Conn.Write(b)
+	n, err := c.Conn.Write(b)
+	if err != nil && !c.handshakeDone.Load() { // the server hung up before: nothing will be read
+		c.session.noteError(&handshakeError{"handshake", c.RemoteAddr().String(), explainNoAnswer(err, nil)})
+	}
+	return n, err
 }
 
 // record needs c.mu.

@@ -73,7 +73,8 @@ func explainNoTLS(err error) error {
 		server := cmp.Or(protocolOf(noTLS.RecordHeader[:]), "a server without TLS")
 		return fmt.Errorf("%s answers: check that the port is ZooKeeper's secureClientPort: %w", server, err)
 	case isHangUp(err):
-		return fmt.Errorf("the server hangs up, as it does on a port without TLS: check that the port is ZooKeeper's secureClientPort: %w", err)
+		return fmt.Errorf("the server hangs up, as it does on a port without TLS, and with as many connections of this address as its "+
+			"maxClientCnxns allows: check that the port is ZooKeeper's secureClientPort: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", errNoTLS, err)
 	case errors.As(err, new(x509.UnknownAuthorityError)):
@@ -82,4 +83,4 @@ func explainNoTLS(err error) error {
 	return err
 }
 
-var errNoTLS = errors.New("the server does not answer: check that the port is ZooKeeper's secureClientPort")
+var errNoTLS = errors.New("the server has not answered yet: it is slow or overloaded, or the port is not ZooKeeper's secureClientPort")

@@ -106,7 +106,7 @@ func TestFirstFailedOp(t *testing.T) {
 // MoreTelling keeps the error of the last attempt if the next attempt got no answer.
 func TestMoreTelling(t *testing.T) {
 	hangUp := &handshakeError{"handshake", "a:1", io.EOF}
-	silent := &handshakeError{"handshake", "a:1", errNoZooKeeper}
+	silent := &handshakeError{"handshake", "a:1", errSilent}
 	refused := &handshakeError{"TLS", "a:1", io.EOF}
 	silentTLS := &handshakeError{"TLS", "a:1", fmt.Errorf("%w: %w", errNoTLS, context.DeadlineExceeded)}
 	other := &handshakeError{"TLS", "b:1", errNoTLS}

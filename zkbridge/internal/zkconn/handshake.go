@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -52,15 +53,19 @@ func explainNoAnswer(err error, head []byte) error {
 	case isTLSAlert(head):
 		return errors.New("the port accepts TLS only: set Config.TLS")
 	case isHangUp(err):
-		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server without a quorum does, "+
-			"and one whose port is for TLS (set Config.TLS): %w", err)
+		return fmt.Errorf("it accepts connections and hangs up, as a ZooKeeper server does that has no quorum at present, or as many "+
+			"connections of this address as its maxClientCnxns allows, and one whose port is for TLS (set Config.TLS): %w", err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && len(head) == 0:
+		return fmt.Errorf("%w (%w)", errSilent, err)
 	}
-	return fmt.Errorf("%w (%w)", errNoZooKeeper, err)
+	return fmt.Errorf("it answers, but not as ZooKeeper: %s (%w)", checkPort, err)
 }
 
 const checkPort = "check that the port is ZooKeeper's clientPort"
 
-var errNoZooKeeper = errors.New("it accepts connections but does not answer as ZooKeeper: " + checkPort)
+// errSilent is the error of a server that has not answered the handshake.
+var errSilent = errors.New("it accepts connections and has not answered yet: ZooKeeper is slow or overloaded, or something else " +
+	"listens at the port, which should be ZooKeeper's clientPort")
 
 // protocolOf returns the kind of server that begins its answers with head, and an empty text if that
 // is not known.
@@ -234,5 +239,5 @@ func MoreTelling(last, err error) error {
 
 // isSilent reports whether the server has not answered in the time of the attempt.
 func (e *handshakeError) isSilent() bool {
-	return e.err == errNoZooKeeper || errors.Is(e.err, errNoTLS)
+	return e.err == errSilent || errors.Is(e.err, errNoTLS)
 }

@@ -35,10 +35,10 @@ func (o *optionalRequest) onResult(epoch uint64, err error) bool {
 // connection.
 var errHungUp = fmt.Errorf("%w by the server, which had this request to answer", zk.ErrConnectionClosed)
 
-// isHangUp reports whether reading a connection has failed with err because the server
+// isHangUp reports whether reading or writing a connection has failed with err because the server
 // has ended it.
 func isHangUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // IsUnknown reports whether the request must not be sent: servers do not know it.

@@ -138,7 +138,7 @@ func (c *SessionConn) connect(ctx context.Context, network, address string, dead
 	if err != nil {
 		return nil, err
 	}
-	c.noteError(&handshakeError{"handshake", raw.RemoteAddr().String(), errNoZooKeeper}) // until it answers
+	c.noteError(&handshakeError{"handshake", raw.RemoteAddr().String(), errSilent}) // until it answers
 	w := newConn(conn, raw, c, deadline)
 	w.Server = address
 	return w, nil
