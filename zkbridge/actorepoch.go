@@ -18,8 +18,8 @@ func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	return a
 }
 
-// reopenPause is how long the bridge waits before it opens the next epoch if the last one ended before
-// it had a session, or because a server refused the credentials.
+// reopenPause is how long the bridge waits before it opens the next epoch if the last one ended
+// before it had a session, or because a server refused the credentials.
 const reopenPause = time.Second
 
 // open begins the next epoch.
@@ -81,9 +81,9 @@ func (a *bridgeActor) checkTimeout() bool {
 	return true
 }
 
-// onAuthRefused handles a server that refuses the credentials, or wants others. At the first session that is
-// fatal. Later it ends the session, and the bridge tries another: locks are in use, and the server's
-// configuration may be corrected.
+// onAuthRefused handles a server that refuses the credentials, or wants others. At the first
+// session that is fatal. Later it ends the session, and the bridge tries another: locks are in use,
+// and the server's configuration may be corrected.
 func (a *bridgeActor) onAuthRefused(err error) {
 	if !a.wasReady {
 		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))

@@ -28,8 +28,8 @@ type Config struct {
 	// servers do not answer, their last answer counts. Each attempt begins with another address of
 	// a name. A path behind the list, as in "h1,h2/app", is a chroot: all other paths are below it
 	// and do not show it. The bridge creates the chroot, and missing directories above it, together
-	// with the first directory in it; the log says so at level WARN, because a wrong chroot has locks
-	// of its own.
+	// with the first directory in it; the log says so at level WARN, because a wrong chroot has
+	// locks of its own.
 	Servers string
 
 	// SessionTimeout is how long ZooKeeper keeps the session of a silent process, and with it the
@@ -55,18 +55,20 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// TLS secures the connections that Dial opens. An empty ServerName means the server's name in
-	// Servers. With a certificate of its own the bridge authenticates by it (x509). nil means no TLS.
+	// Servers. With a certificate of its own the bridge authenticates by it (x509). nil means no
+	// TLS.
 	TLS *tls.Config
 
-	// Auth holds the credentials that the bridge sends to each server before any request. Credentials
-	// that a server refuses make [Bridge.Connected] fail with NO_AUTH. Later they make the session
-	// LOST, and the bridge tries another one from time to time.
+	// Auth holds the credentials that the bridge sends to each server before any request.
+	// Credentials that a server refuses make [Bridge.Connected] fail with NO_AUTH. Later they make
+	// the session LOST, and the bridge tries another one from time to time.
 	Auth []Auth
 
 	// ACL is the ACL of the nodes and directories that the bridge creates. nil grants all rights to
 	// all clients; see [CreatorAll]. All processes that share a lock need the rights READ, CREATE
-	// and DELETE in its directory, and READ on its nodes. Each session creates a node of its own below /actorlock. Without
-	// the right to do so it creates contenders one by one, which is slower.
+	// and DELETE in its directory, and READ on its nodes. Each session creates a node of its own
+	// below /actorlock. Without the right to do so it creates contenders one by one, which is
+	// slower.
 	ACL []zk.ACL
 
 	// MaxReply is how many bytes an answer of ZooKeeper may have. The bridge does not keep a larger

@@ -16,7 +16,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A server that wants a login ends the bridge of a client that has none, or one of another scheme, at its first request.
+// A server that wants a login ends the bridge of a client that has none, or one of another scheme,
+// at its first request.
 func TestLoginWanted(t *testing.T) {
 	t.Parallel()
 	zktest.EachOwn(t, func(t *testing.T, s *zktest.Server) {
@@ -47,7 +48,8 @@ func TestLoginWanted(t *testing.T) {
 	}, zktest.EnforceAuth("digest"))
 }
 
-// A server that wants a login only later ends the session of a client without one. The client tries again from time to time.
+// A server that wants a login only later ends the session of a client without one. The client tries
+// again from time to time.
 func TestLoginWantedLater(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

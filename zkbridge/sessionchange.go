@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// checkDeadline takes the session for lost if its deadline has passed, and sets the timer otherwise. The
-// timer calls it again at the deadline, which each answer of ZooKeeper puts off.
+// checkDeadline takes the session for lost if its deadline has passed, and sets the timer
+// otherwise. The timer calls it again at the deadline, which each answer of ZooKeeper puts off.
 func (a *bridgeActor) checkDeadline() {
 	if ep := a.epoch; !ep.conn.Overdue(a.bridge.Now()) {
 		ep.stopDeadline()
@@ -67,8 +67,8 @@ func (a *bridgeActor) store(detail string) *snapshot {
 	return s
 }
 
-// publish stores the present state, and tells it to the log and to the subscribers, in the order in which they
-// subscribed.
+// publish stores the present state, and tells it to the log and to the subscribers, in the order in
+// which they subscribed.
 func (a *bridgeActor) publish(detail string) {
 	s := a.store(detail)
 	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {

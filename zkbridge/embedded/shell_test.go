@@ -16,7 +16,8 @@ var transcript string // what is printed, then what goes to the error stream, th
 // changing is what differs from run to run in what the shell prints.
 var changing = regexp.MustCompile(`0x[0-9a-f]+|time = .*`)
 
-// eventZxid is what the shell of ZooKeeper 3.9 prints behind an event. The event that the client itself makes has no zxid.
+// eventZxid is what the shell of ZooKeeper 3.9 prints behind an event. The event that the client
+// itself makes has no zxid.
 var eventZxid = regexp.MustCompile(`( zxid: [1-9]\d*|(WatchRemoved path:\S+) zxid: -1)\n`)
 
 // Commands of zkCli.sh print the same on both servers.

@@ -18,7 +18,8 @@ var (
 	before385 = regexp.MustCompile(`^3\.([0-7]\.\d+|8\.[0-4]|9\.[0-2])$`) // a check alone is refused
 )
 
-// Whether exists needs the right to read the node depends on the version. On a missing node it needs none.
+// Whether exists needs the right to read the node depends on the version. On a missing node it
+// needs none.
 func TestExistsNeedsRead(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, []string{"3.8.0", "3.8.3", "3.8.4", "3.9.1", "3.9.2", "3.10.0"}, func(t *testing.T, s *zktest.Server) {

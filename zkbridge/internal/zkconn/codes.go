@@ -77,7 +77,8 @@ const (
 	codeThrottled     = -127
 )
 
-// codesByNumber finds the entries of serverCodes, and gives those without an error of go-zookeeper's their own.
+// codesByNumber finds the entries of serverCodes, and gives those without an error of
+// go-zookeeper's their own.
 var codesByNumber = func() map[int32]*serverCode {
 	all := map[int32]*serverCode{}
 	for i := range serverCodes {
