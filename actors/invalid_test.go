@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -80,6 +81,30 @@ func TestInvalidOptions(t *testing.T) {
 		// These options are accepted.
 		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+timeLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
 		unlock(t, lock(t, mu, actors.WithTimeout(1<<63-1)))
+	})
+}
+
+// The limit of an owner's name is that of no other value, and the error does not have the name. All
+// recipes have it.
+func TestOwnerTooLong(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		locks := v.locks()
+		for _, r := range recipes {
+			for size, accepted := range map[int]bool{1 << 10: true, 1<<10 + 1: false, 700_000: false} {
+				g, err := v.handle(locks, r).Lock(within(v), actors.WithOwner(actors.Owner(strings.Repeat("x", size))))
+				if accepted {
+					must(v, err)
+					unlock(v, g)
+					continue
+				}
+				isClear(v.T, err, fmt.Sprint(size))
+				if err != nil && len(err.Error()) > 500 {
+					v.Errorf("%s: an error of %d bytes: %.100s", r.name, len(err.Error()), err.Error())
+				}
+			}
+		}
+		v.waitNoNode()
+		must(v, locks.Close())
 	})
 }
 

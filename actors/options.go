@@ -12,7 +12,7 @@ import (
 
 // Owner names the owner of a request. A further request of the owner that holds a re-entrant lock is
 // granted at once (re-entry); other owners of the process wait as contenders of other processes
-// do. Semaphores have no re-entry: see Semaphore.
+// do. Semaphores have no re-entry: see Semaphore. A name has 1,024 bytes at most, or is ErrInvalid.
 type Owner string
 
 // Option sets something for one request.

@@ -238,7 +238,7 @@ type Acquire struct {
 	// An id of the owner's choice, unique among the open requests of the named owner, or of the sender
 	// if the request names no owner.
 	RequestId uint64 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The name of the owner. An owner that holds a re-entrant lock is granted it again at
+	// The name of the owner, of 1,024 bytes at most. An owner that holds a re-entrant lock is granted it again at
 	// once (re-entry). Any sender can cancel and release for a named owner.
 	// Empty: the request has an owner of its own, and only the sender of the Acquire can
 	// cancel and release it. The lock refuses such an Acquire with INVALID if a future sent it.

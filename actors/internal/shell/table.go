@@ -146,6 +146,9 @@ func (s *Shell) Remove(r *Request) {
 	}
 }
 
+// maxOwner bounds the bytes of an owner's name, which many errors and lines of the log have.
+const maxOwner = 1 << 10
+
 // check returns the kind that an acceptable message wants, and counts the request; or why the
 // message is not acceptable.
 func (s *Shell) check(from sender, msg *messages.Acquire) (kind queue.Kind, reason messages.Reason, problem string) {
@@ -158,6 +161,8 @@ func (s *Shell) check(from sender, msg *messages.Acquire) (kind queue.Kind, reas
 	case msg.Owner == "" && !from.isInternal() && !isActor(from):
 		return 0, invalid, "owner is empty, and the sender is a future (or has the id of one, future$ and a number), or no actor, which could never release the lock: " +
 			"name an owner, or send Acquire with Request from an actor, which hears Granted as a message"
+	case len(msg.Owner) > maxOwner:
+		return 0, invalid, fmt.Sprintf("owner has a name of %d bytes: it must have %d at most", len(msg.Owner), maxOwner)
 	case s.table.find(from, msg.Owner, msg.RequestId) != nil:
 		return 0, invalid, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
