@@ -25,8 +25,9 @@ type Participant struct {
 	PID     int
 	Program string
 	Owner   string
-	// Data is the data of its node, as WithData or another library has written it. It is nil for a
-	// record, and if this process may not read the node.
+	// Data is the data of its node, as WithData or another library has written it. For a record it
+	// is the text of the record's member data, or nil without it. It is nil if this process may not
+	// read the node.
 	Data []byte
 	// Since is when it has queued: when its node was created, by the clock of ZooKeeper's leader. It is zero if this process
 	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
@@ -102,6 +103,9 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 		}
 		if h, ok := shell.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
+			if h.Data != "" {
+				p.Data = []byte(h.Data)
+			}
 		}
 		all = append(all, p)
 	}

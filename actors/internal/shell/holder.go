@@ -17,6 +17,8 @@ type Holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Owner   string `json:"owner,omitempty"`
+	// Data are data of the request beside the rest. lockrun writes them.
+	Data string `json:"data,omitempty"`
 }
 
 // maxHolderText bounds the bytes of each text in a Holder. The name of an owner may have any length.
@@ -74,7 +76,7 @@ func ParseHolder(data []byte) (h Holder, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(&h)
-	if _, rest := d.Token(); err != nil || rest != io.EOF || h == (Holder{}) {
+	if _, rest := d.Token(); err != nil || rest != io.EOF || h == (Holder{Data: h.Data}) {
 		return Holder{}, false
 	}
 	return h, true
