@@ -72,9 +72,9 @@ type Config struct {
 	// a future that was dropped. It costs a request about a microsecond and half a kilobyte.
 	RecordStacks bool
 	// Logger gets messages about the session and about misuse. nil means slog.Default for warnings
-	// and errors, such as a lost session, a dropped grant or a missing chroot, and drops all others.
-	// A Logger that blocks does not stop the locks: host.BoundLogger says how long it delays them, and
-	// which lines are dropped.
+	// and errors, such as a lost session, a dropped grant or a missing chroot, and drops all
+	// others. A Logger that blocks does not stop the locks: host.BoundLogger says how long it
+	// delays them, and which lines are dropped.
 	Logger *slog.Logger
 }
 
@@ -184,8 +184,8 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	return l
 }
 
-// logger returns Logger, or by default what logs the warnings and errors to slog.Default, so that it cannot stop an
-// actor.
+// logger returns Logger, or by default what logs the warnings and errors to slog.Default, so that
+// it cannot stop an actor.
 func (cfg *Config) logger() *slog.Logger {
 	if cfg.Logger != nil {
 		return host.BoundLogger(cfg.Logger)

@@ -22,8 +22,8 @@ func (h blockedLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// A log that blocks, as a full pipe does, does not stop the locks: a holder learns of its loss on time, a waiter gets
-// its lock, and Close returns.
+// A log that blocks, as a full pipe does, does not stop the locks: a holder learns of its loss on
+// time, a waiter gets its lock, and Close returns.
 func TestBlockedLog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -123,8 +123,8 @@ func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 	must(t, err)
 }
 
-// panickingHandler panics, once now is true, at the next line at INFO, in the goroutine that logs it: the line about the
-// session of the bridge's actor.
+// panickingHandler panics, once now is true, at the next line at INFO, in the goroutine that logs
+// it: the line about the session of the bridge's actor.
 type panickingHandler struct {
 	slog.Handler
 	now *atomic.Bool

@@ -16,11 +16,11 @@ const (
 	maxLogText    = 4 << 10 // bytes of one value
 )
 
-// BoundLogger returns a logger for actors, which must not block. It passes each record to logger in another
-// goroutine, and waits for that: for 100 ms at most, and not at all while an earlier record is not passed
-// after that time. Up to 1,000 records then wait for logger. Later records are dropped, which the log says once
-// logger goes on. A text of more than 4 KiB, and any other value whose text is longer, is cut. A nil logger
-// discards the log.
+// BoundLogger returns a logger for actors, which must not block. It passes each record to logger in
+// another goroutine, and waits for that: for 100 ms at most, and not at all while an earlier record
+// is not passed after that time. Up to 1,000 records then wait for logger. Later records are
+// dropped, which the log says once logger goes on. A text of more than 4 KiB, and any other value
+// whose text is longer, is cut. A nil logger discards the log.
 func BoundLogger(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -71,7 +71,8 @@ type logRecord struct {
 	passed chan struct{} // closed when the handler has returned
 }
 
-// recordQueue passes records to their handlers, one after the other. It has a goroutine as long as it has records.
+// recordQueue passes records to their handlers, one after the other. It has a goroutine as long as
+// it has records.
 type recordQueue struct {
 	mu      sync.Mutex
 	waiting []logRecord // the handler of the first one runs
@@ -131,7 +132,8 @@ func (q *recordQueue) passAll() {
 	}
 }
 
-// first returns the first record, and how many to report as dropped behind it: behind the last one that waits.
+// first returns the first record, and how many to report as dropped behind it: behind the last one
+// that waits.
 func (q *recordQueue) first() (r logRecord, dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +143,8 @@ func (q *recordQueue) first() (r logRecord, dropped int) {
 	return q.waiting[0], dropped
 }
 
-// removeFirst removes the first record, and reports whether there are more. dropped are still to report.
+// removeFirst removes the first record, and reports whether there are more. dropped are still to
+// report.
 func (q *recordQueue) removeFirst(dropped int) (more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,8 +30,8 @@ func heldLogger() (log *slog.Logger, pass chan struct{}, lines *logs) {
 	return host.BoundLogger(slog.New(heldLog{lines.logger().Handler(), pass})), pass, lines
 }
 
-// A logger that blocks delays its first record by 100 ms, and the next ones not at all. When it goes on, the log has
-// all records, in their order.
+// A logger that blocks delays its first record by 100 ms, and the next ones not at all. When it
+// goes on, the log has all records, in their order.
 func TestBoundLoggerThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, pass, lines := heldLogger()
