@@ -44,8 +44,6 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		defer server.Close()
 		servers = server.Addr()
 	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
 	system := actor.NewActorSystem(actor.WithLoggerFactory(noLog))
 	defer system.Shutdown()
 	locks, err := actors.Connect(ctx, servers, actors.Config{System: system})
@@ -53,6 +51,8 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		return err
 	}
 	defer locks.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // a second is enough on a machine without other work
+	defer cancel()
 	lock, err := locks.Mutex("/actors/printer-" + rand.Text()[:8]).PID()
 	if err != nil {
 		return err

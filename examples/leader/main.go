@@ -63,21 +63,21 @@ func main() {
 
 // run shows one fail-over after each fault.
 func run(ctx context.Context, servers string, session time.Duration, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	if servers == "" {
 		server, err := embedded.Start(embedded.ServerConfig{TickTime: 200 * time.Millisecond})
 		if err != nil {
 			return err
 		}
 		defer server.Close()
-		servers, session = server.Addr(), 2*time.Second
+		servers = server.Addr()
 	}
 	e, err := open(ctx, servers, session)
 	if err != nil {
 		return err
 	}
 	defer e.close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // half a minute is enough on a machine without other work
+	defer cancel()
 	fmt.Fprintf(out, "Three processes are candidates at %s, with sessions of %v\n", e.path, session)
 	for _, id := range []string{"one", "two", "three"} {
 		if err := e.start(ctx, id); err != nil {

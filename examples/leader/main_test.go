@@ -37,10 +37,7 @@ func TestRun(t *testing.T) {
 }
 
 func check(t *testing.T, servers string) {
-	session := 2 * time.Second
-	if zktest.Exhaustive() {
-		session = 4 * time.Second // no leader's session may expire without a fault
-	}
+	const session = 4 * time.Second // no leader's session may expire without a fault
 	var out bytes.Buffer
 	if err := run(t.Context(), servers, session, &out); err != nil {
 		t.Fatalf("%v after\n%s", err, &out)
@@ -62,7 +59,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := textWriter{text: "SIGTERM to one", do: cancel}
-	if err := run(ctx, "", 0, &out); !errors.Is(err, context.Canceled) {
+	if err := run(ctx, "", 4*time.Second, &out); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v after\n%s", err, &out)
 	}
 }
@@ -85,11 +82,11 @@ func TestMeasure(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	var out bytes.Buffer
-	if err := measure(t.Context(), s.Addr()+"/chroot", "2s", 1, &out); err != nil {
+	if err := measure(t.Context(), s.Addr()+"/chroot", "4s", 1, &out); err != nil {
 		t.Fatalf("%v after\n%s", err, &out)
 	}
 	t.Logf("\n%s", &out)
-	row := regexp.MustCompile(`(?m)^\| 2s \|( \d+\.\d\d s \(.*\) \|){5}$`)
+	row := regexp.MustCompile(`(?m)^\| 4s \|( \d+\.\d\d s \(.*\) \|){5}$`)
 	if !row.MatchString(out.String()) {
 		t.Errorf("the table is incomplete:\n%s", &out)
 	}

@@ -43,13 +43,13 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		defer server.Close()
 		servers = server.Addr()
 	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
 	locks, err := actors.Connect(ctx, servers, actors.Config{})
 	if err != nil {
 		return err
 	}
 	defer locks.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // a second is enough on a machine without other work
+	defer cancel()
 	mu := locks.Mutex("/quickstart/orders-" + rand.Text()[:8]) // used by no other run
 	d := &demo{ctx, servers, mu, out}
 	for _, part := range []func() error{d.turns, d.selecting, d.timeouts, d.reentry, d.loss} {
