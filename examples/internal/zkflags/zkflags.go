@@ -18,8 +18,9 @@ import (
 
 // Flags are the values of the flags.
 type Flags struct {
-	Servers string        // empty if -zk is missing
-	Session time.Duration // the session timeout
+	Servers  string        // empty if -zk is missing
+	Session  time.Duration // the session timeout
+	MaxReply int           // bytes of one answer of ZooKeeper; 0 is the library's default
 	// Warn prints a warning. It must not be nil.
 	Warn func(format string, args ...any)
 
@@ -29,7 +30,7 @@ type Flags struct {
 }
 
 // Names are the names of the flags, which the environment sets as well: see EnvName.
-var Names = []string{"zk", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "auth-file", "acl", "session"}
+var Names = []string{"zk", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "auth-file", "acl", "session", "max-reply"}
 
 // Files are the names of the flags whose values are files.
 var Files = []string{"tls-ca", "tls-cert", "tls-key", "auth-file"}
@@ -46,7 +47,8 @@ func (f *Flags) Define(set *flag.FlagSet) {
 	set.StringVar(&f.name, "tls-server-name", "", "connect by TLS, and expect this `name` in the server's certificate (default: the host in -zk)")
 	set.StringVar(&f.authFile, "auth-file", "", "a `file` of credentials, one scheme:credentials per line, as in digest:user:password")
 	set.StringVar(&f.acl, "acl", "world", "the `rights` on new nodes: world grants all rights to all clients, creator only to clients with the same credentials")
-	set.DurationVar(&f.Session, "session", 20*time.Second, "the session timeout: how long a lock outlives a client that is cut off")
+	DurationVar(set, &f.Session, "session", 20*time.Second, "the session timeout: the `duration` for which a lock outlives a client that is cut off")
+	define(set, &f.MaxReply, "max-reply", parseSize, "the `size` of the largest answer of ZooKeeper to read, as in 16MiB (default: 4MiB, enough for a directory with 80,000 nodes)")
 }
 
 // EnvName returns the name of the environment variable for a flag: ACTORLOCK_TLS_CA for tls-ca.
@@ -86,6 +88,8 @@ func (f *Flags) Check() error {
 		return errNoServers
 	case f.Session <= 0:
 		return fmt.Errorf("-session %v: it must be positive", f.Session)
+	case f.MaxReply < 0 || f.MaxReply > 0 && f.MaxReply < 1<<20:
+		return fmt.Errorf("-max-reply %d: it must be 1MiB or more", f.MaxReply)
 	case f.acl != "world" && f.acl != "creator":
 		return fmt.Errorf("-acl %q is not available: accepted is %s", f.acl, strings.Join(ACLs, ", "))
 	case f.cert != "" && f.key == "":
@@ -101,7 +105,7 @@ func (f *Flags) Check() error {
 // Config returns the configuration of a connection. The errors concern the command line and the
 // files that it names.
 func (f *Flags) Config() (actors.Config, error) {
-	cfg := actors.Config{SessionTimeout: f.Session}
+	cfg := actors.Config{SessionTimeout: f.Session, MaxReply: f.MaxReply}
 	var err error
 	if cfg.TLS, err = f.tls(); err != nil {
 		return cfg, err
@@ -164,10 +168,12 @@ func (f *Flags) auth() ([]zkbridge.Auth, error) {
 }
 
 // isPublic reports whether a file may be read or written by all users. It returns false where
-// permissions are not those of Unix, and for pipes.
+// permissions are not those of Unix, for pipes, and for a file on a mount that is read-only:
+// Kubernetes mounts secrets so, with the mode 0644, into a container that has no other users, and
+// no chmod can change them.
 func isPublic(file string) bool {
 	info, err := os.Stat(file)
-	return err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode()&0o006 != 0
+	return err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode()&0o006 != 0 && !isReadOnly(file)
 }
 
 // parseAuth returns the credentials of a text with one scheme:credentials per line. It ignores
