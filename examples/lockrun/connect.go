@@ -12,17 +12,22 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// open connects within -wait and outageLimit. It returns the exit code with an error.
-func open(o *options, start time.Time, signals <-chan os.Signal) (*actors.Locks, int, error) {
+// connectLimit is how long lockrun tries to connect at its start. Tests raise it, for machines that
+// have other work.
+var connectLimit = 15 * time.Second
+
+// open connects within the limit. It returns the exit code with an error.
+func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Locks, int, error) {
 	cfg, err := o.Flags.Config()
 	if err != nil {
 		return nil, exitUsage, err
 	}
 	cfg.Margin = o.margin()
-	cfg.Logger = slog.New(lineHandler{least: o.leastLevel()})
+	leastLevel.Set(o.leastLevel())
+	cfg.Logger = stderr
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
-	ctx, cancel := context.WithTimeout(notified, min(o.left(start, answerSlack), o.outageLimit(), 15*time.Second))
+	ctx, cancel := context.WithTimeout(notified, min(limit, connectLimit))
 	defer cancel()
 	locks, err := actors.Connect(ctx, o.Servers, cfg)
 	switch {
@@ -53,7 +58,7 @@ var errNotDone = errors.New("not done")
 // for the error of f.
 func withLocks(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
 	signals := catchSignals()
-	locks, code, err := open(o, time.Now(), signals)
+	locks, code, err := open(o, connectLimit, signals)
 	if err != nil {
 		return code, err
 	}
@@ -108,5 +113,6 @@ func closeWithin(limit time.Duration, locks *actors.Locks) {
 // lost. The command has the first half of it to end after SIGTERM.
 func (o *options) margin() time.Duration { return o.Session / 5 }
 
-// outageLimit returns how long lockrun waits for ZooKeeper during an outage.
+// outageLimit returns how long lockrun waits for an answer of ZooKeeper. While it waits for a lock,
+// it says after that time that ZooKeeper is away.
 func (o *options) outageLimit() time.Duration { return max(o.Session, 5*time.Second) }

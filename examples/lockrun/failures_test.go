@@ -149,18 +149,25 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// A lockrun that waits outlives an outage which costs it its session. It says what it waits for,
+// again and again.
 func TestServerGoesWhileWaiting(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)
-	holder(t, s, path, "-session", "8s")
-	p := launch(t, "", append(lockFlags(s, path, "-session", "8s"), "true")...)
+	first := holder(t, s, path, "-session", "2s")
+	p := launch(t, "", append(lockFlags(s, path, "-session", "2s"), "true")...)
 	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
 	s.Freeze(t)
-	start := time.Now()
-	if code := p.code(t); code != exitUnavailable {
-		t.Errorf("code %d, want %d; %s", code, exitUnavailable, &p.stderr)
+	zktest.Eventually(t, timeLimit, func() bool {
+		return strings.Count(p.stderr.String(), "waits for "+path+", and for ZooKeeper at "+s.Addr()) >= 2
+	}, "two lines about the outage")
+	if code := first.code(t); code != exitLost {
+		t.Errorf("the holder's code is %d; %s", code, &first.stderr)
 	}
-	t.Logf("after %v: %s", time.Since(start), strings.TrimSpace(p.stderr.String()))
 	s.Thaw(t)
+	if code := p.code(t); code != 0 {
+		t.Errorf("code %d, want the command's; %s", code, &p.stderr)
+	}
+	t.Log(p.stderr.String())
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -18,7 +20,8 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 	cmd.Args[0] = o.command[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),
-		"ACTORLOCK_TOKEN="+grant.Token().String(), "ACTORLOCK_PATH="+grant.Path(), "ACTORLOCK_NODE="+grant.Node())
+		"ACTORLOCK_TOKEN="+grant.Token().String(), "ACTORLOCK_PATH="+grant.Path(), "ACTORLOCK_NODE="+grant.Node(),
+		heldVariable+"="+strings.Join(append(heldAround(), path.Base(grant.Node())), " "))
 	g, err := start(cmd)
 	if err != nil {
 		release(o, grant, held)

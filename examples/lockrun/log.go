@@ -1,48 +1,28 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"strings"
 
-	"github.com/actorlock/actorlock/examples/internal/contenders"
+	"github.com/actorlock/actorlock/examples/internal/console"
 )
 
-// lineHandler prints each record of the library's log as one line to standard error, without the time.
-type lineHandler struct {
-	least      slog.Level
-	attributes string
-}
+// stderr writes lockrun's messages and those of the library from leastLevel on. None of them delays
+// lockrun for long.
+var stderr = console.Logger(flagWriter{os.Stderr}, "lockrun", &leastLevel)
 
-// Enabled implements slog.Handler.
-func (h lineHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= h.least
-}
+var leastLevel slog.LevelVar
 
-// Handle implements slog.Handler.
-func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
-	line := "lockrun: " + r.Message + h.attributes
-	r.Attrs(func(a slog.Attr) bool {
-		line += format(a)
-		return true
-	})
-	_, err := fmt.Fprintln(os.Stderr, line)
-	return err
-}
+// warn prints a line to standard error.
+func warn(format string, args ...any) { stderr.Error(fmt.Sprintf(format, args...)) }
 
-// WithAttrs implements slog.Handler.
-func (h lineHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
-	for _, a := range attributes {
-		h.attributes += format(a)
-	}
-	return h
-}
+// flagWriter writes texts of the library with flags in place of Go's names.
+type flagWriter struct{ w io.Writer }
 
-// WithGroup implements slog.Handler. It leaves out the names of groups.
-func (h lineHandler) WithGroup(string) slog.Handler { return h }
-
-func format(a slog.Attr) string {
-	return fmt.Sprintf(" %s=%s", a.Key, contenders.Printable(strings.TrimSpace(a.Value.Resolve().String())))
+// Write implements io.Writer.
+func (f flagWriter) Write(text []byte) (int, error) {
+	_, err := flagNames.WriteString(f.w, string(text))
+	return len(text), err
 }

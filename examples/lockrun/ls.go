@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
@@ -54,50 +55,54 @@ func ls(o *options) (int, error) {
 	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
-		paths, skipped := locks.Find(ctx, o.path)
-		if skipped != nil && len(paths) == 0 {
-			return skipped
-		}
-		all, err := list(ctx, locks, paths)
+		paths, err := locks.Find(ctx, o.path)
+		all, unread := list(ctx, locks, paths)
+		err = errors.Join(err, unread)
 		switch {
-		case err != nil:
+		case err != nil && len(all) == 0: // an empty list would look as if all was well
 			return err
 		case o.json:
-			err = printJSON(all)
-		default:
-			printList(o.path, all)
+			return errors.Join(printJSON(all), err)
 		}
-		return errors.Join(err, skipped)
+		printList(o.path, all)
+		return err
 	})
 }
 
 // inspections is the number of locks that ls reads at a time.
 const inspections = 16
 
-// list inspects the locks at the paths. It leaves out locks that have become free.
+// list inspects the locks at the paths. It leaves out locks that have become free. The error names
+// the locks that it cannot read.
 func list(ctx context.Context, locks *actors.Locks, paths []string) ([]lockSummary, error) {
-	queues := make([]lockQueue, len(paths))
-	g, ctx := errgroup.WithContext(ctx)
+	queues, failures := make([]lockQueue, len(paths)), make([]error, len(paths))
+	var g errgroup.Group
 	g.SetLimit(inspections)
 	for i, path := range paths {
-		g.Go(func() (err error) {
-			queues[i], err = inspect(ctx, locks, path)
-			return err
+		g.Go(func() error {
+			queues[i], failures[i] = inspect(ctx, locks, path)
+			return nil
 		})
 	}
-	err := g.Wait()
-	all := []lockSummary{}
-	for _, q := range queues {
+	g.Wait()
+	all, unread := []lockSummary{}, map[string]error{}
+	for i, q := range queues {
 		if holders := q.holders(); len(q.all) > 0 {
 			all = append(all, lockSummary{q.path, q.recipe, q.permits, holders, len(q.all) - len(holders)})
 		}
+		if failures[i] != nil {
+			unread[paths[i]] = failures[i]
+		}
 	}
-	return all, err
+	if len(unread) > 0 {
+		return all, &actors.SkippedError{Reasons: unread}
+	}
+	return all, nil
 }
 
 func printList(path string, all []lockSummary) {
 	if len(all) == 0 {
-		fmt.Printf("%s: no lock at or below this path has a contender\n", path)
+		say("%s: no lock at or below this path has a contender", path)
 		return
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -110,7 +115,7 @@ func printList(path string, all []lockSummary) {
 		if len(l.Holders) > 1 {
 			by += fmt.Sprintf(" and %d more", len(l.Holders)-1)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", l.Path, l.Recipe, len(l.Holders), l.Waiters, by)
+		fmt.Fprintln(table, console.Row(l.Path, l.Recipe, len(l.Holders), l.Waiters, by))
 	}
 	table.Flush()
 }

@@ -19,32 +19,45 @@
 //
 // # The command
 //
-// The environment of the command has ACTORLOCK_TOKEN, the fencing token in its sortable text
-// form, ACTORLOCK_PATH, the path of the lock, and ACTORLOCK_NODE, the full path of the holder's
-// node. The command runs in a process group of its own. lockrun forwards the signals INT, TERM,
-// HUP and QUIT to the group. lockrun releases the lock when the command has ended, even if
-// processes of the command still run in the background. lockrun stops the group if the lock is
-// lost, before the ZooKeeper session can expire. The group is killed if lockrun is killed.
+// The environment of the command has ACTORLOCK_TOKEN, the fencing token in its sortable text form,
+// ACTORLOCK_PATH, the path of the lock, and ACTORLOCK_NODE, the full path of the holder's node. By
+// ACTORLOCK_HELD a lockrun in the command notices that it would wait for a lock which a lockrun
+// around it holds: it refuses with exit code 64, or 75 with -wait. The command runs in a process
+// group of its own. lockrun forwards the signals INT, TERM, HUP and QUIT to the group. lockrun
+// releases the lock when the command has ended, even if processes of the command still run in the
+// background. lockrun stops the group if the lock is lost, before the ZooKeeper session can expire.
+// The group is killed if lockrun is killed.
+//
+// ZooKeeper must be reachable when lockrun starts. Later lockrun waits on while it is not, until
+// -wait is over, and says so from time to time. A standard error that is closed, or that nobody
+// reads, does not concern the command: lockrun goes on, and its messages are lost.
 //
 // The command has the standard input, output and error of lockrun. lockrun puts the command into the
 // terminal's foreground when the command reads from the terminal. From then on Ctrl-C interrupts the
 // command and not lockrun. Ctrl-Z stops neither of them.
 //
 // With -on-revoke TERM the command gets a signal when another client asks for the lock. With -v
-// lockrun prints to standard error the holder of the lock, its own place in the queue, and how long it
-// has waited and held.
+// lockrun prints to standard error the holder of the lock, its own place in the queue, and how long
+// it has waited and held. The text of -data is a member of the JSON in the node's data, beside
+// host, process and owner.
 //
 // # A secured ensemble
 //
 // -tls-ca, -tls-cert, -tls-key and -tls-server-name connect by TLS. -auth-file names a file of
 // credentials, one scheme:credentials per line, as in digest:backup:secret; a file that all users
-// may read is refused. -acl creator grants the rights on new nodes to these credentials alone. The
-// environment has the same: ACTORLOCK_ZK, ACTORLOCK_TLS_CA, ACTORLOCK_TLS_CERT, ACTORLOCK_TLS_KEY,
-// ACTORLOCK_TLS_SERVER_NAME, ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL and ACTORLOCK_SESSION, and
-// ACTORLOCK_AUTH for the lines of an -auth-file. A flag overrules its variable. The command inherits
-// the environment.
+// may read is refused, unless its mount is read-only, as that of a Kubernetes secret is. -acl
+// creator grants the rights on new nodes to these credentials alone. The environment has the same:
+// ACTORLOCK_ZK, ACTORLOCK_TLS_CA, ACTORLOCK_TLS_CERT, ACTORLOCK_TLS_KEY, ACTORLOCK_TLS_SERVER_NAME,
+// ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL, ACTORLOCK_SESSION and ACTORLOCK_MAX_REPLY, and ACTORLOCK_AUTH
+// for the lines of an -auth-file. A flag overrules its variable. The command inherits the
+// environment.
 //
 // # Output
+//
+// What controls a terminal, or is invisible, in paths and data is shown by escapes such as \u202e.
+// In JSON these are escapes of JSON, so that a program reads the true text; data that are not UTF-8
+// are quoted as in Go. A list that is not complete, because ZooKeeper refuses a part of it, ends
+// with exit code 69 and names what is missing.
 //
 // With -json each subcommand except completion prints JSON:
 //
@@ -69,7 +82,7 @@
 //
 //	  0  a subcommand has done its work, also if the lock has no contender
 //	 64  the command line is not acceptable, or a file that it names
-//	 69  ZooKeeper cannot be reached, does not answer, or refuses, also within -wait
+//	 69  ZooKeeper cannot be reached at the start, does not answer, or refuses, also within -wait
 //	 70  the lock was lost, and the command's process group has been stopped; of verify: the grant
 //	     does not hold
 //	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
@@ -81,7 +94,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 )
 
@@ -121,6 +133,3 @@ func lockrun(args []string) (int, error) {
 	}
 	return c.run(o)
 }
-
-// warn prints a line to standard error.
-func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "lockrun: "+format+"\n", args...) }

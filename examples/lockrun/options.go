@@ -41,7 +41,8 @@ type options struct {
 
 var runCommand = &command{
 	arguments: "-zk SERVERS -lock PATH [flags] -- CMD ARG...",
-	about:     "Runs CMD while holding the lock PATH on ZooKeeper, and stops CMD if the lock is lost.",
+	about: "Runs CMD while holding the lock PATH on ZooKeeper, and stops CMD if the lock is lost.\n" +
+		"It waits for the lock also while ZooKeeper cannot be reached; at the start that is exit code 69.",
 	examples: []string{
 		"-zk zk1:2181,zk2:2181 -lock /locks/backup -- ./backup.sh --full",
 		"-zk zk1:2181 -lock /locks/backup -wait 0 -- ./backup.sh        # exit code 75 if the lock is taken",
@@ -60,9 +61,9 @@ var runCommand = &command{
 func defineRun(o *options, f *flags) {
 	f.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
 	f.StringVar(&o.mode, "mode", "mutex", "the `mode` of holding the lock: "+strings.Join(acceptedModes(), ", "))
-	f.IntVar(&o.permits, "permits", 1, "the `number` that may hold the semaphore at a time; the same number for all users of the semaphore")
-	f.DurationVar(&o.wait, "wait", 0, "give up with exit code 75 after so long; 0 tries once (default: wait for ever)")
-	f.StringVar(&o.data, "data", "", "`text` that other clients can read while the lock is held or waited for")
+	zkflags.IntVar(f.FlagSet, &o.permits, "permits", 1, "the `number` that may hold the semaphore at a time; the same number for all users of the semaphore")
+	zkflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "give up with exit code 75 after this `duration`; 0 tries once (default: wait for ever)")
+	f.StringVar(&o.data, "data", "", "`text` that other clients can read beside host, process and owner, while the lock is held or waited for")
 	f.StringVar(&o.onRevoke, "on-revoke", "", "send the command this `signal` when another client asks for the lock: "+strings.Join(acceptedSignals(), ", "))
 	f.BoolVar(&o.verbose, "v", false, "say on standard error who holds the lock, the place in the queue, and the times")
 	f.values["mode"] = strings.Join(acceptedModes(), " ")

@@ -57,17 +57,21 @@ func TestShortPause(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
 		path := s.Path(t)
-		p := launch(t, "", append(lockFlags(s, path, "-session", "30s"), "--", "sh", "-c", `trap "exit 3" TERM; echo up; while :; do sleep 0.05; done`)...)
+		p := launch(t, "", append(lockFlags(s, path, "-session", "60s"), "--", "sh", "-c", `trap "exit 3" TERM; echo up; while :; do sleep 0.05; done`)...)
 		p.line(t)
+		next := launch(t, "", append(lockFlags(s, path), "--", "echo", "mine")...)
+		zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "the next one waits")
 		p.signal(t, syscall.SIGSTOP)
-		other := launch(t, "", append(lockFlags(s, path, "-wait", "1s"), "true")...)
-		if code := other.code(t); code != exitNotAcquired {
-			t.Errorf("another process has got the lock: code %d", code)
+		if all := objects(t, output(t, 0, "who", "-json", "-zk", s.Addr(), path)); len(all) != 2 || all[0]["owner"] != "sh" || all[0]["holds"] != true {
+			t.Errorf("during the pause: %v", all)
 		}
 		p.signal(t, syscall.SIGCONT)
 		p.signal(t, syscall.SIGTERM)
 		if code := p.code(t); code != 3 {
 			t.Errorf("code %d, want the command's own; %s", code, &p.stderr)
+		}
+		if got := next.line(t); got != "mine" {
+			t.Errorf("the next one printed %q", got)
 		}
 	})
 }

@@ -1,25 +1,48 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/actorlock/actorlock/examples/internal/console"
 )
 
-// printJSON prints a value as one line of JSON.
+// printJSON prints a value as one line of JSON, with the escapes of JSON in place of what is not
+// printable.
 func printJSON(value any) error {
-	encoder := json.NewEncoder(os.Stdout)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	var line strings.Builder
+	for _, r := range strings.TrimSuffix(text.String(), "\n") {
+		if unicode.IsPrint(r) {
+			line.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&line, `\u%04x`, unit)
+		}
+	}
+	_, err := fmt.Println(line.String())
+	return err
 }
+
+// say prints a line to standard output.
+func say(format string, args ...any) { fmt.Println(console.Lines(fmt.Sprintf(format, args...))) }
 
 // print prints the queue as a table.
 func (q lockQueue) print(w io.Writer) {
-	fmt.Fprintln(w, q.title())
+	fmt.Fprintln(w, console.Printable(q.title()))
 	if len(q.all) == 0 {
 		return
 	}
@@ -30,8 +53,7 @@ func (q lockQueue) print(w io.Writer) {
 		if c.Holds {
 			holds = "holds"
 		}
-		_, name, _ := cutLast(c.Node)
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Place, holds, c.Kind, c.when(), c.ownerAndProcess(), c.session(), name, c.Data)
+		fmt.Fprintln(table, console.Row(c.Place, holds, c.Kind, c.when(), c.ownerAndProcess(), c.session(), c.nodeName(), c.Data))
 	}
 	table.Flush()
 }

@@ -17,6 +17,12 @@ type contender struct {
 	mine bool // it is this lockrun
 }
 
+// nodeName returns the last part of the path of the contender's node.
+func (c contender) nodeName() string {
+	_, name, _ := cutLast(c.Node)
+	return name
+}
+
 // lockQueue has the contenders of a lock, in queue order.
 type lockQueue struct {
 	path    string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
+	"github.com/actorlock/actorlock/examples/internal/zkflags"
 )
 
 var revokeCommand = &command{
@@ -25,7 +27,7 @@ var revokeCommand = &command{
 	},
 	define: func(o *options, f *flags) {
 		defineJSON(o, f)
-		f.DurationVar(&o.wait, "wait", 0, "wait so long for the release; exit code 75 if it does not come")
+		zkflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "wait for the release for this `duration`; exit code 75 if it does not come")
 	},
 	check:    (*options).checkRevoke,
 	run:      revoke,
@@ -45,7 +47,7 @@ var breakCommand = &command{
 	define: func(o *options, f *flags) {
 		defineJSON(o, f)
 		f.BoolVar(&o.yes, "yes", false, "do not ask for a confirmation")
-		f.DurationVar(&o.grace, "grace", 10*time.Second, "how long the holders have to release by themselves")
+		zkflags.DurationVar(f.FlagSet, &o.grace, "grace", 10*time.Second, "the `duration` that the holders have to release by themselves")
 	},
 	check:    (*options).checkBreak,
 	run:      breakLock,
@@ -164,9 +166,9 @@ func breakLock(o *options) (int, error) {
 
 // confirm asks on the terminal.
 func (o *options) confirm(ctx context.Context, targets []contender) error {
-	fmt.Fprintf(os.Stderr, "This takes %s from:\n", o.path)
+	fmt.Fprintf(os.Stderr, "This takes %s from:\n", console.Printable(o.path))
 	for _, c := range targets {
-		fmt.Fprintf(os.Stderr, "  %s, in the queue since %s\n", c.name(), c.when())
+		fmt.Fprintln(os.Stderr, console.Printable(fmt.Sprintf("  %s, in the queue since %s", c.name(), c.when())))
 	}
 	fmt.Fprintf(os.Stderr, "They have %v to release, and their work may go on for two seconds after that. Type yes to go on: ", o.grace)
 	answers := make(chan string, 1)
@@ -212,10 +214,10 @@ func (o *options) report(targets []contender, results []outcome) error {
 		if o.node != "" {
 			what = o.node + " does not exist"
 		}
-		fmt.Println(what + ": nothing to do")
+		say("%s: nothing to do", what)
 	}
 	for i, c := range targets {
-		fmt.Printf("%s: %s, %s\n", results[i].Outcome, c.name(), c.Node)
+		say("%s: %s, %s", results[i].Outcome, c.name(), c.Node)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -33,9 +36,10 @@ func run(o *options) (int, error) {
 	if err != nil {
 		return notStarted(err)
 	}
+	console.Survive() // a broken standard error must not end the command
 	start := time.Now()
 	signals := catchSignals()
-	locks, code, err := open(o, start, signals)
+	locks, code, err := open(o, o.left(start, answerSlack), signals)
 	if err != nil {
 		return code, err
 	}
@@ -58,22 +62,25 @@ const (
 )
 
 // left returns the time until -wait plus extra after start. Without -wait it returns
-// outageLimit.
+// connectLimit.
 func (o *options) left(start time.Time, extra time.Duration) time.Duration {
 	if o.forever {
-		return o.outageLimit()
+		return connectLimit
 	}
 	return time.Until(start.Add(o.wait + extra))
 }
 
-// acquire waits for the lock. If it fails, the end of the session takes the request out of the
-// queue.
+// acquire waits for the lock, also while ZooKeeper cannot be reached. If it fails, the end of the
+// session takes the request out of the queue.
 func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os.Signal) (*actors.Grant, int, error) {
 	ctx := context.Background()
 	if !o.forever { // in case a server stays connected but does not answer
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.left(start, answerSlack))
 		defer cancel()
+	}
+	if code, err := o.waitsForItself(ctx, locks); err != nil {
+		return nil, code, err
 	}
 	pending := modes[o.mode](locks, o).Acquire(ctx, o.request(start)...)
 	watching, stop := context.WithCancel(context.Background())
@@ -84,23 +91,32 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 		printing.Go(func() { o.printPositions(watching, locks) })
 	}
 	sessions := locks.Sessions(watching)
-	var outage <-chan time.Time // receives when ZooKeeper has been away for outageLimit
+	var away time.Time // since when ZooKeeper cannot be reached; zero if it can be
+	reminder := time.NewTicker(o.outageLimit())
+	defer reminder.Stop()
 	for {
 		select {
 		case <-pending.Done():
 			grant, err := pending.Result()
-			return grant, acquireCode(err), err
+			code := acquireCode(err)
+			if code == exitNotAcquired {
+				err = o.withHolders(err, start, locks)
+			}
+			return grant, code, err
 		case s := <-signals:
 			return nil, exitSignal + number(s), fmt.Errorf("%v while waiting for the lock", s)
 		case s := <-sessions:
 			switch {
 			case s.State == messages.SessionState_CONNECTED:
-				outage = nil
-			case outage == nil:
-				outage = time.After(o.outageLimit())
+				away = time.Time{}
+			case away.IsZero():
+				away = time.Now()
+				reminder.Reset(o.outageLimit())
 			}
-		case <-outage:
-			return nil, exitUnavailable, fmt.Errorf("ZooKeeper is gone while waiting for the lock: %s", o.Servers)
+		case <-reminder.C:
+			if !away.IsZero() {
+				warn("waits for %s, and for ZooKeeper at %s, which cannot be reached for %v", o.path, o.Servers, time.Since(away).Round(time.Second))
+			}
 		}
 	}
 }
@@ -108,9 +124,9 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 // request returns the options of the request. They limit it to the rest of -wait: one try if
 // nothing is left. Its owner is named after the command, so that other clients see it.
 func (o *options) request(start time.Time) []actors.Option {
-	all := []actors.Option{actors.WithOwner(actors.Owner(filepath.Base(o.command[0])))}
+	all := []actors.Option{actors.WithOwner(actors.Owner(o.owner()))}
 	if o.data != "" {
-		all = append(all, actors.WithData([]byte(o.data)))
+		all = append(all, actors.WithData(o.record()))
 	}
 	if o.onRevoke != "" {
 		all = append(all, actors.Revocable())
@@ -125,6 +141,9 @@ func (o *options) request(start time.Time) []actors.Option {
 	return append(all, actors.WithTimeout(left))
 }
 
+// owner returns the name by which other clients see the command.
+func (o *options) owner() string { return filepath.Base(o.command[0]) }
+
 func acquireCode(err error) int {
 	switch {
 	case errors.Is(err, actors.ErrInvalid):
@@ -133,4 +152,21 @@ func acquireCode(err error) int {
 		return exitNotAcquired
 	}
 	return exitUnavailable // also for a try without an answer
+}
+
+// record returns -data beside the record that the node of a request without data has, in the same
+// form, so that clients see both. Data that are not UTF-8 cannot be a part of it, and stand alone.
+func (o *options) record() []byte {
+	if !utf8.ValidString(o.data) {
+		return []byte(o.data)
+	}
+	host, _ := os.Hostname() // an unknown name is left out
+	record, _ := json.Marshal(struct {
+		Host    string `json:"host,omitempty"`
+		PID     int    `json:"pid"`
+		Program string `json:"program"`
+		Owner   string `json:"owner"`
+		Data    string `json:"data"`
+	}{host, os.Getpid(), filepath.Base(os.Args[0]), o.owner(), o.data}) // of texts and a number: it cannot fail
+	return record
 }

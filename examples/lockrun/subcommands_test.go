@@ -198,16 +198,25 @@ func TestBreak(t *testing.T) {
 	})
 }
 
+// ofTwoData is data that must not reach a terminal as they are.
+const ofTwoData = "of \x1b \u202e two"
+
 // The subcommands show the leases of a semaphore at its path, and break a single one.
 func TestSemaphoreOfTwo(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		path := s.Path(t)
 		ofTwo := []string{"-mode", "semaphore", "-permits", "2"}
-		one, two := holder(t, s, path, ofTwo...), holder(t, s, path, append(ofTwo, "-data", "of \x1b two")...)
+		one, two := holder(t, s, path, ofTwo...), holder(t, s, path, append(ofTwo, "-data", ofTwoData)...)
 		all := objects(t, output(t, 0, "who", "-json", path, "-zk", s.Addr()))
-		if len(all) != 2 || all[0]["holds"] != true || all[1]["holds"] != true || all[1]["data"] != `of \x1b two` {
+		if len(all) != 2 || all[0]["holds"] != true || all[1]["holds"] != true || all[1]["data"] != ofTwoData {
 			t.Fatalf("%v", all)
+		}
+		if all[1]["owner"] != "sh" || all[1]["pid"] != float64(two.cmd.Process.Pid) || all[1]["host"] != all[0]["host"] || all[1]["program"] != all[0]["program"] {
+			t.Errorf("-data hides the process: %v", all[1])
+		}
+		if table := output(t, 0, "who", path, "-zk", s.Addr()); !strings.Contains(table, `of \x1b \u202e two`) {
+			t.Errorf("the data in the table:\n%s", table)
 		}
 		output(t, 0, "break", "-yes", "-grace", "1ms", all[1]["node"].(string), "-zk", s.Addr())
 		if code := two.code(t); code != exitLost {

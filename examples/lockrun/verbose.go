@@ -42,16 +42,26 @@ func (q lockQueue) position() string {
 			continue
 		}
 		line := fmt.Sprintf("waits for %s at place %d of %d", q.path, c.Place, len(q.all))
-		if holders := q.holders(); len(holders) > 0 {
-			line += ", held by " + holders[0].name()
-			if since := holders[0].HeldSince; !since.IsZero() {
-				line += " since " + since.Local().Format(time.DateTime)
-			}
-			if more := len(holders) - 1; more > 0 {
-				line += fmt.Sprintf(" and %d more", more)
-			}
+		if held := q.heldBy(); held != "" {
+			line += ", " + held
 		}
 		return line
 	}
 	return ""
+}
+
+// heldBy returns a text with the first holder and the number of others, or "" if there is none.
+func (q lockQueue) heldBy() string {
+	holders := q.holders()
+	if len(holders) == 0 {
+		return ""
+	}
+	text := "held by " + holders[0].name()
+	if since := holders[0].HeldSince; !since.IsZero() {
+		text += " since " + since.Local().Format(time.DateTime)
+	}
+	if more := len(holders) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }

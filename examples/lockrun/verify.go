@@ -67,7 +67,7 @@ func verify(o *options) (int, error) {
 		case !o.json && err != nil:
 			return err
 		case !o.json:
-			fmt.Printf("the token holds, by %s\n", node)
+			say("the token holds, by %s", node)
 			return nil
 		}
 		result := verification{Holds: err == nil, Token: o.token, Node: node}

@@ -26,7 +26,7 @@ type contenderRow struct {
 func newLock(q actors.Queue) lock {
 	l := lock{Path: q.Path, Recipe: q.Recipe, Permits: q.Permits, Contenders: make([]contenderRow, len(q.Participants))}
 	for i, p := range q.Participants {
-		c := contenderRow{Contender: contenders.New(p, i)}
+		c := contenderRow{Contender: contenders.New(p, i).Printable()}
 		if p.Holds {
 			c.Token = p.Token.String()
 		}

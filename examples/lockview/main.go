@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/examples/internal/zkflags"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -40,9 +42,8 @@ type pageOptions struct {
 }
 
 func main() {
-	o := pageOptions{Flags: zkflags.Flags{Warn: func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, "lockview: "+format+"\n", args...)
-	}}}
+	console.Survive() // a broken standard error must not end the page
+	o := pageOptions{Flags: zkflags.Flags{Warn: warn}}
 	o.Define(flag.CommandLine)
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the `address` of the page; port 0 is a free port")
 	flag.StringVar(&o.hosts, "hosts", "", "the `names` of this machine in the page's address, with commas; localhost and IP addresses need none")
@@ -64,10 +65,15 @@ func main() {
 		err = run(ctx, o, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lockview:", err)
+		warn("%v", err)
 		os.Exit(1)
 	}
 }
+
+// stderr writes the messages of lockview itself.
+var stderr = console.Logger(os.Stderr, "lockview", slog.LevelWarn)
+
+func warn(format string, args ...any) { stderr.Error(fmt.Sprintf(format, args...)) }
 
 func (o *pageOptions) parsePath(args []string) error {
 	o.root = "/"
@@ -91,6 +97,10 @@ func (o *pageOptions) warnOpen(listen net.Addr) {
 	o.Warn("everybody who can reach %v may %s, without a login: put a proxy with a login in front of it, or listen on 127.0.0.1", listen, may)
 }
 
+// connectLimit is how long lockview tries to connect. Tests raise it, for machines that have other
+// work.
+var connectLimit = 15 * time.Second
+
 // run serves the page until ctx ends.
 func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -111,7 +121,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	connecting, connected := context.WithTimeout(ctx, 15*time.Second)
+	connecting, connected := context.WithTimeout(ctx, connectLimit)
 	defer connected()
 	locks, err := actors.Connect(connecting, o.Servers, cfg)
 	if err != nil {
@@ -132,7 +142,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "locks below %s: http://%s/\n", o.root, listener.Addr())
+	fmt.Fprintf(out, "locks below %s: http://%s/\n", console.Printable(o.root), listener.Addr())
 
 	stopped := make(chan struct{})
 	go func() {

@@ -3,16 +3,15 @@
 package contenders
 
 import (
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Contender is a holder or a waiter. Unknown fields are empty. Its texts are printable.
+// Contender is a holder or a waiter. Unknown fields are empty.
 type Contender struct {
 	Place      int       `json:"place"` // from 0
 	Holds      bool      `json:"holds"`
@@ -30,22 +29,24 @@ type Contender struct {
 	Data      string    `json:"data,omitempty"`
 }
 
-// New returns the Contender for a participant at a place of its queue.
+// New returns the Contender for a participant at a place of its queue. Its texts are those of the
+// nodes. Data that are no text are quoted as Go quotes them.
 func New(p actors.Participant, place int) Contender {
-	session := ""
+	c := Contender{Place: place, Holds: p.Holds, Kind: p.Kind, Node: p.Node, Persistent: p.Persistent, Since: p.Since,
+		HeldSince: p.HeldSince, Owner: p.Owner, Host: p.Host, PID: p.PID, Program: p.Program, Data: string(p.Data)}
 	if !p.Since.IsZero() && !p.Persistent { // otherwise this process may not read the node
-		session = messages.FormatSession(p.Session)
+		c.Session = messages.FormatSession(p.Session)
 	}
-	return Contender{Place: place, Holds: p.Holds, Kind: Printable(p.Kind), Node: p.Node, Session: session,
-		Persistent: p.Persistent, Since: p.Since, HeldSince: p.HeldSince, Owner: Printable(p.Owner), Host: Printable(p.Host), PID: p.PID, Program: Printable(p.Program),
-		Data: Printable(string(p.Data))}
+	if !utf8.Valid(p.Data) {
+		c.Data = console.Printable(c.Data)
+	}
+	return c
 }
 
-// Printable returns the text of another client without characters that control a terminal.
-func Printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		quoted := strconv.QuoteToGraphic(text)
-		return quoted[1 : len(quoted)-1]
+// Printable returns the contender with printable texts. Its node is as it is.
+func (c Contender) Printable() Contender {
+	for _, text := range []*string{&c.Kind, &c.Owner, &c.Host, &c.Program, &c.Data} {
+		*text = console.Printable(*text)
 	}
-	return text
+	return c
 }
