@@ -53,9 +53,19 @@ func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
 }
 
 // ObserveTo is Observe for an actor: it gets each Queue as a message, in order, from the start until ctx
-// ends or Locks is closed. An actor that is slow gets all of them.
+// ends, the actor ends, or Locks is closed. An actor that is slow gets all of them.
 func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
-	l.observe(ctx, path, func(q Queue) { l.manager.Send(to, q) }, func() {})
+	stop := func() {}
+	if ctx != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		unwatch := l.manager.OnEnd(to, cancel)
+		stop = func() {
+			unwatch()
+			cancel()
+		}
+	}
+	l.observe(ctx, path, func(q Queue) { l.manager.Send(to, q) }, stop)
 }
 
 func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), end func()) {

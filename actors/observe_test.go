@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -271,6 +273,51 @@ func TestObserveEnds(t *testing.T) {
 			is(b, q.Err, actors.ErrInvalid)
 			expectObserverEnd(b, queues)
 		}
+	})
+}
+
+// ObserveTo ends with its actor, and at once if the actor has ended before: no queue becomes a dead letter.
+func TestObserveToEnds(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		v.awaitDeadLetters()
+		config, all := testActors(v.T, 1)
+		locks, mu, system := v.locks(config), v.mutex(), all[0].system
+		var dead atomic.Int32
+		system.EventStream.Subscribe(func(e any) {
+			if letter, is := e.(*actor.DeadLetterEvent); is {
+				if _, is := letter.Message.(actors.Queue); is {
+					dead.Add(1)
+				}
+			}
+		})
+		queues := 0
+		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if _, is := c.Message().(actors.Queue); is {
+				queues++
+			}
+		}))
+		useLock := func() {
+			for range 3 {
+				g := lock(v, mu)
+				<-time.After(time.Second)
+				unlock(v, g)
+				<-time.After(time.Second)
+			}
+		}
+		locks.ObserveTo(v.Context(), v.path, pid)
+		useLock()
+		must(v, system.Root.StopFuture(pid).Wait())
+		if queues == 0 {
+			v.Error("the actor got no queue")
+		}
+		synctest.Wait()
+		useLock()
+		locks.ObserveTo(v.Context(), v.path, pid)
+		useLock()
+		if n := dead.Load(); n > 1 { // one may have been on its way
+			v.Errorf("%d queues were sent to the actor after its end", n)
+		}
+		v.clean()
 	})
 }
 

@@ -11,5 +11,5 @@
 // request waits and holds), lost.go, monitor.go, refusenew.go, senders.go (requests of other actors), holder.go
 // (what a node says about its holder), own.go (messages of an actor to itself), overdue.go (a session
 // past its deadline), stop.go, bridge.go, manager.go, stats.go, open.go, sessionlog.go, ticks.go,
-// cleanup.go (nodes that a stopped actor leaves).
+// cleanup.go (nodes that a stopped actor leaves), watch.go (the end of an actor of the program).
 package shell
