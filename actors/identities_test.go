@@ -44,6 +44,7 @@ func TestTwoIdentities(t *testing.T) {
 					d    *dialer
 					fast bool
 				}{{alice, hers, true}, {bob, his, prepared}} {
+					unlock(b, lock(b, by.mu)) // which shows the directory
 					_, ops := by.d.during(func() { unlock(b, lock(b, by.mu)) })
 					if fast := ops[embedded.OpMulti] == 1 && ops[embedded.OpCreate2] == 0; fast != by.fast {
 						b.Errorf("a lock and its release took %v", ops)

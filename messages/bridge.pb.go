@@ -300,8 +300,11 @@ type Create struct {
 	// directory between the two, and the later create would come first. (A transaction that deletes a
 	// node there is an exception, since the directory then exists.)
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The sender has seen the directory in this session, and says so in all later creates. Otherwise the bridge may make
+	// the directory in the transaction that creates the node.
+	DirectorySeen bool `protobuf:"varint,10,opt,name=directory_seen,json=directorySeen,proto3" json:"directory_seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Create) Reset() {
@@ -393,6 +396,13 @@ func (x *Create) GetAfter() string {
 func (x *Create) GetDirectoryExists() bool {
 	if x != nil {
 		return x.DirectoryExists
+	}
+	return false
+}
+
+func (x *Create) GetDirectorySeen() bool {
+	if x != nil {
+		return x.DirectorySeen
 	}
 	return false
 }
@@ -1443,7 +1453,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xf0\x01\n" +
+	"\vUnsubscribe\"\x97\x02\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1454,7 +1464,9 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"list_after\x18\a \x01(\bR\tlistAfter\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12)\n" +
-	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\"\xf9\x01\n" +
+	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\x12%\n" +
+	"\x0edirectory_seen\x18\n" +
+	" \x01(\bR\rdirectorySeen\"\xf9\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +

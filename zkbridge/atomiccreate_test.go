@@ -17,7 +17,7 @@ import (
 func createAtomically(users []*user, dirs []string) {
 	var parts []CreateSpec
 	for i, u := range users {
-		parts = append(parts, CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], Prefix: fmt.Sprintf("n%d-", i)}})
+		parts = append(parts, CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], DirectorySeen: u.saw[dirs[i]], Prefix: fmt.Sprintf("n%d-", i)}})
 	}
 	users[0].bridge.CreateAtomically(parts)
 }
@@ -169,6 +169,9 @@ func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which the server would delete
 		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
+	}
+	for i, u := range users {
+		u.saw[dirs[i]] = true
 	}
 	for deleted := range dirs {
 		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: embedded.DropReply})

@@ -5,7 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -81,4 +84,73 @@ func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 			b.Fatalf("answer %d is %v", i, m)
 		}
 	}
+}
+
+// BenchmarkNewDirectories is n creates at once, each in a new directory: through the bridge, and bare, by the same
+// transactions.
+func BenchmarkNewDirectories(b *testing.B) {
+	for name, start := range map[string]func(testing.TB) *zktest.Server{
+		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
+		"zookeeper": zktest.Real,
+	} {
+		for _, n := range []int{1000, 20_000, 100_000} {
+			for kind, create := range map[string]func(*testing.B, *Bridge, string, int){"bridge": createInNew, "bare": createBare} {
+				b.Run(fmt.Sprintf("%s/%d/%s", name, n, kind), func(b *testing.B) {
+					s := start(b)
+					bridge := connected(b, Config{Servers: s.Addr()})
+					for b.Loop() {
+						dir := s.Path(b)
+						if err := zkconn.MakeDirectory(bridge.client(), dir); err != nil {
+							b.Fatal(err)
+						}
+						create(b, bridge, dir, n)
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/create")
+				})
+			}
+		}
+	}
+}
+
+// client returns the bridge's client.
+func (b *Bridge) client() (c zkconn.Client) {
+	b.runInActor(func(a *bridgeActor) { c = a.epoch.client })
+	return c
+}
+
+func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
+	answers, epoch := make(mailbox, n), bridge.Session().Epoch
+	for i := range n {
+		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: fmt.Sprintf("%s/%d", dir, i), Prefix: "n-"}, answers)
+	}
+	for range n {
+		if m, ok := (<-answers).(*messages.Created); !ok {
+			b.Fatal(m)
+		}
+	}
+}
+
+func createBare(b *testing.B, bridge *Bridge, dir string, n int) {
+	const size = 63 // directories in one transaction, as the writer has them
+	client, acl := bridge.client(), bridge.cfg.ACL
+	inFlight := make(chan struct{}, 3)
+	var left sync.WaitGroup
+	for first := 0; first < n; first += size {
+		var directories, nodes []zkconn.Op
+		for i := first; i < min(first+size, n); i++ {
+			path := fmt.Sprintf("%s/%d", dir, i)
+			directories = append(directories, zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: acl})
+			nodes = append(nodes, zkconn.Op{Kind: zkconn.OpCreate, Path: path + "/n-", Data: zkconn.NoData, ACL: acl, Flags: zk.FlagEphemeralSequential})
+		}
+		inFlight <- struct{}{}
+		left.Add(1)
+		client.Multi(append(directories, nodes...), func(_ []zk.MultiResponse, err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			<-inFlight
+			left.Done()
+		})
+	}
+	left.Wait()
 }

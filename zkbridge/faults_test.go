@@ -33,6 +33,7 @@ func TestInconclusiveAnswer(t *testing.T) {
 		dir := s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		must(t, err)
+		u.saw[dir] = true
 		m := u.created(dir, "n-")
 		if names := s.Nodes(t, dir); len(names) != 1 || (len(m.GetChildren()) > 0) != executed {
 			t.Errorf("executed %v: %v with nodes %v", executed, m, names)
@@ -71,6 +72,9 @@ func TestUnnamedFailedOp(t *testing.T) {
 		return send()
 	}})
 	dir := s.Path(t)
+	_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	u.saw[dir] = true
 	node := u.created(dir, "n-").GetNode()
 	for range 50 {
 		u.create(dir, "n-")
@@ -107,48 +111,74 @@ func TestNeverSent(t *testing.T) {
 
 func TestNoContainers(t *testing.T) {
 	t.Parallel()
+	// A refusal of the transaction as a whole, or of its first operation.
+	whole := func(refusal error) multiFunc {
+		return func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
+			if ops[0].Kind == zkconn.OpContainer {
+				return nil, refusal
+			}
+			return send()
+		}
+	}
+	named := func(refusal error) multiFunc {
+		return func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
+			if ops[0].Kind == zkconn.OpContainer {
+				results := make([]zk.MultiResponse, len(ops))
+				results[0].Error = refusal
+				return results, refusal
+			}
+			return send()
+		}
+	}
 	for _, refusal := range []error{zkconn.ServerError(-6), zk.ErrBadArguments} {
-		s := zktest.Embedded(t)
-		u := userOfFaulty(t, Config{Servers: s.Addr()}, &faultyClient{createContainer: func() error { return refusal }})
-		dir := s.Path(t) + "/deep"
-		u.created(dir, "n-")
+		for _, multi := range []multiFunc{whole(refusal), named(refusal)} {
+			s := zktest.Embedded(t)
+			u := userOfFaulty(t, Config{Servers: s.Addr()}, &faultyClient{multi: multi, createContainer: func() error { return refusal }})
+			dir := s.Path(t) + "/deep"
+			u.created(dir, "n-")
+			u.created(dir+"/deeper", "n-")
+		}
 	}
 }
 
-// A server that does not know createContainer hangs up. After several times the bridge creates persistent nodes, and logs that
+// A server that does not know containers hangs up. After several times the bridge creates persistent nodes, and logs that
 // once.
 func TestServerHangsUpOnContainers(t *testing.T) {
 	t.Parallel()
 	var log bridgeLog
 	s := zktest.Embedded(t)
-	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
 	u, dir := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr()}))), s.Path(t)
-	for _, directory := range []string{dir + "/a", dir + "/b", dir + "/c"} {
+	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir + "/n-", Action: embedded.CutBefore, Times: zkconn.MaxHangups})
+	single := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
+	for _, directory := range []string{dir, dir + "-b", dir + "/below/c"} {
 		u.created(directory, "n-")
 	}
 	if n := len(fault.Firings()); n != zkconn.MaxHangups {
 		t.Errorf("hung up on %d times", n)
 	}
-	if n := strings.Count(log.String(), "hangs up on createContainer"); n != 1 {
+	if n := len(single.Firings()); n != 0 {
+		t.Errorf("%d more containers were tried", n)
+	}
+	if n := strings.Count(log.String(), "does not know containers"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 	u.keepsSession()
 }
 
 // The bridge goes on creating containers after one cut, after several with a container between them, and after sessions that end
-// during a createContainer.
+// during such a request.
 func TestHangUpsBetweenContainers(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "n-")
 	for i := range zkconn.MaxHangups + 1 {
-		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore})
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprint(dir, "/", i, "/"), Action: embedded.CutBefore})
 		u.created(fmt.Sprint(dir, "/", i), "n-")
 		waitFired(t, fault)
 	}
 	u.subscribe()
-	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.ExpireSession, Times: 2 * zkconn.MaxHangups})
+	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir + "/more", Action: embedded.ExpireSession, Times: 2 * zkconn.MaxHangups})
 	for len(ended.Firings()) < 2*zkconn.MaxHangups {
 		u.waitState(messages.SessionState_CONNECTED)
 		u.create(dir+"/more", "n-")

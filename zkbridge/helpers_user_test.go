@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // mailbox is a recipient that keeps its messages.
@@ -23,10 +24,11 @@ type user struct {
 	t      testing.TB
 	bridge *Bridge
 	lastID uint64
+	saw    map[string]bool // directories of nodes that were created
 }
 
 func newUser(t testing.TB, b *Bridge) *user {
-	return &user{mailbox: make(mailbox, 1<<16), t: t, bridge: b}
+	return &user{mailbox: make(mailbox, 1<<16), t: t, bridge: b, saw: map[string]bool{}}
 }
 
 // next returns the first T that the user has received and that next has not returned yet.
@@ -146,13 +148,27 @@ func (u *user) create(directory, prefix string) uint64 {
 
 // createInExisting is create in a directory that the sender takes for existing.
 func (u *user) createInExisting(directory, prefix string) {
+	u.saw[directory] = true
 	u.sendCreate(&messages.Create{Directory: directory, Prefix: prefix, DirectoryExists: true})
 }
 
 func (u *user) sendCreate(msg *messages.Create) uint64 {
-	msg.Id, msg.Epoch = u.id(), u.epoch()
+	msg.Id, msg.Epoch, msg.DirectorySeen = u.id(), u.epoch(), u.saw[msg.Directory]
 	u.bridge.Ref().SendCreate(msg, u)
 	return msg.Id
+}
+
+// expectDirectories has the bridge expect that directories exist which the session has not seen.
+func (u *user) expectDirectories(s *zktest.Server) {
+	u.t.Helper()
+	dir := s.Path(u.t) + "-existing"
+	_, err := s.Client(u.t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+	must(u.t, err)
+	for range 4 {
+		u.created(dir, "n-")
+		delete(u.saw, dir)
+	}
+	u.lastID = 0
 }
 
 // created creates a node, and waits for the answer.
@@ -163,6 +179,7 @@ func (u *user) created(directory, prefix string) *messages.Created {
 	if m.GetId() != id || m.GetEpoch() != u.epoch() {
 		u.t.Errorf("Created answers %d of epoch %d, not %d of epoch %d", m.GetId(), m.GetEpoch(), id, u.epoch())
 	}
+	u.saw[directory] = true
 	return m
 }
 

@@ -79,7 +79,8 @@ func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []str
 				phantoms = append(phantoms, some[i])
 			}
 		}
-		nodes = append(nodes[:i:i], nodes[i+1:]...) // it may have gone, or the bridge may not check it
+		copy(nodes[1:], nodes[:i]) // without nodes[i]: it may have gone, or the bridge may not check it
+		nodes = nodes[1:]
 	}
 	return confirmed, phantoms
 }

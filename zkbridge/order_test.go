@@ -24,7 +24,7 @@ func TestOrderInMissingDirectory(t *testing.T) {
 		u.createInExisting(dir, "b-")
 		d.waitSent(t, embedded.OpMulti, 2)
 		d.passReply(0)
-		d.waitSent(t, embedded.OpCreateContainer, 1)
+		d.waitSent(t, embedded.OpMulti, 3) // it makes the directory
 		u.create(dir, "c-")
 		u.create("no path", "d-")
 		next[*messages.Failed](u) // so the bridge has received c
@@ -63,6 +63,8 @@ func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
 				first := func(directory string) CreateSpec {
 					return CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing}}
 				}
+				u.expectDirectories(s)
+				d.take()
 				d.holdReplies(1)
 				if atomic {
 					u.bridge.CreateAtomically([]CreateSpec{first(dir), first(missing)})

@@ -319,6 +319,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 		cfg := Config{Servers: "embedded:1", SessionTimeout: timeout, Dial: s.Dial}
 		newUser(t, connected(t, cfg)).created("/d", "first-")
 		u := userOfFaulty(t, cfg, f)
+		u.saw["/d"] = true
 		begun := time.Now()
 		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
 		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*retryPause {

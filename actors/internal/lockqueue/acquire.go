@@ -55,7 +55,8 @@ func (s *State) requestCreate(e *entry) {
 	put(&s.entries, e.serial, e)
 	s.unanswered = append(s.unanswered, e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),
-		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn()}
+		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn(),
+		DirectorySeen: s.directory != 0}
 	if e.downgradeOf != nil {
 		e.downgradeOf.downgrades++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name

@@ -87,14 +87,16 @@ type Effect struct {
 	// transaction or after the answer to this one, so that the creates keep their order. (A deletion of a
 	// node of the directory, earlier in the same transaction, shows the bridge that the directory exists.)
 	DirectoryExists bool
-	Data            []byte
-	Owner           string
-	Generation      uint64
-	Czxid           int64
-	Step            uint32
-	StillHeld       int
-	WithCzxids      bool
-	WithDirectory   bool
+	// DirectorySeen reports, of CreateNode, that this process has seen the directory in this session.
+	DirectorySeen bool
+	Data          []byte
+	Owner         string
+	Generation    uint64
+	Czxid         int64
+	Step          uint32
+	StillHeld     int
+	WithCzxids    bool
+	WithDirectory bool
 }
 
 var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",

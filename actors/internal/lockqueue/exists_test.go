@@ -24,6 +24,9 @@ func TestCreateInExistingDirectory(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	first := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 1}}))
 	second := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 2}}))
+	if first.DirectorySeen || second.DirectorySeen {
+		t.Errorf("DirectorySeen before the first answer: %v, %v", first.DirectorySeen, second.DirectorySeen)
+	}
 	if first.DirectoryExists || second.DirectoryExists {
 		t.Errorf("DirectoryExists before the first node: %v, %v", first.DirectoryExists, second.DirectoryExists)
 	}
@@ -34,7 +37,11 @@ func TestCreateInExistingDirectory(t *testing.T) {
 	Step(s, Cancel{ID: 2, Reason: requests.Cancelled})
 	Step(s, Cancel{ID: 3, Reason: requests.Cancelled})
 	Step(s, Release{ID: 1})
-	if fourth := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 4}})); fourth.DirectoryExists {
-		t.Error("DirectoryExists while the only node is being deleted")
+	if fourth := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 4}})); fourth.DirectoryExists || !fourth.DirectorySeen {
+		t.Errorf("while the only node is being deleted: DirectoryExists %v, DirectorySeen %v", fourth.DirectoryExists, fourth.DirectorySeen)
+	}
+	Step(s, Session{Epoch: 2, State: Connected})
+	if fifth := create(Step(s, Acquire{Incoming: requests.Incoming{ID: 5}})); fifth.DirectorySeen {
+		t.Error("DirectorySeen in the next session")
 	}
 }

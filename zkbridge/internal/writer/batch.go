@@ -2,27 +2,33 @@ package writer
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// batch is a transaction: groups of creates, and deletes, in the order in which they came. A batch with a create
-// ends with one operation that writes the session node, if there is one: its result has the transaction's zxid,
-// which is the czxid of all nodes created. Reads of the directories that the batch creates in follow
-// in the same flight. ZooKeeper answers a session's requests in order, so the reads see the new nodes.
+// batch is a transaction: groups of creates, and deletes, in the order in which they came. A batch
+// with a create ends with one operation that writes the session node, if there is one: its result
+// has the transaction's zxid, which is the czxid of all nodes created. Reads of the directories
+// that the batch creates in follow in the same flight. ZooKeeper answers a session's requests in
+// order, so the reads see the new nodes.
 type batch struct {
 	groups  []*Group
 	writes  []write // of the groups
 	creates uint32  // among the writes
-	mayFail bool    // the directory of one of the creates may be missing, so that nothing is executed
-	reads   []directoryRead
-	// readIndex has the index of each directory among the reads. A search in its place builds a batch of 60 locks
-	// in three times the time.
+	// directories are those of a batch from their lines; containers those of them that the
+	// transaction makes first.
+	directories, containers []*directory
+	mayFail                 bool // the directory of one of the creates may be missing, so that nothing is executed
+	reads                   []directoryRead
+	// readIndex has Create.read for each directory in which the batch creates. A search in its
+	// place builds a batch of 60 locks in three times the time.
 	readIndex map[string]int32
-	ops       []zkconn.Op // those of the writes, then that on the session node if the batch writes it
+	ops       []zkconn.Op // those that make directories, those of the writes, and that on the session node if the batch writes it
 	size      int         // bytes
 
 	answersDue atomic.Int32 // of the transaction and of the reads
@@ -50,6 +56,9 @@ const (
 	// noReadNeeded is the index of a create whose transaction deletes Create.after: both nodes are
 	// in one directory, which need not be read.
 	noReadNeeded = -1
+	// newDirectory is the index of a create whose transaction makes the directory: nothing else is
+	// in it.
+	newDirectory = -2
 )
 
 // write is one create or one release of a group.
@@ -87,7 +96,7 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 		return false
 	case !sessionNode && (b.creates > 0 || g.release == nil):
 		return false
-	case len(b.writes)+n+1 > maxOps:
+	case len(b.containers)+len(b.writes)+len(g.directories)+n+1 > maxOps:
 		return false
 	}
 	return b.size+g.bytes() <= MaxBytes
@@ -96,22 +105,33 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 func (b *batch) addCreate(c *Create) {
 	b.creates++
 	b.mayFail = b.mayFail || !c.exists && !b.deletesIn(c.directory)
-	if c.after != "" && b.deletes(c.directory, c.after) {
+	if b.readIndex == nil {
+		b.readIndex = map[string]int32{}
+	}
+	switch {
+	case c.in != nil && c.in.state == missing:
+		b.addContainer(c)
+	case c.after != "" && b.deletes(c.directory, c.after):
 		c.read = noReadNeeded
-	} else {
+		if _, known := b.readIndex[c.directory]; !known {
+			b.readIndex[c.directory] = noReadNeeded
+		}
+	default:
 		b.addRead(c)
 	}
 	b.writes = append(b.writes, write{group: c.group, create: c})
 }
 
-// createsIn reports whether one of the writes creates a node in the directory.
-func createsIn(writes []write, directory string) bool {
-	return slices.ContainsFunc(writes, func(w write) bool { return w.create != nil && w.create.directory == directory })
+// createsIn reports whether the batch creates a node in the directory.
+func (b *batch) createsIn(directory string) bool {
+	_, creates := b.readIndex[directory]
+	return creates
 }
 
-// deletesIn reports whether the transaction deletes a node in the directory, which therefore exists. A
-// delete with an unknown outcome does not show that, because the node may be gone. Without this rule
-// hot64 makes a fifth less acquires: its creates would wait for the answer to the batch before.
+// deletesIn reports whether the transaction deletes a node in the directory, which therefore
+// exists. A delete with an unknown outcome does not show that, because the node may be gone.
+// Without this rule hot64 makes a fifth less acquires: its creates would wait for the answer to the
+// batch before.
 func (b *batch) deletesIn(directory string) bool {
 	for _, w := range slices.Backward(b.writes) {
 		if r := w.release; r != nil && r.directory == directory && r.unknownSince.IsZero() {
@@ -135,10 +155,7 @@ func (b *batch) deletes(directory, node string) bool {
 // addRead has the directory of a create read behind the transaction.
 func (b *batch) addRead(c *Create) {
 	i, known := b.readIndex[c.directory]
-	if !known {
-		if b.readIndex == nil {
-			b.readIndex = map[string]int32{}
-		}
+	if !known || i < 0 {
 		i = int32(len(b.reads))
 		b.readIndex[c.directory] = i
 		b.reads = append(b.reads, directoryRead{directory: c.directory})
@@ -148,10 +165,58 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].withNames = b.reads[i].withNames || c.withNames
 }
 
+// addContainer has the transaction make the directory of a create.
+func (b *batch) addContainer(c *Create) {
+	c.read = newDirectory
+	if _, known := b.readIndex[c.directory]; !known {
+		b.readIndex[c.directory] = newDirectory
+		b.containers = append(b.containers, c.in)
+		b.size += zkconn.OpBytes + len(c.directory) + c.aclBytes
+	}
+}
+
+// setDirectory notes in an answer what the batch has learned of the create's directory.
+func (b *batch) setDirectory(msg *messages.Created, c *Create) {
+	switch c.read {
+	case noReadNeeded: // the same transaction has deleted the node c.after
+		msg.SameDirectory = true
+	case newDirectory: // it is as old as its nodes, and has no others
+		msg.DirectoryCzxid = msg.Czxid
+		if c.withNames {
+			msg.Children = b.namesIn(c.in)
+		}
+	default:
+		if r := &b.reads[c.read]; r.err == nil {
+			msg.DirectoryCzxid = r.listing.Czxid
+			if c.withNames {
+				msg.Children = r.listing.Children
+			}
+		}
+	}
+}
+
+// namesIn returns the names of the nodes that the transaction has created in a directory.
+func (b *batch) namesIn(d *directory) (names []string) {
+	for i, w := range b.writes {
+		if w.create != nil && w.create.in == d {
+			_, name := zkconn.SplitPath(b.results[len(b.containers)+i].String)
+			names = append(names, strings.Clone(name))
+		}
+	}
+	return names
+}
+
 // buildOps makes the operations. Nodes get the ACL. sessionNode is the path of the session node,
 // or empty.
 func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
-	b.ops = slices.Grow(b.ops, len(b.writes)+1)
+	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)
+	for _, d := range b.containers {
+		op := zkconn.Op{Kind: zkconn.OpContainer, Path: d.path, Data: zkconn.NoData, ACL: acl}
+		if d.persistent {
+			op.Kind = zkconn.OpCreate // without flags
+		}
+		b.ops = append(b.ops, op)
+	}
 	for _, w := range b.writes {
 		if c := w.create; c != nil {
 			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: c.path(), Data: c.data, ACL: acl, Flags: zk.FlagEphemeralSequential})
@@ -165,7 +230,7 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 }
 
 // writesSessionNode reports whether the last operation writes the session node.
-func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.writes) }
+func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.containers)+len(b.writes) }
 
 // sendReads sends the reads of directories. It calls answered on any goroutine for each of them.
 func (b *batch) sendReads(client zkconn.Client, answered func()) {
@@ -183,10 +248,13 @@ func (b *batch) sendReads(client zkconn.Client, answered func()) {
 	}
 }
 
-// czxid returns the czxid of all nodes created, or 0 if the answer does not contain it.
+// czxid returns the czxid of all nodes created, or 0 if the answer does not contain it. It is the
+// mzxid of each node that is answered with a stat: of containers, and of the session node.
 func (b *batch) czxid() int64 {
-	if last := b.results[len(b.results)-1].Stat; last != nil {
-		return last.Mzxid
+	for _, i := range []int{len(b.results) - 1, 0} {
+		if stat := b.results[i].Stat; stat != nil {
+			return stat.Mzxid
+		}
 	}
 	return 0
 }
@@ -198,6 +266,9 @@ func (b *batch) reset() {
 	clear(b.reads)
 	clear(b.readIndex)
 	clear(b.ops)
+	clear(b.directories)
+	clear(b.containers)
+	b.directories, b.containers = b.directories[:0], b.containers[:0]
 	b.groups, b.writes, b.reads, b.ops = b.groups[:0], b.writes[:0], b.reads[:0], b.ops[:0]
 	b.creates, b.mayFail, b.size, b.results, b.err = 0, false, 0, nil, nil
 }

@@ -18,8 +18,8 @@ type Dependencies struct {
 }
 
 const (
-	// MaxInFlight bounds the batches in flight: the fewer there are, the more each carries. 3 or 4
-	// are best, as measured.
+	// MaxInFlight bounds the batches in flight from the queue, and those from the lines of directories: the fewer there
+	// are, the more each carries. 3 or 4 are best, as measured.
 	MaxInFlight = 3
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a writer
 	// without a session node. There each create goes alone, since only a request of its own returns its
@@ -29,5 +29,5 @@ const (
 
 // New returns a writer without a session node.
 func New(epoch Epoch, cfg Dependencies) *Writer {
-	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), missingDirectories: map[string][]*Group{}, awaited: map[string]string{}}
+	return &Writer{epoch: epoch, cfg: cfg, jitter: zkconn.NewJitter(), directories: map[string]*directory{}}
 }

@@ -1,113 +1,266 @@
 package writer
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// onMissingDirectory handles a batch whose operation i has no directory. The creates in that
-// directory wait until the writer has made it. ZooKeeper has not looked at the operations behind i,
-// so the writer looks for their directories, too, all at once.
-func (w *Writer) onMissingDirectory(b *batch, i int) {
-	missing := b.writes[i].create.directory
-	var others []*Group
-	for _, g := range b.groups {
-		k := slices.IndexFunc(g.creates, func(c *Create) bool { return !createsIn(b.writes[:i], c.directory) })
-		if k < 0 {
-			others = append(others, g)
-			continue
-		}
-		directory := g.creates[k].directory
-		w.waitForDirectory(g, directory, directory == missing)
-	}
-	w.requeue(others)
+// directory is a directory that may be missing, as long as creates there are unanswered that are
+// not sure of it. These stand in its line, and not in the writer's queue: one transaction at a time
+// has the first of them, until one of their nodes is made. So they keep their order, and no other
+// lock waits for them.
+type directory struct {
+	path       string
+	state      directoryState
+	guessed    bool     // the state is a guess, for Writer.learn
+	persistent bool     // ZooKeeper has refused to make it as a container
+	refusal    error    // why ZooKeeper does not make it, though it was missing; nil otherwise
+	line       []*Group // in the order of their arrival
+	sent       int      // of the line: the groups in batch
+	batch      *batch   // the batch under way that has creates there, or nil
+	offered    bool     // it is in Writer.offered or Writer.offeredAgain
+	pending    int      // unanswered groups that have it among their directories: at 0 the writer forgets it
 }
 
-// waitForDirectory keeps creates until a directory is made. missing reports that ZooKeeper has
-// said that there is none; otherwise there may be one.
-func (w *Writer) waitForDirectory(g *Group, directory string, missing bool) {
-	_, making := w.missingDirectories[directory]
-	w.addWaiting(g, directory)
-	if !making {
-		w.makeDirectory(directory, missing)
-	}
-}
+// directoryState is what the writer takes a directory for. Whether that is right shows the next
+// transaction.
+type directoryState int
 
-// awaitedDirectory returns the directory that earlier creates of c's directory wait for, and reports
-// whether there is one. It is another directory if the earlier create is part of an atomic create.
-func (w *Writer) awaitedDirectory(c *Create) (directory string, waits bool) {
-	directory, waits = w.awaited[c.directory]
-	return directory, waits
-}
+const (
+	untold  directoryState = iota
+	missing                // the transaction makes it
+	there
+	shown // a node of this process is there: creates need not wait
+)
 
-// addWaiting has a group wait for a directory, and with it all later creates in the group's directories.
-func (w *Writer) addWaiting(g *Group, directory string) {
-	w.missingDirectories[directory] = append(w.missingDirectories[directory], g)
-	for _, c := range g.creates {
-		if _, waits := w.awaited[c.directory]; !waits {
-			w.awaited[c.directory] = directory
-		}
-	}
-}
+// isOpen reports whether a create in the directory may go into the queue.
+func (d *directory) isOpen() bool { return d.state == shown && len(d.line) == 0 }
 
-func (w *Writer) makeDirectory(directory string, missing bool) {
-	w.epoch.Run(func(client zkconn.Client) func() {
-		exists, err := false, error(nil)
-		if !missing { // to make a directory that exists may take a right that is not granted
-			_, exists, err = client.Exists(directory, false)
-		}
-		if exists {
-			err = nil // also if it may not be read
-		} else if err == nil {
-			err = zkconn.MakeDirectory(client, directory)
-		}
-		return func() { w.onDirectoryMade(directory, missing, err) }
+// mayBeNew reports whether one of the creates is to stand in the line of its directory.
+func (w *Writer) mayBeNew(g *Group) bool {
+	return slices.ContainsFunc(g.creates, func(c *Create) bool {
+		sure := c.exists || c.seen
+		d := w.directories[c.directory]
+		return d == nil && !sure || d != nil && !(sure && d.isOpen())
 	})
 }
 
-var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
-
-func (w *Writer) onDirectoryMade(directory string, missing bool, err error) {
-	if zkconn.IsTransient(err) {
-		w.epoch.RetryLater(func() { w.makeDirectory(directory, missing) })
-		return
-	}
-	creates := w.missingDirectories[directory]
-	delete(w.missingDirectories, directory)
-	for _, g := range creates {
-		for _, c := range g.creates {
-			if w.awaited[c.directory] == directory {
-				delete(w.awaited, c.directory)
+// enter puts creates into the lines of their directories, or into the queue if all of these are
+// open. An atomic create stands in several lines, and is sent when it is the first in all of them.
+func (w *Writer) enter(g *Group) {
+	for _, c := range g.creates {
+		d := w.directories[c.directory]
+		if d == nil {
+			d = &directory{path: c.directory}
+			if c.exists || c.seen {
+				d.state = there
 			}
+			w.directories[c.directory] = d
+		}
+		if c.in = d; !slices.Contains(g.directories, d) {
+			d.pending++
+			g.directories = append(g.directories, d)
 		}
 	}
-	// Creates of batches that were in flight have come behind later ones.
-	slices.SortStableFunc(creates, func(a, b *Group) int { return cmp.Compare(a.arrival, b.arrival) })
-	if err == nil || zkconn.IsMissing(err) { // missing: another client has deleted a directory above
-		w.requeue(slices.DeleteFunc(creates, func(g *Group) bool { return !w.mayRetry(g, errDeletedAgain) }))
+	if !slices.ContainsFunc(g.directories, func(d *directory) bool { return !d.isOpen() }) {
+		g.leaveLines()
+		w.queue = append(w.queue, g)
 		return
 	}
-	_, why := zkconn.Classify(err)
-	for _, g := range creates {
-		w.fail(g, why, err)
+	for _, d := range g.directories {
+		i := len(d.line)
+		for i > d.sent && d.line[i-1].arrival > g.arrival {
+			i--
+		}
+		d.line = slices.Insert(d.line, i, g)
+		w.offer(d, false)
 	}
 }
 
-// maxTries is how often the writer sends a create again because the directory was missing, or because
-// ZooKeeper had not executed the create after all.
-const maxTries = 100
-
-// mayRetry counts one more attempt. If there were too many, it fails the creates and returns false.
-func (w *Writer) mayRetry(g *Group, err error) bool {
-	if g.tries++; g.tries <= maxTries {
-		return true
+// leaveLines notes that the directories of creates are known to exist: a node of this process is in
+// each of them, whose deletion would come later.
+func (g *Group) leaveLines() {
+	for _, c := range g.creates {
+		c.exists = true
 	}
-	_, why := zkconn.Classify(err)
-	w.fail(g, why, err)
-	return false
+}
+
+// offer has the next batch take from the directory's line; again: before lines that have not been
+// sent yet.
+func (w *Writer) offer(d *directory, again bool) {
+	if d.offered || d.batch != nil || len(d.line) == 0 {
+		return
+	}
+	if d.offered, w.changed = true, true; again {
+		w.offeredAgain = append(w.offeredAgain, d)
+	} else {
+		w.offered = append(w.offered, d)
+	}
+}
+
+// buildNewBatch takes a batch from the lines of directories. It returns nil if none can be sent.
+func (w *Writer) buildNewBatch() *batch {
+	b := w.newBatch()
+	for _, list := range []*[]*directory{&w.offeredAgain, &w.offered} {
+		for len(*list) > 0 {
+			d := (*list)[0]
+			if !w.addLine(b, d) {
+				return w.finishBatch(b)
+			}
+			d.offered = false
+			(*list)[0] = nil
+			*list = (*list)[1:]
+		}
+	}
+	return w.finishBatch(b)
+}
+
+// addLine adds the directory's line to the batch. It returns false if the batch is full.
+func (w *Writer) addLine(b *batch, d *directory) bool {
+	for d.sent < len(d.line) && d.line[d.sent].isNext(b) {
+		g := d.line[d.sent]
+		for _, d := range g.directories {
+			if d.state == untold {
+				d.state, d.guessed = w.guess(), true
+			}
+		}
+		if !b.add(g, w.SessionNode != "") {
+			return false
+		}
+		for _, d := range g.directories {
+			if d.batch == nil {
+				d.batch = b
+				b.directories = append(b.directories, d)
+			}
+			d.sent++
+		}
+	}
+	return true // what is left in the line is offered when the batch is answered
+}
+
+// isNext reports whether the group is the next in all of its lines, none of which has groups in
+// another batch.
+func (g *Group) isNext(b *batch) bool {
+	return !slices.ContainsFunc(g.directories, func(d *directory) bool {
+		return d.sent == len(d.line) || d.line[d.sent] != g || d.batch != nil && d.batch != b
+	})
+}
+
+// guess returns the state that a directory has which this session has not seen.
+func (w *Writer) guess() directoryState {
+	if w.existing > maxExisting/2 {
+		return there
+	}
+	return missing
+}
+
+// maxExisting bounds Writer.existing, so that a few outcomes of the other kind change the guess.
+const maxExisting = 3
+
+// learn notes whether a directory was missing for which the writer had to guess.
+func (w *Writer) learn(wasMissing bool) {
+	if wasMissing {
+		w.existing = max(w.existing-1, 0)
+	} else {
+		w.existing = min(w.existing+1, maxExisting)
+	}
+}
+
+// onShown handles a batch that has made nodes in its directories. The creates in their lines go
+// into the queue.
+func (w *Writer) onShown(b *batch) {
+	for _, d := range b.directories {
+		if d.guessed {
+			w.learn(d.state == missing)
+			d.guessed = false
+		}
+		d.state, d.line, d.sent, d.batch = shown, d.line[d.sent:], 0, nil
+	}
+	var open []*Group
+	for _, d := range b.directories {
+		open = w.openLine(d, open)
+	}
+	for _, g := range b.groups {
+		w.forget(g)
+	}
+	slices.SortFunc(open, byArrival)
+	w.requeue(open)
+}
+
+// openLine takes those from the front of a line whose directories are all shown, and appends them
+// to open.
+func (w *Writer) openLine(d *directory, open []*Group) []*Group {
+	for len(d.line) > 0 && d.line[0].isNext(nil) && d.line[0].allShown() {
+		g := d.line[0]
+		g.leaveLines()
+		open = append(open, g)
+		for _, other := range g.directories {
+			other.line = other.line[1:]
+		}
+		for _, other := range g.directories {
+			if other != d {
+				open = w.openLine(other, open)
+			}
+		}
+	}
+	w.offer(d, true)
+	return open
+}
+
+// allShown reports whether all of the directories are shown.
+func (g *Group) allShown() bool {
+	return !slices.ContainsFunc(g.directories, func(d *directory) bool { return d.state != shown })
+}
+
+// forget ends what the directories of a group know of it. The group is not in a line.
+func (w *Writer) forget(g *Group) {
+	for _, d := range g.directories {
+		if d.pending--; d.pending == 0 {
+			delete(w.directories, d.path)
+		}
+	}
+	for _, c := range g.creates {
+		c.in = nil
+	}
+	g.directories = nil
+}
+
+// leave takes a group out of its lines, because it is answered, or its outcome is unknown.
+func (w *Writer) leave(g *Group) {
+	for _, d := range g.directories {
+		i := slices.Index(d.line, g)
+		if i >= 0 && i < d.sent {
+			d.sent--
+		}
+		switch {
+		case i == 0: // mostly: do not move the others
+			d.line = d.line[1:]
+		case i > 0:
+			d.line = slices.Delete(d.line, i, i+1)
+		}
+	}
+	w.forget(g)
+}
+
+// offerAgain has the lines of a batch sent again that ZooKeeper has not executed.
+func (w *Writer) offerAgain(b *batch) {
+	for _, d := range b.directories {
+		d.sent, d.batch = 0, nil
+		w.offer(d, true)
+	}
+	w.changed = true
+}
+
+// noteMissing notes that ZooKeeper has said that a directory is missing.
+func (w *Writer) noteMissing(path string) {
+	if d := w.directories[path]; d != nil && d.batch == nil {
+		d.state, d.guessed = missing, false
+	}
+}
+
+// parentOf returns the directory above a directory.
+func parentOf(path string) string {
+	parent, _ := zkconn.SplitPath(path)
+	return parent
 }

@@ -1,6 +1,9 @@
 package writer
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // CreateAtomically creates the nodes of all parts, or none.
 func (w *Writer) CreateAtomically(g *Group) { w.add(g) }
@@ -13,40 +16,81 @@ func (w *Writer) add(added *Group) {
 		w.arrivals++
 		added.arrival = w.arrivals
 	}
-	w.queue = append(w.queue, added)
+	if w.mayBeNew(added) {
+		w.enter(added)
+	} else {
+		w.queue = append(w.queue, added)
+	}
 	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
 		w.changed = true
 	}
 }
 
-// requeue puts groups back in front of the queue, in their order. There may be creates in front that came earlier and
-// were put back before: each create goes behind those. A create that came earlier and is behind a later one does not
-// count, because its outcome was unknown and it was sent again (resubmit).
+// byArrival orders groups with creates.
+func byArrival(a, b *Group) int { return cmp.Compare(a.arrival, b.arrival) }
+
+// requeue puts groups back in front of the queue, in their order. There may be creates in front
+// that came earlier and were put back before: each create goes behind those. A create that came
+// earlier and is behind a later one does not count, because its outcome was unknown and it was sent
+// again (resubmit).
 func (w *Writer) requeue(groups []*Group) {
-	place := 0
+	w.changed = true
+	if len(groups) == 0 {
+		return
+	}
+	front, place, k := make([]*Group, 0, len(groups)+len(w.queue)), 0, 0
 	for _, g := range groups {
-		for k := place; g.arrival > 0 && k < len(w.queue) && w.queue[k].arrival < g.arrival; k++ {
+		for ; g.arrival > 0 && k < len(w.queue) && w.queue[k].arrival < g.arrival; k++ {
 			if w.queue[k].arrival > 0 {
+				front = append(front, w.queue[place:k+1]...)
 				place = k + 1
 			}
 		}
-		w.queue = slices.Insert(w.queue, place, g)
-		place++
+		front = append(front, g)
 	}
-	w.changed = true
+	w.queue = append(front, w.queue[place:]...)
+}
+
+// sendAgain has the groups of a batch sent again that ZooKeeper has not executed, all but one that
+// is answered.
+func (w *Writer) sendAgain(b *batch, answered *Group) {
+	if len(b.directories) > 0 {
+		w.offerAgain(b)
+		return
+	}
+	w.requeue(slices.DeleteFunc(slices.Clone(b.groups), func(g *Group) bool { return g == answered }))
 }
 
 // Changed reports whether Flush may have something to send.
 func (w *Writer) Changed() bool { return w.changed }
 
 // InFlight returns the number of batches that are sent and not answered.
-func (w *Writer) InFlight() int { return len(w.inFlight) }
+func (w *Writer) InFlight() int { return len(w.inFlight) + len(w.newInFlight) }
 
-// minBatch returns how many groups are worth a batch beside those in flight: as many as these have writes,
-// but no more than half of what fits. Otherwise small batches would follow large ones, as the actors
-// that wait for an answer send their next requests one after the other.
-func (w *Writer) minBatch() (n int) {
-	for _, b := range w.inFlight {
+// sendBatches sends the batches that build returns, until fewer wait than are worth another batch,
+// or limit batches are in flight.
+func (w *Writer) sendBatches(inFlight *[]*batch, limit int, waiting func() int, build func() *batch) {
+	for len(w.unsent) == 0 && len(*inFlight) < limit && waiting() >= minBatch(*inFlight) {
+		b := build()
+		if b == nil {
+			return
+		}
+		*inFlight = append(*inFlight, b)
+		w.cfg.OnBatch(len(b.writes))
+		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
+	}
+}
+
+// without returns the batches without one of them.
+func without(all []*batch, b *batch) []*batch {
+	return slices.DeleteFunc(all, func(other *batch) bool { return other == b })
+}
+
+// minBatch returns how many groups are worth a batch beside those in flight: as many as these have
+// writes, but no more than half of what fits. Otherwise small batches would follow large ones, as
+// the actors that wait for an answer send their next requests one after the other.
+func minBatch(inFlight []*batch) (n int) {
+	for _, b := range inFlight {
 		n += len(b.writes)
 	}
 	return min(n, maxOps/2)
@@ -58,7 +102,13 @@ func (w *Writer) buildBatch() *batch {
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++
 	}
-	w.queue = slices.Delete(w.queue, 0, n)
+	clear(w.queue[:n])
+	w.queue = w.queue[n:]
+	return w.finishBatch(b)
+}
+
+// finishBatch makes the operations of a batch. It returns nil for an empty one.
+func (w *Writer) finishBatch(b *batch) *batch {
 	if len(b.writes) == 0 {
 		w.freeBatches = append(w.freeBatches, b)
 		return nil
@@ -77,17 +127,18 @@ func (w *Writer) newBatch() *batch {
 	return b
 }
 
-// addToBatch adds a group to the batch unless the batch is full, and reports whether it has. A create
-// waits for the earlier creates of its directory: as long as these wait for a directory that is being
-// made, or are in a batch that may have to be sent again because a directory is missing. A batch that
-// deletes a node of a directory before it creates there shows that the directory is not missing.
+// addToBatch adds a group to the batch unless the batch is full, and reports whether it has. A
+// create waits for the earlier creates of its directory: as long as these stand in a line, or are
+// in a batch that may have to be sent again because a directory is missing. A batch that deletes a
+// node of a directory before it creates there shows that the directory is not missing.
 func (w *Writer) addToBatch(b *batch, added *Group) bool {
+	if len(w.directories) > 0 && w.mayBeNew(added) {
+		w.forget(added)
+		w.enter(added)
+		return true
+	}
 	for _, c := range added.creates {
-		if directory, waits := w.awaitedDirectory(c); waits {
-			w.addWaiting(added, directory)
-			return true
-		}
-		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && createsIn(f.writes, c.directory) }) {
+		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.directory) }) {
 			return false
 		}
 	}

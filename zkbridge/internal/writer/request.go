@@ -21,16 +21,18 @@ type Create struct {
 	withNames bool   // the answer has the names in the directory
 	after     string // the directory is not read if the same transaction deletes this node
 	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
+	seen      bool   // the sender has seen the directory in this session
 	aclBytes  int    // size of the node's ACL in a message
 
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
 	own    Group          // here, to allocate once
 	self   [1]*Create     // its creates
+	in     *directory     // its directory, if the group has directories
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
 	node         string    // the node, if it is known to have been created and the rest is not
 	step         uint32    // place among the creates of the last transaction
-	read         int32     // index of the directory among the reads of that transaction, or noReadNeeded
+	read         int32     // index of the directory among the reads of that transaction, noReadNeeded or newDirectory
 	unknownSince time.Time // when the outcome of the last attempt became unknown
 }
 
@@ -38,7 +40,7 @@ type Create struct {
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
 		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetListAfter(), after: msg.GetAfter(),
-		exists: msg.GetDirectoryExists()}
+		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen()}
 	if c.data == nil {
 		c.data = zkconn.NoData
 	}
@@ -103,6 +105,8 @@ type Group struct {
 	failures int    // transactions that failed because of other requests
 	tries    int    // how often the creates were sent again
 	lookedUp int    // how many parts with an unknown outcome were looked for
+
+	directories []*directory // of its creates, if one of them may be missing; each once
 }
 
 // MaxParts is how many parts an atomic create has at most.
@@ -124,9 +128,9 @@ func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
 	return g, nil
 }
 
-// AtomicBytes returns the size of the create in an atomic create, the read of its directory included.
+// AtomicBytes returns the size of the create in an atomic create, with the operation that makes its directory.
 func (c *Create) AtomicBytes(root zkconn.Chroot) int {
-	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + 2*len(root)
+	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + c.aclBytes + 2*len(root)
 }
 
 func (g *Group) bytes() (n int) {

@@ -18,15 +18,20 @@ func (w *Writer) onFailure(b *batch) {
 		err = zk.ErrAPIError // an answer to something else
 	}
 	switch outcome, why := zkconn.Classify(err); {
+	case outcome == zkconn.Refused && len(b.groups) == 1 && len(b.containers) > 0: // because of the create or the container
+		for _, d := range b.containers {
+			d.refuse(w.epoch.Client(), err)
+		}
+		w.sendAgain(b, nil)
 	case outcome == zkconn.Refused && len(b.groups) == 1:
-		w.onRefused(b.writes[0], why, err)
+		w.onRefused(b, b.writes[0], why, err)
 	case outcome == zkconn.Refused: // because of one of them, but the server does not say which
 		for _, g := range b.groups {
 			g.failures = maxFailures
 		}
-		w.requeue(b.groups)
+		w.sendAgain(b, nil)
 	case outcome == zkconn.NotSent:
-		w.retryUnsent(b.groups)
+		w.retryUnsent(b)
 	default:
 		w.onOutcomeUnknown(b, err)
 	}
@@ -35,9 +40,13 @@ func (w *Writer) onFailure(b *batch) {
 // onOpFailure handles operation i, because of which ZooKeeper has executed nothing. All other
 // requests go again.
 func (w *Writer) onOpFailure(b *batch, i int, err error) {
-	if i == len(b.writes) {
+	if i < len(b.containers) {
+		w.onContainerFailed(b, i, err)
+		return
+	}
+	if i -= len(b.containers); i == len(b.writes) {
 		w.epoch.SessionNodeFailed(err)
-		w.requeue(b.groups)
+		w.sendAgain(b, nil)
 		return
 	}
 	failed := b.writes[i]
@@ -45,44 +54,51 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 		w.onMissingDirectory(b, i)
 		return
 	}
-	var others []*Group
-	for _, g := range b.groups {
-		if g != failed.group {
-			g.failures++
-			others = append(others, g)
-		}
-	}
-	w.onRefused(failed, zkconn.ReasonFor(err), err)
-	w.requeue(others)
+	w.countFailure(b)
+	w.onRefused(b, failed, zkconn.ReasonFor(err), err)
 }
 
-// onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part of.
-func (w *Writer) onRefused(refused write, why messages.Reason, err error) {
+// onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part of. The others are
+// sent again.
+func (w *Writer) onRefused(b *batch, refused write, why messages.Reason, err error) {
 	switch c := refused.create; {
 	case c == nil:
 		w.onReleaseRefused(refused.release, err)
-	case zkconn.IsMissing(err):
-		w.waitForDirectory(refused.group, c.directory, true)
+	case zkconn.IsMissing(err): // the create has gone alone
+		w.onMissingDirectory(b, 0)
+		return
 	default:
 		w.fail(refused.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
 	}
+	w.sendAgain(b, refused.group)
 }
 
-// retryUnsent keeps groups that could not be sent, and all behind them, until they are sent again.
-func (w *Writer) retryUnsent(groups []*Group) {
+// retryUnsent keeps a batch that could not be sent, and all behind it, until it is sent again.
+func (w *Writer) retryUnsent(b *batch) {
 	if len(w.unsent) == 0 {
 		w.epoch.RetryLater(func() {
-			groups := w.unsent
+			var groups []*Group
+			for _, b := range w.unsent {
+				if len(b.directories) > 0 {
+					w.offerAgain(b)
+				} else {
+					groups = append(groups, b.groups...)
+				}
+			}
 			w.unsent = nil
 			w.requeue(groups)
 		})
 	}
-	w.unsent = append(w.unsent, groups...)
+	w.unsent = append(w.unsent, b)
 }
 
 // onOutcomeUnknown handles a batch that ZooKeeper has executed or not. The deletes go one by one: a
 // delete that was executed would make the next batch fail.
 func (w *Writer) onOutcomeUnknown(b *batch, err error) {
+	for _, g := range b.groups {
+		w.leave(g)
+	}
+	w.offerAgain(b)
 	for _, unknown := range b.writes {
 		if unknown.create != nil {
 			w.lookUpLater(unknown.create)
@@ -131,6 +147,7 @@ func (w *Writer) released(r *NodeRelease, missing bool) {
 
 // fail ends creates that ZooKeeper has not executed.
 func (w *Writer) fail(failed *Group, why messages.Reason, err error) {
+	w.leave(failed)
 	for _, c := range failed.creates {
 		if w.epoch.IsOpen(c) {
 			w.epoch.Fail(c, why, "create %s: %v", c.path(), err)

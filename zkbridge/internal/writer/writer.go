@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -17,10 +16,13 @@ import (
 // Batches keep their order, and so do contenders of one lock, also if their directory is missing. There are two
 // exceptions, in which a request may be sent again behind later ones: ZooKeeper has refused its batch for another reason
 // than a missing directory, or its outcome is unknown.
+//
+// Creates in directories that may be missing go in batches of their own, beside the others: what such a batch
+// waits for, and the number of these creates, costs the locks in use no more than the server's time.
 type Writer struct {
-	// SessionNode is the path of the session node. Each batch that creates contenders writes the node, to learn the
-	// batch's zxid. With an empty path, of a session without the node, the writer sends each create, and each
-	// atomic create, in a batch of its own.
+	// SessionNode is the path of the session node. Each batch that creates contenders writes the
+	// node, to learn the batch's zxid. With an empty path, of a session without the node, the
+	// writer sends each create, and each atomic create, in a batch of its own.
 	SessionNode string
 
 	epoch  Epoch // the bridge's part for the present session
@@ -30,15 +32,19 @@ type Writer struct {
 	changed bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
-	unsent      []*Group // of batches that could not be sent: Flush sends nothing until a retry puts them in front of the queue
-	inFlight    []*batch // sent and not answered
+	unsent      []*batch // that could not be sent: Flush sends nothing until a retry puts their groups in front of the queue
+	inFlight    []*batch // from the queue, sent and not answered
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // groups with creates that have come so far
 
-	missingDirectories map[string][]*Group // creates that wait until the directory is made
-	awaited            map[string]string   // by the directory of a waiting create: the directory that it waits for
-	unknownCreates     []*Create           // that may have made a node: lookUpUnknown will look for it
-	orphans            orphans
+	directories  map[string]*directory // that may be missing
+	offered      []*directory          // whose lines are to be sent
+	offeredAgain []*directory          // the same, of batches that were not executed: they come first
+	newInFlight  []*batch              // from these lines, sent and not answered, or waiting for directories above
+	existing     int                   // up to maxExisting: how often directories existed that the session had not seen, of late
+
+	unknownCreates []*Create // that may have made a node: lookUpUnknown will look for it
+	orphans        orphans
 }
 
 // Create creates the node of a request.
@@ -50,8 +56,9 @@ func (w *Writer) Create(c *Create) {
 	w.add(c.group)
 }
 
-// Flush sends batches from the queue until the queue is too short for another batch (minBatch), or too
-// many batches are in flight. It sends none while groups in unsent wait for a retry: they come first.
+// Flush sends batches from the queue, and from the lines of directories, until what is left is too
+// little for another batch (minBatch), or too many batches are in flight. It sends none while
+// batches wait for a retry: they come first.
 func (w *Writer) Flush() {
 	if !w.changed {
 		return
@@ -61,15 +68,8 @@ func (w *Writer) Flush() {
 	if w.SessionNode == "" {
 		limit = MaxSingle // each create or atomic create goes alone; only deletes share a batch
 	}
-	for len(w.inFlight) < limit && len(w.queue) >= w.minBatch() && len(w.unsent) == 0 {
-		b := w.buildBatch()
-		if b == nil {
-			return
-		}
-		w.inFlight = append(w.inFlight, b)
-		w.cfg.OnBatch(len(b.writes))
-		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
-	}
+	w.sendBatches(&w.inFlight, limit, func() int { return len(w.queue) }, w.buildBatch)
+	w.sendBatches(&w.newInFlight, limit, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
@@ -98,7 +98,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 
 // onBatchDone answers the requests of a batch, or sends them again.
 func (w *Writer) onBatchDone(b *batch) {
-	w.inFlight = slices.DeleteFunc(w.inFlight, func(f *batch) bool { return f == b })
+	w.inFlight, w.newInFlight = without(w.inFlight, b), without(w.newInFlight, b)
 	// A success has a result for each operation, and the zxid if the session node is written.
 	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode() && b.czxid() == 0) {
 		w.onSuccess(b)
@@ -110,30 +110,24 @@ func (w *Writer) onBatchDone(b *batch) {
 
 // onSuccess answers the requests of a batch that ZooKeeper has executed.
 func (w *Writer) onSuccess(b *batch) {
-	czxid := b.czxid()
+	czxid, results := b.czxid(), b.results[len(b.containers):]
 	for i, sent := range b.writes {
 		if sent.release != nil {
 			w.released(sent.release, false) // the node was not missing
 			continue
 		}
 		c := sent.create
-		_, node := zkconn.SplitPath(b.results[i].String)
+		_, node := zkconn.SplitPath(results[i].String)
 		if czxid == 0 { // of an atomic create in a session without the session node
 			w.lookUpCreated(c, node)
 			continue
 		}
 		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
 			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
-		if c.read == noReadNeeded { // the same transaction has deleted the node c.after
-			msg.SameDirectory = true
-		} else if r := &b.reads[c.read]; r.err == nil {
-			msg.DirectoryCzxid = r.listing.Czxid
-			if c.withNames {
-				msg.Children = r.listing.Children
-			}
-		}
+		b.setDirectory(msg, c)
 		w.created(c, msg)
 	}
+	w.onShown(b)
 	b.reset()
 	w.freeBatches = append(w.freeBatches, b)
 }

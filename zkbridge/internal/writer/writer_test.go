@@ -14,18 +14,18 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMinBatch(t *testing.T) {
-	inFlight := func(sizes ...int) (w Writer) {
+	inFlight := func(sizes ...int) (all []*batch) {
 		for _, n := range sizes {
-			w.inFlight = append(w.inFlight, &batch{writes: make([]write, n)})
+			all = append(all, &batch{writes: make([]write, n)})
 		}
-		return w
+		return all
 	}
 	for _, c := range []struct {
 		sizes []int
 		want  int
 	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
-		if w := inFlight(c.sizes...); w.minBatch() != c.want {
-			t.Errorf("beside %v: %d, want %d", c.sizes, w.minBatch(), c.want)
+		if n := minBatch(inFlight(c.sizes...)); n != c.want {
+			t.Errorf("beside %v: %d, want %d", c.sizes, n, c.want)
 		}
 	}
 }
@@ -52,7 +52,9 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := New(nil, Dependencies{})
 			w.SessionNode = "/actorlock/sessions/1"
-			create := func() { w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-"}, nil)) }
+			create := func() {
+				w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil))
+			}
 			if test.release != nil {
 				w.Release(test.release)
 			}

@@ -128,8 +128,35 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 }
 
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.session, encodeMulti(c.root, ops),
-		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, then)
+	containers := !c.session.cfg.Containers.IsUnknown()
+	answered := then
+	if containers && len(ops) > 0 && ops[0].Kind == OpContainer {
+		answered = func(results []zk.MultiResponse, err error) { then(results, c.onContainers(results, err)) }
+	}
+	sendQuery(c.session, encodeMulti(c.root, ops, containers),
+		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, answered)
+}
+
+// onContainers notes what the answer to a transaction that makes containers says of the server, and returns the
+// transaction's error.
+func (c zkClient) onContainers(results []zk.MultiResponse, err error) error {
+	if len(results) > 0 { // the server has looked at the operations
+		c.noteContainers(nil)
+		return err
+	}
+	c.noteContainers(err)
+	if errors.Is(err, ServerError(CodeUnimplemented)) {
+		return errNoContainers
+	}
+	return err
+}
+
+// noteContainers notes the result of a request that makes containers.
+func (c zkClient) noteContainers(err error) {
+	if c.session.cfg.Containers.onResult(c.session.Epoch, err) {
+		c.session.cfg.Log.Warn("the server does not know containers: directories are persistent nodes from now on, which stay when they are empty",
+			"error", err, "do", "upgrade the server; delete empty directories by hand")
+	}
 }
 
 func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
@@ -208,15 +235,11 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 // CreateContainer sends a request of its own type: no other creates containers. It creates a persistent
 // node if servers do not know the request.
 func (c zkClient) CreateContainer(path string) error {
-	containers := &c.session.cfg.Containers
-	if containers.IsUnknown() {
+	if c.session.cfg.Containers.IsUnknown() {
 		return c.Create(path, zk.FlagPersistent)
 	}
 	err := c.create(opCreateContainer, path, zk.FlagContainer)
-	if containers.onResult(c.session.Epoch, err) {
-		c.session.cfg.Log.Warn("the server hangs up on createContainer: directories are persistent nodes from now on, which stay when they are empty",
-			"times", MaxHangups, "do", "upgrade the server; delete empty directories by hand")
-	}
+	c.noteContainers(err)
 	return err
 }
 
@@ -275,6 +298,11 @@ func MakeDirectory(c Client, path string) error {
 	if err == nil || errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
+	return MakeError(c, err, path)
+}
+
+// MakeError returns the error of a directory at path that ZooKeeper does not make because of err.
+func MakeError(c Client, err error, path string) error {
 	return fmt.Errorf("make %s: %w", describe(c, path), ExplainRight(c, err, "CREATE", path))
 }
 

@@ -41,8 +41,8 @@ func newMessage(op int32, size int) []byte {
 	return appendInt(b, op)
 }
 
-// messagePool holds messages that were sent, for re-use: more than 5 % of the CPU time of an acquire of a
-// hot lock.
+// messagePool holds messages that were sent, for re-use: more than 5 % of the CPU time of an
+// acquire of a hot lock.
 var messagePool sync.Pool
 
 func recycle(request []byte) {
@@ -63,14 +63,20 @@ func encodeDelete(path string) []byte {
 	return appendInt(appendText(newMessage(opDelete, OpBytes+len(path)), path), AnyVersion)
 }
 
-// encodeMulti returns a transaction below root.
-func encodeMulti(root Chroot, ops []Op) []byte {
+// encodeMulti returns a transaction below root. Directories are persistent nodes without
+// containers.
+func encodeMulti(root Chroot, ops []Op, containers bool) []byte {
 	b := newMessage(opMulti, OpBytes*(2+3*len(ops)))
 	for _, op := range ops {
+		if op.Kind == OpContainer {
+			if op.Flags = zk.FlagContainer; !containers {
+				op.Kind, op.Flags = OpCreate, zk.FlagPersistent
+			}
+		}
 		b = appendOpHeader(b, op.Kind.code, false)
 		path := root.prepend(op.Path)
 		switch op.Kind {
-		case OpCreate:
+		case OpCreate, OpContainer:
 			b = appendCreate(b, path, op.Data, op.ACL, op.Flags)
 		case OpSet:
 			b = appendInt(appendData(appendText(b, path), op.Data), op.Version)
@@ -81,8 +87,8 @@ func encodeMulti(root Chroot, ops []Op) []byte {
 	return appendOpHeader(b, -1, true)
 }
 
-// appendOpHeader appends what comes before each operation and at the end: the operation's type, whether this is the
-// end, and a place for an error.
+// appendOpHeader appends what comes before each operation and at the end: the operation's type,
+// whether this is the end, and a place for an error.
 func appendOpHeader(b []byte, op int32, end bool) []byte {
 	return appendInt(appendBool(appendInt(b, op), end), -1)
 }
@@ -228,6 +234,10 @@ func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure 
 		switch op {
 		case opCreate:
 			result.String = root.strip(r.text())
+		case opCreate2: // the answer to a container
+			result.String = root.strip(r.text())
+			stat := r.stat()
+			result.Stat = &stat
 		case opSetData:
 			stat := r.stat()
 			result.Stat = &stat

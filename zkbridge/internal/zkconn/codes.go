@@ -27,7 +27,7 @@ var serverCodes = []serverCode{
 	{codeInconsistent, "RUNTIMEINCONSISTENCY", nil, Inconclusive, messages.Reason_UNAVAILABLE, "another operation of the transaction has failed"},
 	{-3, "DATAINCONSISTENCY", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server's data are damaged"},
 	{-4, "CONNECTIONLOSS", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server has lost a connection"},
-	{-5, "MARSHALLINGERROR", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server cannot read the request, or has failed"},
+	{codeMarshalling, "MARSHALLINGERROR", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server cannot read the request, or has failed"},
 	{CodeUnimplemented, "UNIMPLEMENTED", nil, Refused, messages.Reason_UNAVAILABLE, "the server does not know the request"},
 	{-7, "OPERATIONTIMEOUT", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server has not executed the request in time"},
 	{-122, "REQUESTTIMEOUT", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the request was not executed in time"},
@@ -71,6 +71,7 @@ var serverCodes = []serverCode{
 
 const (
 	codeInconsistent  = -2
+	codeMarshalling   = -5
 	CodeUnimplemented = -6
 	codeAPIError      = -100 // codes above this are the server's own errors
 	codeLoginWanted   = -124

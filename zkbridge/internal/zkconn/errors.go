@@ -22,7 +22,7 @@ const (
 // operation, and the reason to answer if the outcome is final.
 func Classify(err error) (Outcome, messages.Reason) {
 	switch {
-	case errors.Is(err, zk.ErrNoServer):
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, errNoContainers):
 		return NotSent, messages.Reason_SESSION_LOST
 	case errors.Is(err, errTooLarge):
 		return Inconclusive, messages.Reason_LIMIT_EXCEEDED

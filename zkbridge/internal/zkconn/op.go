@@ -6,8 +6,8 @@ import "github.com/go-zookeeper/zk"
 type Op struct {
 	Kind    *OpKind
 	Path    string
-	Data    []byte   // of OpCreate and OpSet
-	ACL     []zk.ACL // of OpCreate
+	Data    []byte   // of OpCreate, OpContainer and OpSet
+	ACL     []zk.ACL // of OpCreate and OpContainer
 	Flags   int32    // of OpCreate, go-zookeeper's
 	Version int32    // of the others
 }
@@ -21,10 +21,11 @@ type OpKind struct {
 
 // The kinds of operations.
 var (
-	OpCreate = &OpKind{"create", "CREATE", opCreate}
-	OpDelete = &OpKind{"delete", "DELETE", opDelete}
-	OpSet    = &OpKind{"set", "WRITE", opSetData}
-	OpCheck  = &OpKind{"check", "READ", opCheck}
+	OpCreate    = &OpKind{"create", "CREATE", opCreate}
+	OpContainer = &OpKind{"create", "CREATE", opCreateContainer} // a persistent node where servers do not know containers
+	OpDelete    = &OpKind{"delete", "DELETE", opDelete}
+	OpSet       = &OpKind{"set", "WRITE", opSetData}
+	OpCheck     = &OpKind{"check", "READ", opCheck}
 )
 
 // AnyVersion makes an operation unconditional.

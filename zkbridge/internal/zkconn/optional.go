@@ -11,7 +11,7 @@ import (
 )
 
 // optionalRequest is a request that not every server knows. It counts how often servers hang up on
-// it, as some do instead of refusing it.
+// it, as some do instead of answering that they do not know it.
 type optionalRequest struct {
 	hangups atomic.Int32 // in a row, in the session of epoch
 	epoch   atomic.Uint64
@@ -28,8 +28,14 @@ func (o *optionalRequest) onResult(epoch uint64, err error) bool {
 	if o.epoch.Swap(epoch) != epoch || err == nil {
 		o.hangups.Store(0)
 	}
-	return errors.Is(err, errHungUp) && o.hangups.Add(1) >= MaxHangups && !o.unknown.Swap(true)
+	unknown := errors.Is(err, errHungUp) && o.hangups.Add(1) >= MaxHangups ||
+		errors.Is(err, ServerError(codeMarshalling)) || errors.Is(err, ServerError(CodeUnimplemented))
+	return unknown && !o.unknown.Swap(true)
 }
+
+// errNoContainers is the error of a transaction that was refused because of its containers. It is
+// sent again without them.
+var errNoContainers = errors.New("the server does not know containers")
 
 // errHungUp is the error of the request that the server had to answer next when it ended the
 // connection.

@@ -1,0 +1,174 @@
+package zkbridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A create in a new directory is one request: the transaction makes the directory, and nothing
+// needs to be read.
+func TestNewDirectoryIsOneRequest(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
+		d.take()
+		u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", ListAfter: true})
+		m := next[*messages.Created](u)
+		if got := fmt.Sprint(d.take()); got != "map[multi:1]" {
+			t.Errorf("took %v", got)
+		}
+		_, stat, err := s.Client(t).Exists(dir)
+		must(t, err)
+		if m.GetDirectoryCzxid() != stat.Czxid || !slices.Equal(m.GetChildren(), []string{"n-0000000000"}) {
+			t.Errorf("%v, in a directory of %d", m, stat.Czxid)
+		}
+	})
+}
+
+// A directory that exists although the bridge expects none is read: other clients' nodes are there.
+// So it is if another client makes it between two transactions of the bridge, or deletes it.
+func TestUnexpectedDirectory(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
+		foreign := func(i int) string {
+			path := fmt.Sprintf("%s-%d", dir, i)
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+			_, err = conn.Create(path+"/other-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			must(t, err)
+			return path
+		}
+		create := func(path string) {
+			u.sendCreate(&messages.Create{Directory: path, Prefix: "n-", ListAfter: true})
+		}
+		expect := func(names ...string) {
+			t.Helper()
+			m := next[*messages.Created](u)
+			slices.Sort(m.Children)
+			if !slices.Equal(m.GetChildren(), names) {
+				t.Errorf("%v, not among %v", m, names)
+			}
+		}
+		create(foreign(0)) // a wrong guess
+		expect("n-0000000001", "other-0000000000")
+		u.batch(func() { // one of several
+			create(dir + "-1")
+			create(foreign(2))
+			create(dir + "-3")
+		})
+		expect("n-0000000000")
+		expect("n-0000000001", "other-0000000000")
+		expect("n-0000000000")
+
+		u.expectDirectories(s)
+		d.holdReplies(1)
+		create(dir + "-4") // is refused, because there is no directory
+		d.waitSent(t, embedded.OpMulti, 1)
+		foreign(4)
+		d.passReply(0)
+		expect("n-0000000001", "other-0000000000")
+	})
+}
+
+// A hundred new directories of which every third exists: the answer to a failed transaction shows
+// which of them, so that the number of transactions does not grow with their number.
+func TestFewTransactionsForManyDirectories(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
+		const n = 60
+		for i := range n {
+			if i%3 == 1 {
+				_, err := conn.Create(fmt.Sprintf("%s-%d", dir, i), nil, 0, zk.WorldACL(zk.PermAll))
+				must(t, err)
+			}
+		}
+		d.take()
+		u.batch(func() {
+			for i := range n {
+				u.create(fmt.Sprintf("%s-%d", dir, i), "n-")
+			}
+		})
+		for range n {
+			next[*messages.Created](u)
+		}
+		if multis := d.take()[embedded.OpMulti]; multis > 4 {
+			t.Errorf("%d transactions", multis)
+		}
+	})
+}
+
+// Creates in new directories do not hold up those in directories that are known, however many there
+// are, and whatever becomes of their transactions.
+func TestKnownDirectoryGoesFirst(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	known := u.created(dir, "known-").GetNode()
+	u.flush()
+	const n = 1000
+	var id, released uint64
+	u.batch(func() {
+		for i := range n {
+			u.create(fmt.Sprintf("%s/below/%d", dir, i), "n-") // the directory above is missing
+		}
+		id = u.create(dir, "known-")
+		released = u.release(dir, known)
+	})
+	// All requests came before the bridge had an answer.
+	if m := next[*messages.Created](u); m.GetId() != id {
+		t.Errorf("%v comes before the create in a directory that is known", m)
+	}
+	if m := next[*messages.NodeReleased](u); m.GetId() != released {
+		t.Errorf("%v", m)
+	}
+	for range n {
+		next[*messages.Created](u)
+	}
+}
+
+// Creates in directories that may not be made fail, each with the right that is missing. Others of
+// the same transaction do not, and neither does a directory that exists where no other may be made.
+func TestNewDirectoryWithoutRight(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
+		for _, path := range []string{dir, dir + "/closed", dir + "/closed/there"} {
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		setRights(t, conn, dir+"/closed", zk.PermRead|zk.PermAdmin)
+		defer setRights(t, conn, dir+"/closed", zk.PermAll)
+		const n = 20
+		u.batch(func() {
+			for i := range n {
+				u.create(fmt.Sprintf("%s/closed/%d", dir, i), "n-")
+				u.create(fmt.Sprintf("%s/open-%d", dir, i), "n-")
+			}
+			u.create(dir+"/closed/there", "n-")
+			u.create(dir+"/closed/deep/er", "n-")
+		})
+		for range n + 1 {
+			next[*messages.Created](u)
+		}
+		for i := range n + 1 {
+			m := next[*messages.Failed](u)
+			if m.GetReason() != messages.Reason_NO_AUTH {
+				t.Errorf("%d: %v", i, m)
+			}
+			for _, part := range []string{"make directory " + dir + "/closed/", "CREATE is not granted on " + dir + "/closed"} {
+				if !strings.Contains(m.GetDetail(), part) {
+					t.Errorf("%q does not contain %q", m.GetDetail(), part)
+				}
+			}
+		}
+	})
+}
