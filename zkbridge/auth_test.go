@@ -42,14 +42,15 @@ func TestAuth(t *testing.T) {
 		next[*messages.NodeReleased](both)
 
 		u.subscribe()
-		proxy.Cut() // it authenticates again
+		epoch := u.epoch() // above 1 if a slow machine has cut off attempts to open a session
+		proxy.Cut()        // it authenticates again
 		u.waitState(messages.SessionState_SUSPENDED)
 		u.waitState(messages.SessionState_CONNECTED)
 		u.release(dir, node)
 		next[*messages.NodeReleased](u)
 		u.created(dir, "n-")
-		if u.epoch() != 1 {
-			t.Errorf("in epoch %d", u.epoch())
+		if u.epoch() != epoch {
+			t.Errorf("in epoch %d after epoch %d", u.epoch(), epoch)
 		}
 	})
 }
