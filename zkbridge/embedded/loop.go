@@ -159,7 +159,7 @@ func (s *Server) flush() {
 
 // begin opens a transaction, which takes a zxid even if it fails.
 func (s *Server) begin(c *conn) *txn {
-	x := &txn{tree: s.tree, zxid: s.tree.zxid + 1, now: s.now().UnixMilli()}
+	x := &txn{tree: s.tree, release: s.release, zxid: s.tree.zxid + 1, now: s.now().UnixMilli()}
 	if c != nil {
 		x.session, x.auth = c.session.id, c.auth
 	}

@@ -1,5 +1,7 @@
 package embedded
 
+import "slices"
+
 // multiOp is one operation of a multi.
 type multiOp struct {
 	op      Op
@@ -45,6 +47,12 @@ func decodeMulti(d *decoder) ([]multiOp, bool) {
 
 func (o multiOp) reads() bool { return o.op == OpGetData || o.op == OpGetChildren }
 
+// hasUnknownFlags reports whether a create has flags that no create without a TTL has. Since
+// [create2HasStat] such a multi is malformed.
+func (o multiOp) hasUnknownFlags() bool {
+	return o.create != nil && o.op != OpCreateTTL && (o.create.flags < 0 || o.create.flags > 4)
+}
+
 // multiCreateOp says what a create in a multi is: there the flags decide, not
 // the operation's type. A TTL without its duration is OpAny: it cannot run.
 func multiCreateOp(kind Op, flags int32) Op {
@@ -55,6 +63,8 @@ func multiCreateOp(kind Op, flags int32) Op {
 		return OpAny
 	case flags == 4:
 		return OpCreateContainer
+	case kind == OpCreate2:
+		return OpCreate2
 	default:
 		return OpCreate
 	}
@@ -65,7 +75,7 @@ func multiCreateOp(kind Op, flags int32) Op {
 // RuntimeInconsistency for those after it. The reply as a whole is no error.
 func (x *txn) runMulti(d *decoder, e *encoder) code {
 	ops, ok := decodeMulti(d)
-	if !ok {
+	if !ok || x.release.has(create2HasStat) && slices.ContainsFunc(ops, multiOp.hasUnknownFlags) {
 		return codeMarshallingError
 	}
 	x.multi = true
@@ -97,7 +107,7 @@ func (x *txn) runMulti(d *decoder, e *encoder) code {
 
 func (x *txn) runOne(o multiOp, e *encoder) code {
 	switch o.op {
-	case OpCreate, OpCreateContainer, OpCreateTTL:
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		if o.op != OpCreateTTL {
 			o.create.ttl = -1
 		}
@@ -105,7 +115,7 @@ func (x *txn) runOne(o multiOp, e *encoder) code {
 		if err != codeOK {
 			return err
 		}
-		if o.op == OpCreate {
+		if o.op == OpCreate || o.op == OpCreate2 && !x.release.has(create2HasStat) {
 			e.multiHeader(int32(OpCreate), codeOK)
 			e.string(n.path)
 			return codeOK

@@ -196,8 +196,12 @@ func (s *Server) setWatches(c *conn, op Op, d *decoder) code {
 	return codeOK
 }
 
+// watchBoth adds a persistent watch. No event of children goes to a recursive one, so that it is one
+// of data only where a connection can have several.
 func (s *Server) watchBoth(path string, c *conn, mode watchMode) {
-	s.childWatches.add(path, c, mode)
+	if mode != watchRecursive || !s.release.has(watchModesAddUp) {
+		s.childWatches.add(path, c, mode)
+	}
 	s.dataWatches.add(path, c, mode)
 }
 
@@ -211,29 +215,34 @@ func (s *Server) changeWatch(c *conn, op Op, d *decoder, e *encoder) code {
 		if kind != 0 && kind != 1 {
 			return codeMarshallingError
 		}
-		s.watchBoth(path, c, watchPersistent+watchMode(kind))
+		s.watchBoth(path, c, watchPersistent<<kind)
 		e.int(0)
 		return codeOK
 	}
-	var tables []*watchTable
-	switch kind {
-	case 1:
-		tables = []*watchTable{s.childWatches}
-	case 2:
-		tables = []*watchTable{s.dataWatches}
-	case 3:
-		tables = []*watchTable{s.childWatches, s.dataWatches}
+	tables, modes := []*watchTable{s.childWatches, s.dataWatches}, watchAny
+	addUp := s.release.has(watchModesAddUp)
+	switch {
+	case kind == 1:
+		tables = tables[:1]
+	case kind == 2:
+		tables = tables[1:]
+	case kind == 3:
+	case kind == 4 && addUp:
+		modes = watchPersistent
+	case kind == 5 && addUp:
+		modes = watchRecursive
 	default:
 		return codeMarshallingError
+	}
+	if kind < 3 && addUp {
+		modes = watchOnce
 	}
 	found := false
 	for _, table := range tables {
 		if op == OpRemoveWatches {
-			found = table.remove(path, c) || found
+			found = table.remove(path, c, modes) || found
 		} else {
-			// ZooKeeper asks whether anybody watches the path, not whether
-			// this connection does.
-			found = len(table.watchers[path]) > 0 || found
+			found = table.has(path, c, modes) || found
 		}
 	}
 	if !found {

@@ -66,8 +66,7 @@ func Start(cfg ServerConfig) (*Server, error) {
 		}
 		cfg.Listener = l
 	}
-	s := newServer(cfg)
-	s.release = release
+	s := newServer(cfg, release)
 	s.wg.Go(s.loop)
 	if s.listener != nil {
 		s.wg.Go(s.accept)
@@ -76,10 +75,11 @@ func Start(cfg ServerConfig) (*Server, error) {
 }
 
 // newServer makes a server whose loop does not run yet.
-func newServer(cfg ServerConfig) *Server {
-	now := time.Now()
+func newServer(cfg ServerConfig, release release) *Server {
+	now, addUp := time.Now(), release.has(watchModesAddUp)
 	s := &Server{
 		cfg:          cfg,
+		release:      release,
 		listener:     cfg.Listener,
 		calls:        make(chan func()),
 		incoming:     make(chan *batch, 64),
@@ -91,8 +91,8 @@ func newServer(cfg ServerConfig) *Server {
 		lastSession:  (now.UnixMilli() << 24 >> 8) & (1<<56 - 1), // as ZooKeeper with server id 0
 		lagging:      map[*replica]struct{}{},
 		replicas:     map[string]*replica{},
-		dataWatches:  newWatchTable(),
-		childWatches: newWatchTable(),
+		dataWatches:  newWatchTable(addUp),
+		childWatches: newWatchTable(addUp),
 		timer:        time.NewTimer(time.Hour),
 		phantoms:     map[string][]*node{},
 	}

@@ -17,6 +17,7 @@ type change struct {
 // log.
 type txn struct {
 	tree    *tree
+	release release
 	zxid    int64
 	now     int64 // milliseconds since the epoch
 	session int64

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -69,4 +70,33 @@ func eachVersion(t *testing.T, versions []string, f func(*testing.T, *zktest.Ser
 		t.Run("embedded "+version, func(t *testing.T) { f(t, zktest.Embedded(t, zktest.Version(version))) })
 	}
 	t.Run("zookeeper", func(t *testing.T) { f(t, zktest.Real(t)) })
+}
+
+// What versions answer differently. TestSameAsZooKeeper compares the server with a real one.
+func TestAnswersByVersion(t *testing.T) {
+	t.Parallel()
+	create2 := packed(append(pack(embedded.OpCreate2, false, -1, "/m", []byte(nil), open, 0), pack(-1, true, -1)...))
+	unknown := packed(append(pack(embedded.OpCreate, false, -1, "/u", []byte(nil), open, 7), pack(-1, true, -1)...))
+	for version, expected := range map[string]string{
+		"3.8.1": "malformed 1, multi create, flags 0, remove -5, events 1",
+		"3.8.2": "malformed 1, multi create2, flags -5, remove -5, events 1",
+		"3.9.0": "malformed 0, multi create2, flags -5, remove 0, events 2",
+	} {
+		t.Run(version, func(t *testing.T) {
+			c := openSession(t, embedded.Run(t, embedded.ServerConfig{Version: version}).Addr(), 10*time.Second)
+			before := c.call(embedded.OpCreate, "/n", []byte(nil), open, 0).zxid
+			c.call(embedded.OpCreate, "/truncated")
+			malformed := c.call(embedded.OpPing).zxid - before
+			multi := embedded.Op((&unpack{t, c.call(embedded.OpMulti, create2).body}).int())
+			flags := c.call(embedded.OpMulti, unknown).err
+			c.call(embedded.OpAddWatch, "/n", 0)
+			c.call(embedded.OpGetData, "/n", true)
+			for range 2 {
+				c.call(embedded.OpSetData, "/n", []byte(nil), -1)
+			}
+			events := len(c.takeEvents())
+			remove := c.call(embedded.OpRemoveWatches, "/n", 4).err
+			want(t, "answers", fmt.Sprintf("malformed %d, multi %v, flags %d, remove %d, events %d", malformed, multi, flags, remove, events), expected)
+		})
+	}
 }

@@ -2,68 +2,81 @@ package embedded
 
 import "slices"
 
-// watchMode says how long a watch lives and how far it reaches.
+// watchMode says how long a watch lives and how far it reaches: a set of modes.
 type watchMode uint8
 
 const (
-	watchOnce watchMode = iota
+	watchOnce watchMode = 1 << iota
 	watchPersistent
 	watchRecursive
+
+	watchAny = watchOnce | watchPersistent | watchRecursive
 )
 
 // watchTable holds the watches of one kind: on data (and existence), or on
-// children. A connection has at most one watch on a path; setting another one
-// replaces its mode, as in ZooKeeper.
+// children. A connection has at most one watch on a path. Setting another one adds its mode if
+// addsUp, else it replaces the modes.
 type watchTable struct {
 	watchers  map[string][]*conn
 	byConn    map[*conn]map[string]watchMode
 	count     int
 	recursive int // so that without recursive watches only one path is looked up
+	addsUp    bool
 }
 
-func newWatchTable() *watchTable {
-	return &watchTable{watchers: map[string][]*conn{}, byConn: map[*conn]map[string]watchMode{}}
+func newWatchTable(addsUp bool) *watchTable {
+	return &watchTable{watchers: map[string][]*conn{}, byConn: map[*conn]map[string]watchMode{}, addsUp: addsUp}
 }
 
 func (w *watchTable) add(path string, c *conn, mode watchMode) {
+	was := w.byConn[c][path]
+	if was == 0 {
+		w.watchers[path] = append(w.watchers[path], c)
+	}
+	if w.addsUp {
+		mode |= was
+	}
+	w.set(path, c, mode)
+}
+
+// set changes the connection's side of a watch, which goes if it has no mode left.
+func (w *watchTable) set(path string, c *conn, modes watchMode) {
 	paths := w.byConn[c]
 	if paths == nil {
 		paths = map[string]watchMode{}
 		w.byConn[c] = paths
 	}
-	was, known := paths[path]
-	if !known {
-		w.watchers[path] = append(w.watchers[path], c)
-		w.count++
-	} else if was == watchRecursive {
-		w.recursive--
+	was := paths[path]
+	paths[path] = modes
+	if modes == 0 {
+		delete(paths, path)
 	}
-	if mode == watchRecursive {
-		w.recursive++
-	}
-	paths[path] = mode
-}
-
-// forget drops the connection's side of a watch.
-func (w *watchTable) forget(path string, c *conn) {
-	paths := w.byConn[c]
-	if paths[path] == watchRecursive {
-		w.recursive--
-	}
-	delete(paths, path)
 	if len(paths) == 0 {
 		delete(w.byConn, c)
 	}
-	w.count--
+	w.count += min(int(modes), 1) - min(int(was), 1)
+	w.recursive += int(modes&watchRecursive)/int(watchRecursive) - int(was&watchRecursive)/int(watchRecursive)
 }
 
-func (w *watchTable) remove(path string, c *conn) bool {
-	if _, ok := w.byConn[c][path]; !ok {
+// remove takes modes away from the connection's watch, and reports whether it had one of them.
+func (w *watchTable) remove(path string, c *conn, modes watchMode) bool {
+	was := w.byConn[c][path]
+	if was&modes == 0 {
 		return false
 	}
-	w.forget(path, c)
-	w.setWatchers(path, slices.DeleteFunc(w.watchers[path], func(other *conn) bool { return other == c }))
+	w.set(path, c, was&^modes)
+	if was&^modes == 0 {
+		w.setWatchers(path, slices.DeleteFunc(w.watchers[path], func(other *conn) bool { return other == c }))
+	}
 	return true
+}
+
+// has reports whether the connection has a watch of one of the modes.
+func (w *watchTable) has(path string, c *conn, modes watchMode) bool {
+	if w.addsUp {
+		return w.byConn[c][path]&modes != 0
+	}
+	return len(w.watchers[path]) > 0 // ZooKeeper asks there whether anybody watches the path
 }
 
 func (w *watchTable) setWatchers(path string, list []*conn) {
@@ -76,7 +89,7 @@ func (w *watchTable) setWatchers(path string, list []*conn) {
 
 func (w *watchTable) removeConn(c *conn) {
 	for path := range w.byConn[c] {
-		w.remove(path, c)
+		w.remove(path, c, watchAny)
 	}
 }
 
@@ -97,19 +110,16 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica
 	}
 	kept := list[:0]
 	for _, c := range list {
-		mode := w.byConn[c][path]
+		modes := w.byConn[c][path]
 		keep := true
 		switch {
 		case c.replica() != by:
-		case mode == watchRecursive:
-			if kind != nodeChildrenChanged {
-				deliver(c)
-			}
-		case !above:
+		case kind == nodeChildrenChanged && modes&watchRecursive != 0:
+		case !above || modes&watchRecursive != 0:
 			deliver(c)
-			if mode == watchOnce {
-				w.forget(path, c)
-				keep = false
+			if !above && modes&watchOnce != 0 {
+				keep = modes != watchOnce
+				w.set(path, c, modes&^watchOnce)
 			}
 		}
 		if keep {

@@ -2,7 +2,7 @@ package embedded
 
 // write executes a request as a transaction. The events that it causes are
 // queued before its reply. A failed one takes a zxid as well, because
-// ZooKeeper logs it as an error.
+// ZooKeeper logs it as an error; for one that is malformed see malformedTakesNone.
 func (s *Server) write(c *conn, xid int32, op Op, d *decoder) {
 	if op == OpCloseSession {
 		s.endSession(c.session)
@@ -17,6 +17,10 @@ func (s *Server) write(c *conn, xid int32, op Op, d *decoder) {
 		err = x.runMulti(d, &s.body)
 	} else {
 		err = x.run(op, d, &s.body)
+	}
+	if err == codeMarshallingError && op != OpMulti && s.release.has(malformedTakesNone) {
+		c.reply(xid, s.tree.zxid, err, nil)
+		return
 	}
 	s.commit(x)
 	s.catchUpAt(c)
