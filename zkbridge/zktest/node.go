@@ -171,9 +171,13 @@ func (n *serverProcess) signal(send func(*Process) error) error {
 	return send(n.proc)
 }
 
+// retryTime is how long a server that starts has for an answer, after which the test asks again:
+// ZooKeeper never answers some of the questions that come while it starts.
+const retryTime = 5 * time.Second
+
 // serves reports whether the server answers and accepts requests, and not another process on its port.
 func (n *serverProcess) serves() bool {
-	if ok, err := fourLetter(n.addr(), "ruok"); err != nil || ok != "imok" {
+	if ok, err := fourLetterWithin(retryTime, n.addr(), "ruok"); err != nil || ok != "imok" {
 		return false
 	}
 	if n.mode() == "" {
@@ -185,7 +189,7 @@ func (n *serverProcess) serves() bool {
 
 // mode returns standalone, leader or follower, and "" while the server accepts no requests.
 func (n *serverProcess) mode() string {
-	reply, err := fourLetter(n.addr(), "srvr")
+	reply, err := fourLetterWithin(retryTime, n.addr(), "srvr")
 	if err != nil {
 		return ""
 	}
