@@ -294,14 +294,14 @@ type Create struct {
 	// transaction deletes that node and creates this one, both are in the same directory. The
 	// bridge then does not read the directory, and sets same_directory in Created.
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
-	// A contender of this process is in the directory, so that the directory exists. Otherwise
-	// the directory may be missing. The bridge then sends a later create in the directory
-	// in the same transaction or after the answer to this one: otherwise another process could create the
+	// A contender of this process is in the directory, so that the directory exists. Otherwise the
+	// directory may be missing. The bridge then sends a later create in the directory in the same
+	// transaction or after the answer to this one: otherwise another process could create the
 	// directory between the two, and the later create would come first. (A transaction that deletes a
 	// node there is an exception, since the directory then exists.)
 	DirectoryExists bool `protobuf:"varint,9,opt,name=directory_exists,json=directoryExists,proto3" json:"directory_exists,omitempty"`
-	// The sender has seen the directory in this session, and says so in all later creates. Otherwise the bridge may make
-	// the directory in the transaction that creates the node.
+	// The sender has seen the directory in this session, and says so in all later creates. Otherwise
+	// the bridge may make the directory in the transaction that creates the node.
 	DirectorySeen bool `protobuf:"varint,10,opt,name=directory_seen,json=directorySeen,proto3" json:"directory_seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -933,8 +933,8 @@ type ReleaseNode struct {
 	Epoch     uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Node      string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// The delete does not hurry, because the lock was handed on within this process. While transactions
-	// are under way the bridge may delay the delete until the next one.
+	// The delete does not hurry, because the lock was handed on within this process. While
+	// transactions are under way the bridge may delay the delete until the next one.
 	Relaxed       bool `protobuf:"varint,5,opt,name=relaxed,proto3" json:"relaxed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

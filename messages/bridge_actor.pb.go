@@ -36,14 +36,14 @@ type BridgeHandler[C any] interface {
 	// names the nodes that do not exist, which have no watch.
 	Watch(ctx C, msg *Watch, reply ask.Reply[*Watched])
 
-	// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone.
-	// It is Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three
-	// session timeouts; the bridge then goes on deleting a node of the session while the session lives.
+	// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone. It is
+	// Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three session
+	// timeouts; the bridge then goes on deleting a node of the session while the session lives.
 	ReleaseNode(ctx C, msg *ReleaseNode, reply ask.Reply[*NodeReleased])
 
-	// Transact executes all of its operations or none, once at most. After
-	// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not. The same is true of SESSION_LOST,
-	// CLOSED and INTERNAL if the epoch has ended meanwhile. After any other Failed it has not.
+	// Transact executes all of its operations or none, once at most. After Failed(OUTCOME_UNKNOWN)
+	// ZooKeeper may have executed them or not. The same is true of SESSION_LOST, CLOSED and INTERNAL
+	// if the epoch has ended meanwhile. After any other Failed it has not.
 	Transact(ctx C, msg *Transact, reply ask.Reply[*Transacted])
 }
 
@@ -172,9 +172,9 @@ func (r BridgeRef) SendWatch(msg *Watch, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone.
-// It is Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three
-// session timeouts; the bridge then goes on deleting a node of the session while the session lives.
+// ReleaseNode deletes a contender's node. The answer is NodeReleased when the node is gone. It is
+// Failed if ZooKeeper refuses the delete, or if its outcome is unknown for three session
+// timeouts; the bridge then goes on deleting a node of the session while the session lives.
 //
 // ReleaseNode never blocks: the future completes with the answer or an error.
 func (r BridgeRef) ReleaseNode(msg *ReleaseNode) *ask.Future[*NodeReleased] {
@@ -187,9 +187,9 @@ func (r BridgeRef) SendReleaseNode(msg *ReleaseNode, from ask.Recipient) {
 	ask.Send(r.To, msg, from)
 }
 
-// Transact executes all of its operations or none, once at most. After
-// Failed(OUTCOME_UNKNOWN) ZooKeeper may have executed them or not. The same is true of SESSION_LOST,
-// CLOSED and INTERNAL if the epoch has ended meanwhile. After any other Failed it has not.
+// Transact executes all of its operations or none, once at most. After Failed(OUTCOME_UNKNOWN)
+// ZooKeeper may have executed them or not. The same is true of SESSION_LOST, CLOSED and INTERNAL
+// if the epoch has ended meanwhile. After any other Failed it has not.
 //
 // Transact never blocks: the future completes with the answer or an error.
 func (r BridgeRef) Transact(msg *Transact) *ask.Future[*Transacted] {
