@@ -43,11 +43,11 @@
 //
 // Where versions differ, [ServerConfig].Version decides.
 //
-// Known to differ: as 3.8.0, the server answers each check outside of a multi,
-// and ZooKeeper only one that fails. TTL nodes need no server option. Emptied containers
-// go after a second, not a minute. When a sequence number overflows, requests
-// in a pipeline are numbered as if sent one by one; ZooKeeper's numbers then
-// depend on how many are in flight.
+// Known to differ: before 3.8.5 and 3.9.3 ZooKeeper answers a check outside of a
+// multi only if it fails; this server then answers each. TTL nodes need no server
+// option. Emptied containers go after a second, not a minute. When a sequence number
+// overflows, requests in a pipeline are numbered as if sent one by one; ZooKeeper's
+// numbers then depend on how many are in flight.
 //
 // The tests run random scripts against this server and a real one and compare
 // every reply, stat, zxid and event; and both with go-zookeeper, Curator, kazoo
