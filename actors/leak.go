@@ -68,7 +68,7 @@ func (a *acquisition) dropped() {
 	case held:
 		log := a.droppedLog()
 		log.Error("grant was dropped without Release; the lock is held until the session ends", "do", "release each grant, or bound it by HoldAtMost; until the process ends, other clients can only break the lock")
-	case !released:
-		a.sendRelease() // of a lost grant: no user can release it any more, and it keeps its owner from the lock
+	case !released: // of a lost grant: no user can release it any more, and it keeps its owner from the lock
+		a.handle.manager.AtNextTick(a.sendRelease)
 	}
 }

@@ -66,17 +66,18 @@ type Manager struct {
 
 	tallies [tallyCount]tally
 
-	mu        sync.Mutex
-	entries   map[string]*Entry // by key
-	inOrder   []*Entry          // in the order of their start; up to the next tick also forgotten entries
-	ticks     *time.Timer       // until the next tick; nil while there are no entries
-	tickDue   []*Entry          // entries that get the tick under way yet
-	running   sync.WaitGroup    // actors whose Stopped has not returned
-	closed    bool
-	started   uint64
-	cleanups  cleanups
-	drain     drain
-	suspended bool // the session is SUSPENDED, as the bridge has told the manager
+	mu         sync.Mutex
+	entries    map[string]*Entry // by key
+	inOrder    []*Entry          // in the order of their start; up to the next tick also forgotten entries
+	ticks      *time.Timer       // until the next tick; nil while there are no entries
+	tickDue    []*Entry          // entries that get the tick under way yet
+	atNextTick []func()
+	running    sync.WaitGroup // actors whose Stopped has not returned
+	closed     bool
+	started    uint64
+	cleanups   cleanups
+	drain      drain
+	suspended  bool // the session is SUSPENDED, as the bridge has told the manager
 
 	sessionLog sessionLog
 }

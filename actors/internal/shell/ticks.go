@@ -9,9 +9,28 @@ import (
 // many actors.
 const maxTicksAtOnce = 512
 
+// AtNextTick has f called at the next tick of the actors. It serves the goroutine of the garbage collector, which
+// must not run an actor: it is outside of the bubble of a test with virtual time, and reads another clock there.
+func (m *Manager) AtNextTick(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.atNextTick = append(m.atNextTick, f)
+}
+
+func (m *Manager) takeAtNextTick() []func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due := m.atNextTick
+	m.atNextTick = nil
+	return due
+}
+
 // tickEntries sends a tick to the entries: to some at a time, with a pause between them. A timer
 // for each entry would take more memory than most of the rest.
 func (m *Manager) tickEntries() {
+	for _, f := range m.takeAtNextTick() {
+		f()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
