@@ -40,10 +40,9 @@ func TestUnexpectedDirectory(t *testing.T) {
 		var d testDialer
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
 		foreign := func(i int) string {
-			path := fmt.Sprintf("%s-%d", dir, i)
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
-			_, err = conn.Create(path+"/other-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			path, all := fmt.Sprintf("%s-%d", dir, i), zk.WorldACL(zk.PermAll)
+			_, err := conn.Multi(&zk.CreateRequest{Path: path, Data: []byte{}, Acl: all}, // at once: no create comes between
+				&zk.CreateRequest{Path: path + "/other-", Data: []byte{}, Acl: all, Flags: zk.FlagSequence})
 			must(t, err)
 			return path
 		}
