@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -25,8 +26,18 @@ func (a *acquisition) cancel(e *shell.Entry) {
 	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)
 }
 
-// abandon is called when the user has given the request up, or the grant before taking it.
-func (a *acquisition) abandon(g *Grant, why error) {
+// CancelError implements ask.Producer.
+func (a *acquisition) CancelError() error { return (*cancelledAt)(a.handle) }
+
+// cancelledAt is ErrCancelled at the path of the handle. It is the handle itself, so that a Cancel allocates
+// nothing, such as one that is deferred and comes after Result.
+type cancelledAt handle
+
+func (h *cancelledAt) Error() string { return fmt.Sprintf("lock %s: %v", h.path, ErrCancelled) }
+func (h *cancelledAt) Unwrap() error { return ErrCancelled }
+
+// Abandoned implements ask.Producer: the user has given the request up, or the grant before taking it.
+func (a *acquisition) Abandoned(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
 		log := a.droppedLog()
 		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")

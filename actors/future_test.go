@@ -25,6 +25,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 			f.Cancel()
 			f.Cancel()
 			is(b, failure(b, f), actors.ErrCancelled)
+			contains(b, failure(b, f).Error(), b.path+": future was cancelled")
 			b.waitNodes(1)
 		}
 		unlock(b, g)

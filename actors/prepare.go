@@ -12,7 +12,7 @@ import (
 
 func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
 	a := &acquisition{handle: h, unarmed: true}
-	return a, ask.NewPromise(a.abandon)
+	return a, ask.NewPromise[*Grant](a)
 }
 
 // plainAcquires are the requests without options, by kind. All such requests share these

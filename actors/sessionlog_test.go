@@ -64,6 +64,30 @@ func TestSessionLog(t *testing.T) {
 	})
 }
 
+// After a pause of the process beyond the deadline the log has the loss and no suspension, because nobody holds
+// or waits through one.
+func TestNoSuspensionInLogAfterPause(t *testing.T) {
+	log := defaultLog(t)
+	bubble(t, func(v *virtual) {
+		locks, bridge := v.onBridge()
+		mu := locks.Mutex(v.path)
+		g := lock(v, mu)
+		resume := pauseBridge(bridge)
+		defer resume()
+		v.Pause()
+		v.DropConnections()
+		<-time.After(2 * session)
+		is(v, g.Err(), actors.ErrSessionLost)
+		resume()
+		synctest.Wait()
+		log.expect(v, "ZooKeeper session is lost", "held=1", "waiting=0", "since=")
+		v.Resume()
+		<-time.After(session)
+		log.expect(v, "there is a new ZooKeeper session", "after=")
+		is(v, failure(v, g.Release()), actors.ErrSessionLost)
+	})
+}
+
 // A server that does not answer at the start is an error of Connect, and no line of the log.
 func TestNoSessionLogWithoutSession(t *testing.T) {
 	log := defaultLog(t)

@@ -99,9 +99,22 @@ func Ask[T any](to Recipient, msg any) *Future[T] {
 	a.promise.future.promise = &a.promise
 	a.call = Call{Message: msg, From: &a.promise}
 	if w, ok := msg.(Withdrawer); ok {
-		a.promise.abandon = func(T, error) { Send(to, w.Withdrawal(), &a.promise) }
+		a.promise.producer = &withdrawer[T]{to, w, &a.promise}
 	}
 	f := a.promise.Future()
 	to.Tell(&a.call)
 	return f
 }
+
+// withdrawer is the Producer of an answer to a Withdrawer.
+type withdrawer[T any] struct {
+	to      Recipient
+	request Withdrawer
+	promise *Promise[T]
+}
+
+// Abandoned implements Producer.
+func (w *withdrawer[T]) Abandoned(T, error) { Send(w.to, w.request.Withdrawal(), w.promise) }
+
+// CancelError implements Producer.
+func (w *withdrawer[T]) CancelError() error { return ErrCancelled }

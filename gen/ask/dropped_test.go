@@ -10,13 +10,13 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// collectUntilAbandoned collects garbage until abandon is called.
+// collectUntilAbandoned collects garbage until Abandoned is called.
 func collectUntilAbandoned(t *testing.T, h *hook) {
 	t.Helper()
 	for start := time.Now(); h.calls.Load() == 0; runtime.Gosched() {
 		runtime.GC()
 		if time.Since(start) > timeLimit {
-			t.Fatal("abandon was not called")
+			t.Fatal("Abandoned was not called")
 		}
 	}
 }
@@ -24,7 +24,7 @@ func collectUntilAbandoned(t *testing.T, h *hook) {
 func TestDropped(t *testing.T) {
 	t.Run("pending", func(t *testing.T) {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		p.Future()
 		collectUntilAbandoned(t, &h)
 		h.expect(t, 1, nil, ask.ErrDropped)
@@ -34,7 +34,7 @@ func TestDropped(t *testing.T) {
 	})
 	t.Run("with a value", func(t *testing.T) {
 		var h hook
-		p, v := ask.NewPromise(h.abandon), text("value")
+		p, v := ask.NewPromise[*string](&h), text("value")
 		p.Complete(v, nil)
 		p.Future()
 		collectUntilAbandoned(t, &h)
@@ -42,10 +42,10 @@ func TestDropped(t *testing.T) {
 	})
 	t.Run("taken", func(t *testing.T) {
 		var h, other hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		p.Complete(text("value"), nil)
 		p.Future().Result()
-		ask.NewPromise(other.abandon).Future() // is collected after p's future
+		ask.NewPromise[*string](&other).Future() // is collected after p's future
 		collectUntilAbandoned(t, &other)
 		h.expect(t, 0, nil, nil)
 	})
@@ -54,17 +54,17 @@ func TestDropped(t *testing.T) {
 // The drop of an untracked future has an effect only after ArmLeakDetection.
 func TestArmLeakDetection(t *testing.T) {
 	var h, other hook
-	p := ask.NewPromise(h.abandon)
+	p := ask.NewPromise[*string](&h)
 	f := p.UntrackedFuture()
-	p.UntrackedFuture()                    // dropped without ArmLeakDetection
-	ask.NewPromise(other.abandon).Future() // is collected after p's future
+	p.UntrackedFuture()                      // dropped without ArmLeakDetection
+	ask.NewPromise[*string](&other).Future() // is collected after p's future
 	collectUntilAbandoned(t, &other)
 	h.expect(t, 0, nil, nil)
 	ask.ArmLeakDetection(f)
 	f = nil
 	collectUntilAbandoned(t, &h)
 	h.expect(t, 1, nil, ask.ErrDropped)
-	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // without an abandon function
+	ask.ArmLeakDetection(ask.NewPromise[*string](nil).UntrackedFuture()) // without a producer
 }
 
 // A future with a blocked Wait or Result is not dropped, though it is not used again.
@@ -75,7 +75,7 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h hook
-			p := ask.NewPromise(h.abandon)
+			p := ask.NewPromise[*string](&h)
 			started, got := make(chan struct{}), make(chan error, 1)
 			go func() {
 				f := p.Future()

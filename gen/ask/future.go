@@ -44,19 +44,23 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.promise.Take()
 }
 
-// Cancel completes a pending future with ErrCancelled. If the future is complete and no call has
-// returned its value, Cancel releases the value, and the future's error is ErrCancelled from then on. If a call has
-// returned the value, Cancel does nothing. Cancel never blocks. [Reply.Wanted] reports the cancellation to
-// the actor that has the request.
+// Cancel completes a pending future with ErrCancelled, or an error that wraps it. If the future is complete
+// and no call has returned its value, Cancel releases the value, and the future has that error from then on. If
+// a call has returned the value, Cancel does nothing. Cancel never blocks. [Reply.Wanted] reports the
+// cancellation to the actor that has the request.
 func (f *Future[T]) Cancel() {
-	f.promise.Abandon(ErrCancelled)
+	why := ErrCancelled
+	if producer := f.promise.producer; producer != nil {
+		why = producer.CancelError()
+	}
+	f.promise.Abandon(why)
 	runtime.KeepAlive(f) // otherwise the finalizer may abandon it with ErrDropped
 }
 
 // Promise is the producer's side of a Future: it takes one value or error.
 type Promise[T any] struct {
-	future  Future[T]
-	abandon func(value T, cause error) // may be nil
+	future   Future[T]
+	producer Producer[T] // may be nil
 
 	// mu guards the fields below.
 	mu    sync.Mutex
@@ -80,11 +84,19 @@ const (
 	consumed              // Take has returned the value, or Abandon has given it back, or there is an error
 )
 
-// NewPromise returns a pending promise. It calls abandon, if not nil, when the future is
-// cancelled or dropped before Result has returned its value: once at most, from any
-// goroutine. value is the zero T if the promise was still pending.
-func NewPromise[T any](abandon func(value T, cause error)) *Promise[T] {
-	p := &Promise[T]{abandon: abandon}
+// Producer makes the value of a promise.
+type Producer[T any] interface {
+	// Abandoned is called when the future is cancelled or dropped before Result has returned its value: once at
+	// most, from any goroutine. value is the zero T if the promise was still pending.
+	Abandoned(value T, cause error)
+	// CancelError returns the error of a future that is cancelled: ErrCancelled, or an error that wraps it. Any
+	// goroutine calls it, at each Cancel.
+	CancelError() error
+}
+
+// NewPromise returns a pending promise of the producer, which may be nil.
+func NewPromise[T any](producer Producer[T]) *Promise[T] {
+	p := &Promise[T]{producer: producer}
 	p.future.promise = p
 	return p
 }
@@ -106,7 +118,7 @@ func (p *Promise[T]) Future() *Future[T] {
 // takes several times as long as the rest of a promise's life, and most promises are complete
 // before it matters.
 func (p *Promise[T]) UntrackedFuture() *Future[T] {
-	if p.abandon == nil {
+	if p.producer == nil {
 		return &p.future
 	}
 	return &Future[T]{p}
@@ -198,7 +210,7 @@ func (p *Promise[T]) blockLocked() {
 }
 
 // Abandon completes a pending promise with the error cause, and replaces a value that Take
-// has not returned by that error; then it calls the abandon function of NewPromise. After Take,
+// has not returned by that error; then it calls the producer's Abandoned. After Take,
 // or after an error, it does nothing. Abandon never blocks.
 func (p *Promise[T]) Abandon(cause error) {
 	p.mu.Lock()
@@ -213,8 +225,8 @@ func (p *Promise[T]) Abandon(cause error) {
 		p.wake()
 	}
 	p.mu.Unlock()
-	if p.abandon != nil {
-		p.abandon(value, cause)
+	if p.producer != nil {
+		p.producer.Abandoned(value, cause)
 	}
 }
 

@@ -3,6 +3,7 @@ package ask_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,32 +19,37 @@ const timeLimit = 3 * time.Minute
 
 var errAnswer = errors.New("the answer is an error")
 
-// hook counts the calls of a promise's abandon function.
+// hook is a Producer that counts the calls of Abandoned.
 type hook struct {
 	calls atomic.Int32
 	value atomic.Pointer[string]
 	cause atomic.Pointer[error]
 }
 
-func (h *hook) abandon(value *string, cause error) {
+func (h *hook) Abandoned(value *string, cause error) {
 	h.calls.Add(1)
 	h.value.Store(value)
 	h.cause.Store(&cause)
 }
 
+// errCancelledOrder is ErrCancelled with the name of what was cancelled.
+var errCancelledOrder = fmt.Errorf("order 7: %w", ask.ErrCancelled)
+
+func (h *hook) CancelError() error { return errCancelledOrder }
+
 func (h *hook) expect(t *testing.T, calls int, value *string, cause error) {
 	t.Helper()
 	if n := h.calls.Load(); int(n) != calls {
-		t.Fatalf("abandon was called %d times, not %d", n, calls)
+		t.Fatalf("Abandoned was called %d times, not %d", n, calls)
 	}
 	if calls == 0 {
 		return
 	}
 	if got := h.value.Load(); got != value {
-		t.Errorf("abandon got the value %v, not %v", got, value)
+		t.Errorf("Abandoned got the value %v, not %v", got, value)
 	}
 	if got := *h.cause.Load(); !errors.Is(got, cause) {
-		t.Errorf("abandon got the cause %v, not %v", got, cause)
+		t.Errorf("Abandoned got the cause %v, not %v", got, cause)
 	}
 }
 
@@ -82,7 +88,7 @@ func TestCompletesOnce(t *testing.T) {
 func TestCompleteRace(t *testing.T) {
 	for range 500 {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f := p.Future()
 		var won atomic.Pointer[string]
 		var winners atomic.Int32
@@ -110,30 +116,30 @@ func TestCompleteRace(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Run("pending", func(t *testing.T) {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f := p.Future()
 		f.Cancel()
 		f.Cancel()
-		if v, err := f.Result(); v != nil || !errors.Is(err, ask.ErrCancelled) {
+		if v, err := f.Result(); v != nil || !errors.Is(err, errCancelledOrder) {
 			t.Errorf("%v, %v", v, err)
 		}
 		if p.Complete(text("late"), nil) {
 			t.Error("a cancelled promise accepted a value")
 		}
-		h.expect(t, 1, nil, ask.ErrCancelled)
+		h.expect(t, 1, nil, errCancelledOrder)
 	})
 	t.Run("with a value", func(t *testing.T) {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f, v := p.Future(), text("value")
 		p.Complete(v, nil)
 		f.Cancel()
 		f.Cancel()
-		h.expect(t, 1, v, ask.ErrCancelled)
+		h.expect(t, 1, v, errCancelledOrder)
 	})
 	t.Run("after Result", func(t *testing.T) {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f, v := p.Future(), text("value")
 		p.Complete(v, nil)
 		f.Result()
@@ -145,7 +151,7 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("with an error", func(t *testing.T) {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f := p.Future()
 		p.Complete(nil, errAnswer)
 		f.Cancel()
@@ -154,7 +160,7 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("without an abandon function", func(t *testing.T) {
+	t.Run("without a producer", func(t *testing.T) {
 		p := ask.NewPromise[*string](nil)
 		f := p.Future()
 		f.Cancel()
@@ -204,7 +210,7 @@ func TestManyTake(t *testing.T) {
 // Result does not return a value that was released.
 func TestResultAfterRelease(t *testing.T) {
 	var h hook
-	p := ask.NewPromise(h.abandon)
+	p := ask.NewPromise[*string](&h)
 	f := p.Future()
 	p.Complete(text("value"), nil)
 	f.Cancel()
@@ -219,7 +225,7 @@ func TestResultAfterRelease(t *testing.T) {
 func TestTakeRacesAbandon(t *testing.T) {
 	for range 2000 {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f := p.Future()
 		p.Complete(text("value"), nil)
 		start := make(chan struct{})
@@ -238,7 +244,7 @@ func TestTakeRacesAbandon(t *testing.T) {
 func TestCompleteRacesCancel(t *testing.T) {
 	for range 2000 {
 		var h hook
-		p := ask.NewPromise(h.abandon)
+		p := ask.NewPromise[*string](&h)
 		f, v := p.Future(), text("value")
 		start := make(chan struct{})
 		var accepted bool
@@ -261,7 +267,7 @@ func TestCompleteRacesCancel(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	var h hook
-	p := ask.NewPromise(h.abandon)
+	p := ask.NewPromise[*string](&h)
 	f := p.Future()
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
