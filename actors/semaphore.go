@@ -32,9 +32,10 @@ import (
 type Semaphore struct{ handle }
 
 // Semaphore returns the semaphore at path with so many permits, or with the number of
-// SharedPermits. All processes that use the path must give the same number; nothing checks that
-// across processes. It does not block or ask ZooKeeper: an unacceptable argument shows at the
-// first request, as ErrInvalid.
+// SharedPermits. All processes that use the path must give the same number. A process that meets a
+// lease of another process with another number logs that at ERROR, and goes on with its own number.
+// Curator's leases, and those of SharedPermits, do not show a number. Semaphore does not block or ask
+// ZooKeeper: an unacceptable argument shows at the first request, as ErrInvalid.
 func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Semaphore {
 	return &Semaphore{l.semaphore(path, permits, options)}
 }

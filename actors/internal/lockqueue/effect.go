@@ -65,6 +65,9 @@ const (
 	// ReportClients: contenders are in the directory that do not wait for each other, of Curator's clients and
 	// of clients with names that Curator does not know. It is reported once.
 	ReportClients
+	// ReportPermits: the contender Node is of a process that uses the lock with another number of permits, Permits.
+	// It is reported for each such contender.
+	ReportPermits
 	// ReportHeldMarker: the held marker could not be deleted, because of Reason.
 	ReportHeldMarker
 )
@@ -95,13 +98,14 @@ type Effect struct {
 	Czxid         int64
 	Step          uint32
 	StillHeld     int
+	Permits       int
 	WithCzxids    bool
 	WithDirectory bool
 }
 
 var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
 	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
-	"ReportUnknownChild", "ReportClients", "ReportHeldMarker"}
+	"ReportUnknownChild", "ReportClients", "ReportPermits", "ReportHeldMarker"}
 
 // String returns the name of the constant.
 func (k EffectKind) String() string { return effectNames[k] }

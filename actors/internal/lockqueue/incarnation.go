@@ -36,9 +36,44 @@ func (in Incarnation) prefix(serial uint64, marker string) string {
 
 // serial returns the serial in a name that prefix made, and whether prefix made it.
 func (in Incarnation) serial(name string) (uint64, bool) {
+	id, ok := uuidOf(name)
+	id[6] = id[6]&0x0f | in[6]&0xf0
+	if !ok || Incarnation(id[:8]) != in {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(id[8:]) &^ variant, true
+}
+
+// The serials of a State whose rule has a fixed number of permits begin at that number, shifted. So the names alone
+// show that two processes do not agree on it.
+const (
+	permitsShift = 42
+	maxPermits   = 1<<20 - 1
+)
+
+// serialsOf returns the number above which the serials of a State with so many permits begin: 0 if the number is not
+// known, or too great.
+func serialsOf(permits int) uint64 {
+	if permits > maxPermits {
+		return 0
+	}
+	return uint64(max(permits, 0)) << permitsShift
+}
+
+// permitsOf returns the number of permits in a name of this library, or 0.
+func permitsOf(name string) int {
+	id, ok := uuidOf(name)
+	if !ok || id[6]>>4 != 8 || id[8]>>6 != 0b10 {
+		return 0
+	}
+	return int(binary.BigEndian.Uint64(id[8:]) &^ variant >> permitsShift)
+}
+
+// uuidOf returns the UUID in a name of Curator's form, and whether it has one.
+func uuidOf(name string) (id [16]byte, ok bool) {
 	uuid, ok := strings.CutPrefix(name, prefixStart)
 	if !ok || len(uuid) < uuidLength {
-		return 0, false
+		return id, false
 	}
 	var digits [32]byte
 	n := 0
@@ -48,15 +83,10 @@ func (in Incarnation) serial(name string) (uint64, bool) {
 			n++
 		}
 	}
-	var id [16]byte
 	if _, err := hex.Decode(id[:], digits[:]); n != len(digits) || err != nil {
-		return 0, false
+		return id, false
 	}
-	id[6] = id[6]&0x0f | in[6]&0xf0
-	if Incarnation(id[:8]) != in {
-		return 0, false
-	}
-	return binary.BigEndian.Uint64(id[8:]) &^ variant, true
+	return id, true
 }
 
 // IsOwn reports whether a contender of this State has a node of the name, or had it.

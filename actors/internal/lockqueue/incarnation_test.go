@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/queue"
 	"pgregory.net/rapid"
 )
 
@@ -55,4 +56,29 @@ func FuzzSerial(f *testing.F) {
 	f.Add("_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lock-0000000007")
 	f.Add("_c_0f0b2a2c-lock-0000000007")
 	f.Fuzz(func(t *testing.T, name string) { Incarnation{}.serial(name) })
+}
+
+// The names of leases have the number of permits if it is fixed, whatever the serial.
+func TestPermitsOf(t *testing.T) {
+	for rule, want := range map[*queue.Rule]int{
+		new(queue.Leases(1)): 1, new(queue.Leases(3)): 3, new(queue.Leases(maxPermits)): maxPermits,
+		new(queue.Leases(0)): 0, new(queue.Leases(maxPermits + 1)): 0, new(queue.Leases(1 << 40)): 0, new(queue.Mutex()): 0,
+	} {
+		s := New(*rule, Incarnation{1})
+		for _, serial := range []uint64{s.lastSerial + 1, s.lastSerial + 1<<permitsShift - 1} {
+			name := s.incarnation.prefix(serial, "-lease-") + "0000000001"
+			if got, ok := s.incarnation.serial(name); got != serial || !ok {
+				t.Errorf("serial(%q) = %d, %t", name, got, ok)
+			}
+			if got := permitsOf(name); got != want {
+				t.Errorf("%q has %d permits, want %d", name, got, want)
+			}
+		}
+	}
+	for _, name := range []string{"", "_c_", "_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lease-0000000007", // Curator
+		"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lease-0000000008", "da57cafe00000000000000000000beef"} {
+		if got := permitsOf(name); got != 0 {
+			t.Errorf("%q has %d permits", name, got)
+		}
+	}
 }

@@ -42,6 +42,7 @@ func (s *script) setRule(name string, permits int) {
 		"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(),
 		"independent": withMarkers(machinetest.IndependentKinds(), "!~"), "intention": withMarkers(machinetest.IntentionLocks(), "~#$!")}[name]
 	s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
+	s.state.lastSerial = 0 // scripts have serials from 1 on, whatever the permits
 	switch name {
 	case "independent":
 		s.kinds = []string{"one", "other"}
@@ -185,6 +186,8 @@ func (s *script) show(f Effect) string {
 		return fmt.Sprintf("report-child name=%s", f.Node)
 	case ReportClients:
 		return "report-clients"
+	case ReportPermits:
+		return fmt.Sprintf("report-permits node=%s permits=%d", s.short(f.Node), f.Permits)
 	case RestoreData:
 		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
 	case CreateHeldMarker:

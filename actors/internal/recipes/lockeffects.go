@@ -23,6 +23,8 @@ func (l *lockActor) performRare(f lockqueue.Effect) {
 		l.reportUnknownChild(f.Node)
 	case lockqueue.ReportClients:
 		l.reportClients()
+	case lockqueue.ReportPermits:
+		l.reportPermits(f.Node, f.Permits)
 	default:
 		l.performDelay(f)
 	}

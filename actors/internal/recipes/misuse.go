@@ -87,6 +87,15 @@ func (l *lockActor) reportClients() {
 	}
 }
 
+// reportPermits logs once for each path that another process uses it with another number of permits.
+func (l *lockActor) reportPermits(node string, permits int) {
+	if l.Manager.FirstMisuse(l.Path, "permits") {
+		l.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
+			"path", strings.TrimSuffix(l.Path, LeaseSuffix), "here", l.Recipe.Rule.Permits, "there", permits, "node", l.nodePath(node),
+			"do", "give the same number in all programs, or use SharedPermits")
+	}
+}
+
 // reportUnknownChild logs a child of the directory that is no contender.
 func (l *lockActor) reportUnknownChild(name string) {
 	switch {
