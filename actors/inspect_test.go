@@ -194,9 +194,10 @@ func TestInspectASemaphoreWithAForeignChild(t *testing.T) {
 		waitQueue(b, reader, b.path, "semaphore: permit!")
 		unlock(b, g)
 		one := locks.Semaphore(b.path+"-2", 1)
-		unlock(b, lock(b, one)) // makes the directories
+		h := lock(b, one) // makes the directories, and keeps the server from deleting them
 		second, err := conn.Create(b.path+"-2/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
+		unlock(b, h)
 		f := one.Acquire(within(b))
 		waitQueue(b, reader, b.path+"-2", "semaphore: permit")
 		must(b, conn.Delete(second, -1))
