@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
+
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // Incarnation marks the names of one lock actor's nodes. With the serial of a CreateNode it makes
@@ -51,13 +53,13 @@ const (
 	maxPermits   = 1<<20 - 1
 )
 
-// serialsOf returns the number above which the serials of a State with so many permits begin: 0 if the number is not
-// known, or too great.
-func serialsOf(permits int) uint64 {
-	if permits > maxPermits {
+// serialsOf returns the number above which the serials of a State with the rule begin. It is 0 if the number of
+// permits is not known, or too great, and for rules other than those of leases and custom locks, whose number is fixed.
+func serialsOf(rule queue.Rule) uint64 {
+	if rule.Permits > maxPermits || !rule.CountUnknown && !rule.OwnMarkersOnly {
 		return 0
 	}
-	return uint64(max(permits, 0)) << permitsShift
+	return uint64(max(rule.Permits, 0)) << permitsShift
 }
 
 // permitsOf returns the number of permits in a name of this library, or 0.

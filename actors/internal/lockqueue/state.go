@@ -40,11 +40,7 @@ type State struct {
 // New returns the State of a lock without requests. The names of its nodes have the Incarnation: no
 // two States that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
-	s := &State{rule: rule, incarnation: in, directoryView: directoryView{completeThrough: nothingKnown}}
-	if rule.CountUnknown || rule.OwnMarkersOnly { // leases and custom rules: every other rule has one number
-		s.lastSerial = serialsOf(rule.Permits)
-	}
-	return s
+	return &State{rule: rule, incarnation: in, lastSerial: serialsOf(rule), directoryView: directoryView{completeThrough: nothingKnown}}
 }
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The
