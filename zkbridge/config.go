@@ -44,9 +44,9 @@ type Config struct {
 	ConnectTimeout time.Duration
 
 	// Margin is how much earlier than ZooKeeper can expire the session the bridge takes it for lost:
-	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, or up to a
-	// third of SessionTimeout before that. For an ensemble it should be at least
-	// (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
+	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, and
+	// 2/3 SessionTimeout - Margin after the connection was lost. For an ensemble it should be at
+	// least (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
 	// documentation. 0 means a fifth of SessionTimeout; more than half of it is refused.
 	Margin time.Duration
 
@@ -105,8 +105,8 @@ func (cfg Config) check() (*settings, error) {
 	}
 	s := &settings{maxOutstanding: cfg.MaxOutstanding}
 	s.Settings = zkconn.Settings{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
-		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS.Clone(), ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
-		Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(zkconn.SystemClocks())}
+		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS, ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
+		Resolver: zkconn.NewResolver()}
 	for _, a := range cfg.Auth {
 		s.Auth = append(s.Auth, zkconn.Credentials{Scheme: a.Scheme, Credential: a.Credential})
 	}

@@ -36,8 +36,7 @@ type processModel struct {
 	token   [2]uint64 // of its last grant: generation and czxid
 }
 
-// read reads the node, and raises it if the history says so: a fleet's clocks are beyond all
-// generations.
+// read reads the node, and raises it if the history says so: a fleet's clocks are beyond all generations.
 func (p *processModel) read(t *rapid.T, e *ensembleModel) {
 	for {
 		p.g.asking()
@@ -54,9 +53,8 @@ func (p *processModel) read(t *rapid.T, e *ensembleModel) {
 	}
 }
 
-// The tokens of a process go up, whatever becomes of the ensemble: transactions of others, raises,
-// restores of any backup, nothing among them, and ends of sessions. A fleet raises the generation
-// once after a restore.
+// The tokens of a process go up, whatever becomes of the ensemble: transactions of others, raises, restores of any backup, nothing
+// among them, and ends of sessions. A fleet raises the generation once after a restore.
 func TestTokensNeverGoBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := ensembleModel{zxid: 10}

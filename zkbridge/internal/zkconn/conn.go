@@ -71,7 +71,6 @@ const (
 	// xidConnect is the xid in a sentRecord of the connect request, which has none.
 	xidConnect = -100
 
-	opPing  = 11
 	opClose = -11
 
 	// An answer has at least 16 bytes behind its length: xid, zxid, error. So has the connect
@@ -97,12 +96,10 @@ func (c *Conn) Close() error {
 }
 
 // SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of the
-// answer, and without limit for the rest. Later go-zookeeper waits for two thirds of the session timeout. Half
-// of it suffices, because pings come twice as often as its own, and leaves more time to reconnect.
+// answer, and without limit for the rest.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	if c.handshakeDone.Load() && !t.IsZero() {
-		c.readTimeout, c.readTimeoutSet = time.Until(t)*3/4, c.session.now()
-		t = time.Now().Add(c.readTimeout)
+	if !t.IsZero() {
+		c.readTimeout, c.readTimeoutSet = time.Until(t), c.session.now()
 	}
 	return c.Conn.SetReadDeadline(c.bound(t))
 }
@@ -255,8 +252,11 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	s = c.sent[i]
 	c.sent = slices.Delete(c.sent, i, i+1)
 	c.unanswered -= s.size
-	c.session.onAnswered(s)
-	if c.closing != 0 && xid == c.closing {
+	c.session.onAnswered(s.at)
+	switch {
+	case xid == xidConnect:
+		c.session.lastHandshake.Store(int64(s.at))
+	case c.closing != 0 && xid == c.closing:
 		c.session.sessionEnded.Store(true)
 	}
 	return s

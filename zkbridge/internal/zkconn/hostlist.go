@@ -2,15 +2,13 @@ package zkconn
 
 import "time"
 
-// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves
-// all names once, at the start, and one bad name fails all; a hostList leaves the names to the
-// dialer. With that provider all clients of a server that fails pause for a second; the pauses of a
-// hostList are spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods
-// but Init.
+// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves all
+// names once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. With
+// that provider all clients of a server that fails pause for a second; the pauses of a hostList are
+// spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods but Init.
 type hostList struct {
-	isOver     func() bool   // reports whether the epoch is over
-	session    time.Duration // its timeout
-	firstPause time.Duration // at most
+	isOver   func() bool   // reports whether the epoch is over
+	maxPause time.Duration // the constant maxPause, or less for a short session
 
 	spread    Jitter
 	servers   []string
@@ -28,17 +26,12 @@ type hostList struct {
 // failed may not notice that the network works again: another attempt is answered at once.
 const firstAttemptTimeout = time.Second
 
-// Before a server is dialed again there is a pause of firstPause at most, and of twice as much
-// after each round of all servers, up to maxPause. Short sessions cannot wait for so long: their
-// first pause is an eighth of the session timeout at most, and the later ones a fifth. As long as
-// the session may live, one pause must not cost it: a sixteenth.
-const (
-	firstPause = time.Second
-	maxPause   = 4 * time.Second
-)
+// maxPause bounds the pause before a server is dialed again. Short sessions cannot wait for so long:
+// their pause is an eighth of the session timeout at most.
+const maxPause = time.Second
 
 func newHostList(over func() bool, session time.Duration) *hostList {
-	return &hostList{isOver: over, session: session, firstPause: min(session/8, firstPause), spread: NewJitter()}
+	return &hostList{isOver: over, maxPause: min(session/8, maxPause), spread: NewJitter()}
 }
 
 // Init sets the servers, which go-zookeeper has shuffled.
@@ -79,13 +72,7 @@ func (h *hostList) pause() time.Duration {
 	if !h.pauseDue {
 		return 0
 	}
-	longest := min(h.session/5, maxPause)
-	if !h.connected.IsZero() { // there may be a session
-		longest = min(max(h.session/16, h.firstPause), maxPause)
-	}
-	rounds := max(0, (h.tries-1)/len(h.servers)-1) // after the first pause
-	pause := min(h.firstPause<<min(rounds, 8), longest)
-	return pause/4 + h.spread.Below(pause*3/4)
+	return h.maxPause/4 + h.spread.Below(h.maxPause*3/4)
 }
 
 // Connected notes that the server returned last has confirmed the session.

@@ -72,7 +72,6 @@ func TestPauseIsSpread(t *testing.T) {
 		tenths := map[time.Duration]bool{}
 		for range 1000 {
 			h := newHostList(func() bool { return false }, c.session)
-			must(t, h.Init([]string{"a"}))
 			h.pauseDue = true
 			p := h.pause()
 			if p < c.longest/4 || p > c.longest {
@@ -83,47 +82,5 @@ func TestPauseIsSpread(t *testing.T) {
 		if len(tenths) < 7 {
 			t.Errorf("%v: pauses fall into %v", c.session, tenths)
 		}
-	}
-}
-
-// The pauses grow while no server answers, to seconds without a session, and less while there is one. They are short again after a
-// connection.
-func TestPausesGrow(t *testing.T) {
-	for _, c := range []struct {
-		session, longest, inSession time.Duration
-	}{
-		{20 * time.Second, 4 * time.Second, 1250 * time.Millisecond},
-		{time.Minute, 4 * time.Second, 3750 * time.Millisecond},
-		{4 * time.Second, 800 * time.Millisecond, 500 * time.Millisecond},
-	} {
-		h := newHostList(func() bool { return false }, c.session)
-		must(t, h.Init([]string{"a", "b", "c"}))
-		outage := func(longest time.Duration) {
-			t.Helper()
-			h.tries = 0
-			want := min(c.session/8, time.Second)
-			for range 8 {
-				for range 3 {
-					h.Next()
-					switch p := h.pause(); {
-					case h.tries%3 != 1 || h.tries == 1:
-						if p > 0 {
-							t.Errorf("%v: a pause of %v before attempt %d", c.session, p, h.tries)
-						}
-					case p < want/4 || p > want:
-						t.Errorf("%v: a pause of %v before attempt %d, of %v at most", c.session, p, h.tries, want)
-					default:
-						want = min(2*want, longest)
-					}
-				}
-			}
-			if want != longest {
-				t.Errorf("%v: pauses grow to %v, not to %v", c.session, want, longest)
-			}
-		}
-		outage(c.longest)
-		h.Connected()
-		h.connected = time.Now().Add(-time.Minute)
-		outage(c.inSession)
 	}
 }

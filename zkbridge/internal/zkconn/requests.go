@@ -52,18 +52,6 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.flush()
 }
 
-// Ping sends a ping and does not block. It is one more of go-zookeeper's, which ignores the answer.
-func (c *Conn) Ping() {
-	c.mu.Lock()
-	if !c.broken {
-		c.record(sentRecord{xid: xidPing, size: len(pingMessage)})
-		c.enqueue(pingMessage)
-	}
-	c.flush()
-}
-
-var pingMessage = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opPing} // length, xid, type
-
 // enqueue adds a request to those that flush is to write. It needs c.mu.
 func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
