@@ -63,7 +63,7 @@ func TestLoginWantedLater(t *testing.T) {
 		u.subscribe()
 		d.to.Store(strict)
 		lax.DropConnections()
-		time.Sleep(time.Minute) // virtual
+		<-time.After(time.Minute) // virtual
 		if n := log.errors("wants a login"); n < 20 || n > 60 {
 			t.Errorf("refused %d times in a minute", n)
 		}

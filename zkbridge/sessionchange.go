@@ -58,7 +58,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 	}
 }
 
-// store stores the present state for the methods of Bridge, and for those who subscribe later.
+// store stores the present state for the methods of Bridge, and for later subscribers.
 func (a *bridgeActor) store(detail string) *snapshot {
 	s := a.takeSnapshot(detail)
 	a.bridge.state.Store(s)
