@@ -1,6 +1,7 @@
 package lockqueue
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func FuzzSerial(f *testing.F) {
 func TestPermitsOf(t *testing.T) {
 	for rule, want := range map[*queue.Rule]int{
 		new(queue.Leases(1)): 1, new(queue.Leases(3)): 3, new(queue.Leases(maxPermits)): maxPermits,
-		new(queue.Leases(0)): 0, new(queue.Leases(maxPermits + 1)): 0, new(queue.Leases(1 << 40)): 0, new(queue.Mutex()): 0,
+		new(queue.Leases(0)): 0, new(queue.Leases(maxPermits + 1)): 0, new(queue.Leases(math.MaxInt)): 0, new(queue.Mutex()): 0,
 	} {
 		s := New(*rule, Incarnation{1})
 		for _, serial := range []uint64{s.lastSerial + 1, s.lastSerial + 1<<permitsShift - 1} {
