@@ -60,21 +60,25 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 		return
 	}
 	g := &ep.actor.generations
-	if err := g.read(n.Data, n.Stat, n.Exists); err != nil && !g.mustRaise(ep.firstZxid) {
-		if g.empty() {
-			ep.setGenerationError(err)
-			return
-		}
-		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,
-			"do", "write a number to the node that is not smaller than any before; the last one stays in force")
+	switch err := g.read(n.Data, n.Stat, n.Exists); {
+	case err != nil && g.empty():
+		ep.setGenerationError(err)
+	case g.mustRaise(ep.firstZxid):
+		ep.raiseGeneration(n, err)
+	default:
+		ep.useGeneration(err)
 	}
-	if g.mustRaise(ep.firstZxid) {
-		ep.raiseGeneration(n)
-		return
+}
+
+// useGeneration has the generation that is known be in force. An error says why the node is not to be believed.
+func (ep *epoch) useGeneration(err error) {
+	if err != nil {
+		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,
+			"do", "write a number to the node that is greater than any before; the last one stays in force")
 	}
 	ep.generationErr = nil
 	ep.actor.bridge.noTokens.Store(nil)
-	if g.unread() {
+	if ep.actor.generations.unread() {
 		ep.readGeneration()
 		return
 	}
@@ -124,7 +128,7 @@ func (ep *epoch) WithGeneration(czxid int64, then func(generation uint64, why me
 		then(0, reasonOf(ep.generationErr), ep.generationErr.Error())
 	case g.unread():
 		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
-	case g.mustRaise(czxid): // the session has no session node: its first contender shows that history was lost
+	case g.isStale(czxid): // the session has no session node: its first contender shows that history was lost
 		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
 		ep.onFirstZxid(czxid)
 		ep.generationChanged()

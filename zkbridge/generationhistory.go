@@ -45,8 +45,9 @@ type generationHistory struct {
 	czxid int64  // of the node, 0 while it is missing
 	next  int32  // the version that follows on the present span's, or noVersion
 
-	missed bool // the node has changed since the last read was asked for
-	due    bool // the node has changed since the last read that was answered
+	missed   bool // the node has changed since the last read was asked for
+	due      bool // the node has changed since the last read that was answered
+	wentBack bool // the last read has shown less than the present span
 
 	// No token of a former session is greater than the token of this generation and this zxid.
 	formerGeneration uint64
@@ -99,11 +100,15 @@ func (g *generationHistory) sessionOver(zxid int64) {
 // a transaction of the present session.
 func (g *generationHistory) isHistoryLost(zxid int64) bool { return zxid <= g.formerZxid }
 
-// mustRaise reports whether tokens would go back: the zxid of a transaction of the present session shows
+// isStale reports whether tokens would go back: the zxid of a transaction of the present session shows
 // that history was lost, and the generation is still one of the former sessions.
-func (g *generationHistory) mustRaise(zxid int64) bool {
+func (g *generationHistory) isStale(zxid int64) bool {
 	return g.isHistoryLost(zxid) && g.present() <= g.formerGeneration
 }
+
+// mustRaise reports whether tokens would go back, of this process, or of others that have not seen a
+// generation that the node has no more.
+func (g *generationHistory) mustRaise(zxid int64) bool { return g.wentBack || g.isStale(zxid) }
 
 // at returns the generation that was in force at a czxid, and reports whether the generation is
 // known. It is not known before the first read, for czxids before the first write that was seen, for
@@ -121,13 +126,13 @@ func (g *generationHistory) at(czxid int64) (generation uint64, known bool) {
 
 // read adds the result of a read of the node. It returns an error, for the log, if the data is no
 // generation, or if the node was deleted or set to a smaller generation than the process has known:
-// the known one stays in force. (An answer of a server that lags behind, in a new session, looks the
-// same.)
+// the known one stays in force, and mustRaise reports true. (An answer of a server that lags behind, in a
+// new session, looks the same: a write at its version fails.)
 //
 // A greater generation of a lower mzxid comes from another ensemble, or from a restored one, and
 // begins a new history; so does another node.
 func (g *generationHistory) read(data []byte, stat zk.Stat, exists bool) error {
-	g.due, g.missed = g.missed, false
+	g.due, g.missed, g.wentBack = g.missed, false, false
 	var value uint64
 	if exists {
 		var err error
@@ -147,6 +152,7 @@ func (g *generationHistory) read(data []byte, stat zk.Stat, exists bool) error {
 			return nil
 		case value < present.value || value == present.value && stat.Mzxid < present.from:
 			g.keep()
+			g.wentBack = true
 			if !exists {
 				return fmt.Errorf("%s was deleted: the generation stays %d", GenerationPath, present.value)
 			}

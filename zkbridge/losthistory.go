@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,9 @@ import (
 // first transaction of a session goes through the leader, so its zxid is greater than each that a former
 // session has seen, or history was lost. Then the bridge raises the generation before any lock is granted,
 // unless another process has done so. Without the right to do it the bridge refuses all creates.
+//
+// The generation itself may go back while zxids do not: an ensemble that came back empty gets a backup of
+// greater zxids later. A process that has seen the greater generation raises it, for those that have not.
 
 // onFirstZxid notes the zxid of a transaction of the session.
 func (ep *epoch) onFirstZxid(zxid int64) {
@@ -32,24 +36,28 @@ func (ep *epoch) onFirstZxid(zxid int64) {
 	}
 }
 
-// raiseGeneration writes a generation to the node, which n shows, and reads the node again.
-func (ep *epoch) raiseGeneration(n NodeView) {
+// raiseGeneration writes a generation to the node, which n shows, and reads the node again. wentBack says, if it
+// is no error of the zxids, what is wrong with the node.
+func (ep *epoch) raiseGeneration(n NodeView, wentBack error) {
 	ep.generationReading = true
-	ep.actor.generations.changed() // creates wait for the read
+	g := &ep.actor.generations
+	if g.isStale(ep.firstZxid) {
+		g.changed() // creates wait for the read
+	}
 	value, err := uint64(0), error(nil)
 	if n.Exists {
 		_, err = ParseGeneration(n.Data)
 	}
 	if err == nil {
-		value, err = NextGeneration(ep.actor.generations.formerGeneration)
+		value, err = NextGeneration(max(g.formerGeneration, g.present()))
 	}
 	if err != nil {
-		ep.onGenerationRaised(value, err)
+		ep.onGenerationRaised(value, wentBack, err)
 		return
 	}
 	ep.startQueue.addBlocking(func() func() {
 		err := ep.writeGeneration(n, value)
-		return func() { ep.onGenerationRaised(value, err) }
+		return func() { ep.onGenerationRaised(value, wentBack, err) }
 	})
 }
 
@@ -82,17 +90,20 @@ func (ep *epoch) writeGeneration(n NodeView, value uint64) error {
 }
 
 // onGenerationRaised handles the result of raiseGeneration.
-func (ep *epoch) onGenerationRaised(value uint64, err error) {
+func (ep *epoch) onGenerationRaised(value uint64, wentBack, err error) {
 	ep.generationReading = false
 	switch {
 	case err == nil:
-		ep.actor.cfg.Log.Warn("the generation of tokens is raised, because ZooKeeper has lost transactions", "generation", value,
+		ep.actor.cfg.Log.Warn("the generation of tokens is raised", "generation", value,
+			"why", cmp.Or(wentBack, errors.New("ZooKeeper has lost transactions")),
 			"do", "nothing: tokens are greater than all before again")
 		ep.readGeneration()
 	case zkconn.IsTransient(err):
 		ep.RetryLater(ep.readGeneration)
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
 		ep.readGeneration() // another process has written the node
+	case !ep.actor.generations.isStale(ep.firstZxid):
+		ep.useGeneration(fmt.Errorf("%w; it is not raised: %w", wentBack, err))
 	default:
 		ep.setGenerationError(fmt.Errorf("ZooKeeper has lost transactions, and the generation is not raised: %w", err))
 	}

@@ -15,8 +15,9 @@ type ensembleModel struct {
 	value   uint64 // of the node
 	stat    zk.Stat
 	exists  bool
-	raises  int // by processes, since the last restore
-	restore int // how many there were
+	raises  int    // by processes, since the last restore
+	restore int    // how many there were
+	known   uint64 // the greatest generation of those processes that have read the node since the last restore
 }
 
 func (e *ensembleModel) write(value uint64) {
@@ -36,30 +37,38 @@ type processModel struct {
 	token   [2]uint64 // of its last grant: generation and czxid
 }
 
-// read reads the node, and raises it if the history says so: a fleet's clocks are beyond all generations.
-func (p *processModel) read(t *rapid.T, e *ensembleModel) {
+// read reads the node, and raises it if the history says so: a fleet's clocks are beyond all generations. changed
+// is called for each write, as the watches of the other processes are.
+func (p *processModel) read(t *rapid.T, e *ensembleModel, changed func()) {
 	for {
 		p.g.asking()
 		p.g.read([]byte(strconv.FormatUint(e.value, 10)), e.stat, e.exists)
 		p.zxid = e.zxid
 		if !p.g.mustRaise(p.first) {
+			e.known = max(e.known, p.g.present())
 			return
 		}
 		if e.raises++; e.raises > 1 {
 			t.Fatalf("raised %d times after restore %d", e.raises, e.restore)
 		}
-		e.write(max(p.g.formerGeneration+1, uint64(1000*e.restore)))
-		p.g.changed()
+		e.write(max(p.g.formerGeneration+1, p.g.present()+1, uint64(1000*e.restore)))
+		changed()
 	}
 }
 
 // The tokens of a process go up, whatever becomes of the ensemble: transactions of others, raises, restores of any backup, nothing
-// among them, and ends of sessions. A fleet raises the generation once after a restore.
+// among them, and ends of sessions. A fleet raises the generation once after a restore. Once a process has read the node, no
+// process has tokens of a lower generation than it has seen, also if it starts then.
 func TestTokensNeverGoBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := ensembleModel{zxid: 10}
 		backups := []ensembleModel{{}}
 		processes := make([]processModel, 3)
+		changed := func() {
+			for i := range processes {
+				processes[i].g.changed() // by the watch, or with the next session
+			}
+		}
 		one := func(t *rapid.T) *processModel { return &processes[rapid.IntRange(0, 2).Draw(t, "process")] }
 		end := func(p *processModel) {
 			if p.session {
@@ -71,20 +80,19 @@ func TestTokensNeverGoBack(t *testing.T) {
 			"others": func(t *rapid.T) { e.zxid += rapid.Int64Range(1, 50).Draw(t, "transactions") },
 			"raise": func(t *rapid.T) {
 				e.write(e.value + 1)
-				for i := range processes {
-					processes[i].g.changed() // by the watch, or with the next session
-				}
+				changed()
 			},
 			"backup": func(*rapid.T) { backups = append(backups, e) },
 			"restore": func(t *rapid.T) {
 				restores := e.restore + 1
 				e = rapid.SampledFrom(backups).Draw(t, "backup")
-				e.restore, e.raises = restores, 0
+				e.restore, e.raises, e.known = restores, 0, 0
 				for i := range processes {
 					end(&processes[i])
 				}
 			},
-			"end": func(t *rapid.T) { end(one(t)) },
+			"end":   func(t *rapid.T) { end(one(t)) },
+			"start": func(t *rapid.T) { *one(t) = processModel{} },
 			"grant": func(t *rapid.T) {
 				p := one(t)
 				if !p.session {
@@ -96,7 +104,7 @@ func TestTokensNeverGoBack(t *testing.T) {
 					p.g.changed()
 				}
 				if p.g.unread() {
-					p.read(t, &e)
+					p.read(t, &e, changed)
 				}
 				for {
 					e.zxid++
@@ -108,6 +116,9 @@ func TestTokensNeverGoBack(t *testing.T) {
 						if slices.Compare(token[:], p.token[:]) <= 0 {
 							t.Fatalf("token %v after %v", token, p.token)
 						}
+						if generation < e.known {
+							t.Fatalf("generation %d, and another process has seen %d", generation, e.known)
+						}
 						p.token = token
 						return
 					}
@@ -116,7 +127,7 @@ func TestTokensNeverGoBack(t *testing.T) {
 					}
 					p.first = czxid
 					p.g.changed()
-					p.read(t, &e)
+					p.read(t, &e, changed)
 				}
 			},
 		})
