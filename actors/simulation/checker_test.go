@@ -13,18 +13,25 @@ import (
 type checker struct {
 	specs            map[string]*spec
 	held             []*heldGrant
-	recentGrants     map[string][]*heldGrant          // grants of the last recentTime, by path
-	deletedNodeEnded map[string]time.Duration         // when a grant of a process ended whose node was already deleted, by process and path
-	uncleanEnd       map[string]time.Duration         // when the last holder ended without a release, by path
-	greatest         map[string]map[int]greatestToken // the greatest token so far, by path and by weight or kind
+	recentGrants     map[string][]*heldGrant               // grants of the last recentTime, by path
+	deletedNodeEnded map[string]time.Duration              // when a grant of a process ended whose node was already deleted, by process and path
+	uncleanEnd       map[string]time.Duration              // when the last holder ended without a release, by path
+	greatest         map[string]map[tokenUse]greatestToken // the greatest token so far, by path
 	violations       []string
 	failedAt         time.Duration // time of the first violation
+}
+
+// tokenUse is a process's use of a lock: its weight or kind.
+type tokenUse struct {
+	process string
+	key     int
 }
 
 // greatestToken is the greatest token of some grants, with the owner of that grant.
 type greatestToken struct {
 	actors.Token
 	owner string
+	lost  bool // the servers have lost the transaction of the token since
 }
 
 // spec is the rule of one lock. Two uses conflict if excludes says so, or without excludes if their weights
@@ -81,7 +88,7 @@ type heldGrant struct {
 }
 
 func newChecker(specs map[string]*spec) *checker {
-	return &checker{specs: specs, greatest: map[string]map[int]greatestToken{}, uncleanEnd: map[string]time.Duration{},
+	return &checker{specs: specs, greatest: map[string]map[tokenUse]greatestToken{}, uncleanEnd: map[string]time.Duration{},
 		recentGrants: map[string][]*heldGrant{}, deletedNodeEnded: map[string]time.Duration{}}
 }
 
@@ -229,19 +236,31 @@ func (c *checker) checkToken(now time.Duration, h *heldGrant, u use) {
 	}
 	greatest := c.greatest[u.path]
 	if greatest == nil {
-		greatest = map[int]greatestToken{}
+		greatest = map[tokenUse]greatestToken{}
 		c.greatest[u.path] = greatest
 	}
 	s := c.specs[u.path]
-	mine := s.key(u)
-	for key, last := range greatest {
+	mine := tokenUse{h.process, s.key(u)}
+	for use, last := range greatest {
 		reentry := !s.permits && h.owner == last.owner && h.token == last.Token // even if the other grant has ended
-		if !reentry && s.conflict(mine, key) && h.token.Compare(last.Token) <= 0 {
+		unseen := last.lost && use.process != h.process                         // nothing tells this process of that token
+		if !reentry && !unseen && s.conflict(mine.key, use.key) && h.token.Compare(last.Token) <= 0 {
 			c.fail(now, "%s: grant %d of %s has token %v, not greater than %v of an earlier grant", u.path, h.id, h.owner, h.token, last.Token)
 		}
 	}
 	if h.token.Compare(greatest[mine].Token) > 0 {
-		greatest[mine] = greatestToken{h.token, h.owner}
+		greatest[mine] = greatestToken{h.token, h.owner, false}
+	}
+}
+
+// historyLost notes that the servers came back without the transactions of all tokens so far. A process that has
+// not seen these may be granted before another one raises the generation.
+func (c *checker) historyLost() {
+	for _, greatest := range c.greatest {
+		for use, last := range greatest {
+			last.lost = true
+			greatest[use] = last
+		}
 	}
 }
 

@@ -109,3 +109,33 @@ func (sim *simulation) stopEnsembleServer(r *rand.Rand, span time.Duration) {
 	}
 	sim.undoAfter(span, func() { s.away.Store(false) })
 }
+
+// loseHistory takes a backup of the servers, or has them come back from an earlier one after an outage in which all
+// sessions end. The first backup is as good as empty.
+func (sim *simulation) loseHistory(r *rand.Rand) {
+	if r.IntN(2) == 0 {
+		sim.record("a backup is taken")
+		sim.backups = append(sim.backups, sim.server.Backup())
+		return
+	}
+	if sim.network.away.Load() {
+		return
+	}
+	outage := 2*sim.plan.sessionTimeout + time.Duration(r.Int64N(int64(sim.plan.sessionTimeout)))
+	back := sim.now() + outage
+	sim.markAllAffected(outage + 2*sim.plan.sessionTimeout)
+	sim.stopServer(true)
+	sim.undoAfter(outage, func() {
+		if sim.now() >= back { // otherwise sessions go on, of which the restored servers may not know
+			n := r.IntN(len(sim.backups))
+			sim.record("the servers are restored from backup %d of %d", n, len(sim.backups))
+			sim.server.Restore(sim.backups[n])
+			sim.historyLost()
+			clear(sim.guardedWrites)
+			for _, p := range sim.slots {
+				clear(p.lostSessions) // the backup may have sessions that were closed
+			}
+		}
+		sim.startServer()
+	})
+}

@@ -180,6 +180,8 @@ func (sim *simulation) injectServerFault(fault string, p *process, r *rand.Rand,
 		sim.lagServer(r, span)
 	case "member":
 		sim.stopEnsembleServer(r, span)
+	case "restore":
+		sim.loseHistory(r)
 	case "replace":
 		p.replaceNext, p.hideReplaced = true, false
 	case "replace and hide":

@@ -59,6 +59,7 @@ func (sim *simulation) newOperator() *operator {
 	o.do(func() {
 		_, err := o.conn.Create(guardedNode, nil, 0, zk.WorldACL(zk.PermAll))
 		sim.record("operator makes %s: %v", guardedNode, err)
+		sim.withState(func() { sim.backups = append(sim.backups, sim.server.Backup()) })
 	})
 	go func() {
 		defer close(o.closed)

@@ -123,15 +123,30 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 	},
 }
 
+// restoresOneIn says how often a seed has a plan of lostHistory: one seed in so many, from restoresFrom on.
+const restoresOneIn, restoresFrom = 32, 19
+
+// lostHistory draws a plan in which the servers come back from backups.
+func lostHistory(p *plan, r *rand.Rand) {
+	p.processes, p.sessionTimeout, p.optionChance, p.anyForms = 1+r.IntN(3), 4037*time.Millisecond, 0, membersOnly
+	p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond, time.Second, 3*time.Second)
+	p.draw(r, []string{"restore"}, 1, always, 10*time.Second)
+	p.draw(r, []string{"generation", "kill", "expire"}, 0.3, always, 20*time.Second)
+}
+
 // membersOnly is a value of anyForms for requests of memberLock only.
 var membersOnly = []int{anyFormCount - 1}
 
 // drawTargeted replaces the plan by a targeted one, for some of the seeds.
 func (p *plan) drawTargeted() {
-	if p.seed%targetedOneIn != 0 {
+	draw := lostHistory
+	switch {
+	case p.seed%targetedOneIn == 0:
+		draw = targetedPlans[p.seed/targetedOneIn%uint64(len(targetedPlans))]
+	case p.seed%restoresOneIn != restoresFrom:
 		return
 	}
 	r := rand.New(rand.NewPCG(p.seed, 3))
 	p.entries, p.foreignClients, p.optionChance, p.farChance = nil, 0, 0.1, pick(r, []float64{0, 0.3, 0.7})
-	targetedPlans[p.seed/targetedOneIn%uint64(len(targetedPlans))](p, r)
+	draw(p, r)
 }

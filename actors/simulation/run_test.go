@@ -23,8 +23,9 @@ type simulation struct {
 	plan           *plan
 	network        *network
 	server         *embedded.Server
-	slots          []*process // the present incarnation of each process
-	incarnations   []*process // all of them, in the order of their start
+	backups        []*embedded.Backup // of the server, in their order
+	slots          []*process         // the present incarnation of each process
+	incarnations   []*process         // all of them, in the order of their start
 	requests       []*programRequest
 	actorRequests  []*actorRequest
 	foreignClients []*foreignClient
