@@ -41,7 +41,14 @@ func (a *acquisition) Abandoned(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
 		log := a.droppedLog()
 		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")
+		a.handle.manager.AtNextTick(func() { a.giveUp(g) })
+		return
 	}
+	a.giveUp(g)
+}
+
+// giveUp releases the grant or, if it is nil, cancels the request.
+func (a *acquisition) giveUp(g *Grant) {
 	if g != nil {
 		g.Release()
 		return
