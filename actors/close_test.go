@@ -13,7 +13,7 @@ import (
 
 // Close comes while goroutines acquire and release. All requests end.
 func TestCloseInTheMiddle(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		for range 4 {
 			locks := b.locks(idle(time.Millisecond))
 			var wg sync.WaitGroup
@@ -69,7 +69,7 @@ func TestCloseOneOfTwo(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 10 })
 		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
 		for range 3 {

@@ -174,7 +174,7 @@ func TestLockReacquire(t *testing.T) {
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
 // does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		g := lock(b, b.mutex())
 		middle := b.locks()
 		second := middle.Mutex(b.path).Acquire(within(b))
@@ -183,7 +183,7 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 		b.waitNodes(3)
 		must(b, middle.Close())
 		is(b, failure(b, second), actors.ErrClosed)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 && len(b.nodes()) == 2 }, "the third contender watches again")
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 2 && len(b.nodes()) == 2 }, "the third contender watches again")
 		pending(b, third)
 		unlock(b, g)
 		unlock(b, result(b, third))
@@ -192,11 +192,11 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 
 // Consul's LockDeleteKey: the node is deleted by an operator, ten times.
 func TestLockDeleteKey(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn, mu := b.Client(b), b.mutex()
 		for range 10 {
 			g := lock(b, mu, actors.Revocable())
-			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the holder watches its node")
+			zktest.Eventually(b, timeLimit, func() bool { return b.watches() > 0 }, "the holder watches its node")
 			must(b, conn.Delete(g.Node(), -1))
 			closes(b, g.Done(), "the grant")
 			is(b, g.Err(), actors.ErrNodeDeleted)

@@ -189,7 +189,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 // A Curator process is killed while it holds: we get the lock when its session is over.
 func TestCuratorDies(t *testing.T) {
 	zktest.OneRunIn(t, 8)
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		curator := b.curator(interop.SessionTimeout(8 * time.Second))
 		theirs := curator.Mutex(b.path)
 		if held, err := theirs.TryAcquire(); !held {

@@ -301,7 +301,7 @@ func TestLockDelayBesideOthers(t *testing.T) {
 }
 
 func TestLockDelayMessages(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		const short = 3 * time.Second
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]

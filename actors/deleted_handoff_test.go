@@ -104,12 +104,12 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			eachSerial(t, func(b *testLock) {
+			each(t, func(b *testLock) {
 				conn, rw := b.Client(b), b.rw()
-				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
+				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.watches()
 				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
 				b.waitNodes(3)
-				zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "the readers watch")
+				zktest.Eventually(b, timeLimit, func() bool { return b.watches() > before }, "the readers watch")
 				var deletes []any
 				nodes := b.nodes()
 				slices.SortFunc(nodes, bySequence)
@@ -133,15 +133,15 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last reader waits for the second writer with a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn, rw := b.Client(b), b.rw()
-		first, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.Watches(b)
+		first, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.watches()
 		f := rw.Read().Acquire(within(b))
 		b.waitNodes(2)
 		others := b.nodes()
 		last := rw.Read().Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > before }, "the readers watch")
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() > before }, "the readers watch")
 		deleted := slices.DeleteFunc(b.nodes(), func(node string) bool { return slices.Contains(others, node) })[0]
 		results, err := conn.Multi(&zk.DeleteRequest{Path: b.path + "/" + deleted, Version: -1}, &zk.CreateRequest{
 			Path: b.path + "/" + strings.Replace(curatorID, "0", "1", 1) + "-__WRIT__",

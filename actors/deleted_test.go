@@ -80,13 +80,13 @@ func TestNumbersBeginAgainForAHolder(t *testing.T) {
 
 // The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		first := b.foreignNode(conn, foreignPrefixes["go-zookeeper"])
 		f, h := one.Acquire(within(b)), two.Acquire(within(b))
 		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 3 }, "both watch") // the second waiter watches two nodes
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 3 }, "both watch") // the second waiter watches two nodes
 		// The last node is deleted first: the end of a node does not let the one behind it hold.
 		nodes := b.nodes()
 		slices.SortFunc(nodes, func(x, y string) int { return bySequence(y, x) })

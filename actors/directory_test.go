@@ -13,7 +13,6 @@ import (
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		sharesServer(t, s)
 		b := lockOn(t, s)
 		first, second, client := b.mutex(), b.mutex(), b.Client(b)
 		for range 3 {

@@ -308,7 +308,7 @@ func TestCancelWithoutAnswer(t *testing.T) {
 }
 
 func TestManyHandlesOneContext(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		mu := b.mutex()
 		ctx, cancel := context.WithCancelCause(b.Context())
 		g := lock(b, mu)
@@ -324,6 +324,6 @@ func TestManyHandlesOneContext(t *testing.T) {
 		}
 		b.waitNodes(1)
 		unlock(b, g)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) == 0 }, "no watch is left")
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() == 0 }, "no watch is left")
 	})
 }

@@ -22,7 +22,6 @@ import (
 func onChroot(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		sharesServer(t, s)
 		f(&testLock{T: t, Server: s, path: s.Path(t) + "/app"})
 	})
 }

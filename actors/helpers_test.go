@@ -49,7 +49,6 @@ type testLock struct {
 	*testing.T
 	*zktest.Server
 	path     string
-	parallel bool
 	cleanups []func() // that clean calls first
 }
 
@@ -69,10 +68,17 @@ func (b *testLock) expectNoMarkerOrWatch() {
 	if slices.Contains(b.Nodes(b, directory[:max(len(directory)-1, 1)]), name+heldMarker) {
 		b.Errorf("a held marker is left: %s%s", b.path, heldMarker)
 	}
-	if b.parallel && b.Real() {
-		return
+	zktest.Eventually(b, b.limit(), func() bool { return b.watches() == 0 }, "no watch is left")
+}
+
+// watches returns the number of the test's watches at the server, which on a real server are those
+// below the lock's path.
+func (b *testLock) watches() int {
+	b.Helper()
+	if b.Real() {
+		return b.WatchesBelow(b, b.path)
 	}
-	zktest.Eventually(b, b.limit(), func() bool { return b.Watches(b) == 0 }, "no watch is left")
+	return b.Watches(b)
 }
 
 // limit is how long a test waits for nodes and watches.

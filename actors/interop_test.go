@@ -235,7 +235,7 @@ func TestNoAuthToDelete(t *testing.T) {
 
 // ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		mu := b.mutex()
 		for range 2 {
@@ -250,7 +250,7 @@ func TestContainerCleanup(t *testing.T) {
 
 // The container of a lock in use is deleted whenever it is empty.
 func TestContainerGoesMeanwhile(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		stop := time.After(time.Second)
 		done := make(chan struct{})

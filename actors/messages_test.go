@@ -151,7 +151,7 @@ func TestAcquireWithoutSender(t *testing.T) {
 }
 
 func TestLostMessage(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 2)
 		alice, bob := all[0], all[1]
 		locks := b.locks(config)

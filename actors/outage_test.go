@@ -33,7 +33,7 @@ func TestWaitingProcessKilledServer(t *testing.T) {
 }
 
 func TestConnectionCut(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks, others := connect(b.T, proxy.Addr()), b.locks()
 		mu, other := locks.Mutex(b.path), others.Mutex(b.path)
@@ -70,7 +70,7 @@ func TestConnectionCut(t *testing.T) {
 
 // Requests without a connection are sent when it is back.
 func TestAcquireWhileAway(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu := locks.Mutex(b.path)

@@ -35,11 +35,11 @@ func (p *childProcess) exit() {
 	}
 }
 
-func TestProcessKilledHolder(t *testing.T)  { eachParallel(t, killedHolder) }
-func TestProcessPausedHolder(t *testing.T)  { eachParallel(t, pausedHolder) }
-func TestProcessShortPause(t *testing.T)    { eachParallel(t, shortPause) }
-func TestProcessKilledWaiters(t *testing.T) { eachParallel(t, killedWaiters) }
-func TestProcessHandOff(t *testing.T)       { eachParallel(t, handOffAfterPause) }
+func TestProcessKilledHolder(t *testing.T)  { each(t, killedHolder) }
+func TestProcessPausedHolder(t *testing.T)  { each(t, pausedHolder) }
+func TestProcessShortPause(t *testing.T)    { each(t, shortPause) }
+func TestProcessKilledWaiters(t *testing.T) { each(t, killedWaiters) }
+func TestProcessHandOff(t *testing.T)       { each(t, handOffAfterPause) }
 
 // The same on three servers.
 func TestProcessEnsemble(t *testing.T) {
@@ -49,7 +49,7 @@ func TestProcessEnsemble(t *testing.T) {
 			"short pause": shortPause, "killed waiters": killedWaiters, "hand-off": handOffAfterPause} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				onServer(t, all.Server, f, true)
+				onServer(t, all.Server, f)
 			})
 		}
 	})

@@ -21,7 +21,7 @@ var revoke = []byte("__REVOKE__")
 // Curator's testRevoking: another client writes the request to release. The holder gets it and releases, and the
 // next contender holds.
 func TestRevokingByHand(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		one, two := b.mutex(), b.mutex()
 		g := lock(b, one)

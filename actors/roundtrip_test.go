@@ -105,7 +105,7 @@ func TestHandOffWithoutAnswer(t *testing.T) {
 
 // Waiters of one process share one list and one watch.
 func TestWaitersShare(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		unlock(b, lock(b, mu))
@@ -117,13 +117,13 @@ func TestWaitersShare(t *testing.T) {
 				fs = append(fs, mu.Acquire(within(b)))
 			}
 			b.waitNodes(n + 1)
-			zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the process watches")
+			zktest.Eventually(b, timeLimit, func() bool { return b.watches() > 0 }, "the process watches")
 		})
 		b.Logf("%d requests for %d waiters: %v", total, n, ops)
 		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
 			b.Errorf("%d reads: %v", reads, ops)
 		}
-		if w := b.Watches(b); w > 2 {
+		if w := b.watches(); w > 2 {
 			b.Errorf("%d watches", w)
 		}
 		// The hand-offs need at most one request for each delete.
@@ -151,13 +151,13 @@ func TestWaitersShare(t *testing.T) {
 
 // The first waiter holds as soon as its process notices the deletion of the node ahead, without a request.
 func TestHandOffWithoutARequest(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		d := &dialer{}
 		holder, mu := b.mutex(), b.mutex(d.config)
 		g := lock(b, holder)
 		f := mu.Acquire(within(b))
 		b.waitNodes(2)
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) >= 2 }, "the waiter watches")
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 2 }, "the waiter watches")
 		n, ops := d.during(func() {
 			unlock(b, g)
 			result(b, f)

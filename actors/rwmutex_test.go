@@ -124,7 +124,7 @@ func TestContendingDowngrading(t *testing.T) {
 // Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer, which knew
 // only of the writer there.
 func TestForeignDowngrade(t *testing.T) {
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		writer := b.foreignNode(conn, curatorID+"-__WRIT__")
 		f := b.rw().Write().Acquire(within(b))
@@ -133,7 +133,7 @@ func TestForeignDowngrade(t *testing.T) {
 		_, err := conn.Create(reader.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(b, err)
 		writer.leave()
-		zktest.Eventually(b, timeLimit, func() bool { return b.Watches(b) > 0 }, "the writer watches the reader")
+		zktest.Eventually(b, timeLimit, func() bool { return b.watches() > 0 }, "the writer watches the reader")
 		pending(b, f)
 		reader.leave()
 		unlock(b, result(b, f))

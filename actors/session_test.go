@@ -11,7 +11,7 @@ import (
 
 // A waiter whose session expires queues again, behind the others, and holds in its turn.
 func TestKilledSession(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		locks, holder := b.locks(), b.mutex()
 		g := lock(b, holder)
 		f := locks.Mutex(b.path).Acquire(within(b))
@@ -67,7 +67,7 @@ func TestDeadlineOutlivesSession(t *testing.T) {
 
 // Many waiters of one session keep their order in the next.
 func TestManyWaitersLoseSession(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		locks := b.locks()
 		mu := locks.Mutex(b.path)
 		g := lock(b, mu)
@@ -110,7 +110,7 @@ func TestManyWaitersLoseSession(t *testing.T) {
 
 // The session expires again and again while goroutines acquire and release.
 func TestSessionsComeAndGo(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
 		stop := make(chan struct{})
 		done := make(chan int)

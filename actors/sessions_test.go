@@ -27,7 +27,7 @@ func expectStatesEnd(t testing.TB, states <-chan zkbridge.Session) {
 }
 
 func TestSessions(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		const connected, suspended, lost = messages.SessionState_CONNECTED, messages.SessionState_SUSPENDED, messages.SessionState_LOST
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())

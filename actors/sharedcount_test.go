@@ -22,7 +22,6 @@ import (
 func onSharedCount(t *testing.T, f func(b *testLock, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		sharesServer(t, s)
 		b := lockOn(t, s)
 		f(b, b.path+"-config/permits")
 		b.waitNodes(0)

@@ -81,7 +81,7 @@ func TestSimpleMutexLocalOrder(t *testing.T) {
 // again.
 func TestSimpleMutexHerd(t *testing.T) {
 	const waiters = 8
-	eachSerial(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		holder := lock(b, b.locks().SimpleMutex(b.path))
 		type granted struct {
 			to    *dialer
@@ -139,7 +139,7 @@ func (b *testLock) waitWatching(waiting map[*dialer]bool, holder *dialer) {
 				return false
 			}
 		}
-		return b.Watches(b) >= len(waiting)+own
+		return b.watches() >= len(waiting)+own
 	}, "all waiting processes watch the lock")
 }
 
@@ -212,7 +212,7 @@ func TestSimpleRWMutex(t *testing.T) {
 // Readers and writers of several processes contend, and some of them cancel. No reader or writer holds
 // beside a writer, tokens grow from writer to writer, and all requests end.
 func TestSimpleRWMutexHistory(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		var readers, writers atomic.Int32
 		var mu sync.Mutex
 		var last actors.Token

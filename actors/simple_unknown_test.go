@@ -16,7 +16,7 @@ func TestSimpleOwnerNodeDeletedWhileUnknown(t *testing.T) {
 	for name, lockNode := range map[string]string{"simple mutex": "lock", "simple write": "W"} {
 		t.Run(name, func(t *testing.T) {
 			r := named(name)[0]
-			eachParallel(t, func(b *testLock) {
+			each(t, func(b *testLock) {
 				var unanswered atomic.Pointer[wireConn] // reads no answer from the transaction on
 				d := &dialer{write: func(c *wireConn, _ embedded.Op, message []byte) (int, error) {
 					if bytes.Contains(message, []byte(b.path+"/"+lockNode+"-")) && unanswered.CompareAndSwap(nil, c) {

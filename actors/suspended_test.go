@@ -26,7 +26,7 @@ func expectSuspended(t testing.TB, what string, err error) {
 // A Try does not wait for a connection, whether the connection was lost before the Try or while it waits for an
 // answer.
 func TestTryWithoutConnection(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 2)
 		locks := connect(b.T, proxy.Addr(), config)
@@ -74,7 +74,7 @@ func TestTryWithoutConnection(t *testing.T) {
 
 // A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
 func TestReasonOfAWait(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := testActors(b.T, 1)
 		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
@@ -141,7 +141,7 @@ func TestSilentServer(t *testing.T) {
 
 // The calls that send a request end when the connection is lost, and fail at once without one.
 func TestCallsWithoutConnection(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := connect(b.T, proxy.Addr())
 		mu, s := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2)

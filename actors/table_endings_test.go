@@ -61,8 +61,7 @@ func TestEndings(t *testing.T) {
 }
 
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
-	sharesServer(t, s)
-	e.on(&testLock{T: t, Server: s, path: s.Path(t), parallel: true}, row)
+	e.on(&testLock{T: t, Server: s, path: s.Path(t)}, row)
 }
 
 func (e ending) inVirtualTime(t *testing.T, row tableRow) {

@@ -285,7 +285,7 @@ func (l *ledger) deleteNode(b *testLock, conn *zk.Conn, directories []string) {
 // never overlap, and each grant has a greater token than all earlier grants that it conflicts with, of
 // whichever recipe. Grants that are about to be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
-	eachParallel(t, func(b *testLock) {
+	each(t, func(b *testLock) {
 		l := newLedger(b)
 		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy

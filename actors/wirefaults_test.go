@@ -129,7 +129,7 @@ func (f *wireFault) fires(first, second bool) bool {
 
 // holdInTurn has two sessions hold the lock in turn. It returns how many messages the first has sent.
 func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
-	b := &testLock{T: t, Server: s, path: s.Path(t), parallel: true}
+	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	other := b.mutex()
 	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: (&dialer{write: fault.write}).Dial,
 		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})

@@ -214,16 +214,23 @@ func (n *serverProcess) watches() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	byPath, err := fourLetter(n.addr(), "wchp")
+	ofGeneration, err := n.watchesByPath(isGeneration)
+	return total - ofGeneration, err
+}
+
+// watchesByPath returns the number of watches at this server on the paths that counts accepts, without
+// those on children.
+func (n *serverProcess) watchesByPath(counts func(path string) bool) (total int, err error) {
+	reply, err := fourLetter(n.addr(), "wchp")
 	if err != nil {
 		return 0, fmt.Errorf("wchp on %s: %w", n.addr(), err)
 	}
-	generationPath := false
-	for line := range strings.Lines(byPath) {
-		if session := strings.HasPrefix(line, "\t"); !session {
-			generationPath = strings.HasSuffix(strings.TrimSpace(line), generation)
-		} else if generationPath {
-			total--
+	counted := false
+	for line := range strings.Lines(reply) { // a path, and then a session in each line that begins with a tab
+		if path := strings.TrimSpace(line); !strings.HasPrefix(line, "\t") {
+			counted = counts(path)
+		} else if counted {
+			total++
 		}
 	}
 	return total, nil

@@ -195,20 +195,38 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 	}
 }
 
-// Watches returns the number of watches that the server has, with those of other tests if the server is shared. All
-// members of an ensemble must run; Watches waits for a member that serves no client because it was the leader until now. On a real
-// server it is the count of the command mntr, because wchs leaves out the watches on children. It leaves out the watch that each
-// session of package zkbridge has on the generation's node.
+// Watches returns the number of watches that the server has, with those of other tests if the server
+// is shared. All members of an ensemble must run; Watches waits for a member that serves no client
+// because it was the leader until now. On a real server it is the count of the command mntr, because
+// wchs leaves out the watches on children. It leaves out the watch that each session of package
+// zkbridge has on the generation's node.
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
-		return watchesOf(s.embedded)
+		return watchesByPath(s.embedded, func(path string) bool { return !isGeneration(path) })
 	}
-	total := 0
+	return s.sum(t, (*serverProcess).watches)
+}
+
+// WatchesBelow returns the number of watches on nodes whose path begins with prefix, and so leaves
+// out those of other tests. A real server, unlike the embedded one, does not tell watches on children
+// by path: they are not counted there. For the rest it is as [Server.Watches].
+func (s *Server) WatchesBelow(t testing.TB, prefix string) (total int) {
+	t.Helper()
+	below := func(path string) bool { return strings.HasPrefix(path, prefix) && !isGeneration(path) }
+	if s.Real() {
+		return s.sum(t, func(n *serverProcess) (int, error) { return n.watchesByPath(below) })
+	}
+	return watchesByPath(s.embedded, below)
+}
+
+// sum adds the counts of all members.
+func (s *Server) sum(t testing.TB, of func(*serverProcess) (int, error)) (total int) {
+	t.Helper()
 	for _, n := range s.nodes {
 		var count int
 		var err error
-		if !poll(TimeLimit, nil, func() bool { count, err = n.watches(); return err == nil }) {
+		if !poll(TimeLimit, nil, func() bool { count, err = of(n); return err == nil }) {
 			t.Fatalf("zktest: %v", err)
 		}
 		total += count
@@ -216,18 +234,18 @@ func (s *Server) Watches(t testing.TB) int {
 	return total
 }
 
-// watchesOf is Watches of an embedded server.
-func watchesOf(s *embedded.Server) (total int) {
+// watchesByPath returns the number of watches of an embedded server on the paths that counts accepts.
+func watchesByPath(s *embedded.Server, counts func(path string) bool) (total int) {
 	for path, n := range s.WatchedPaths() {
-		if !strings.HasSuffix(path, generation) {
+		if counts(path) {
 			total += n
 		}
 	}
 	return total
 }
 
-// generation ends the path of the generation's node, which may be below a chroot.
-const generation = "/actorlock/generation"
+// isGeneration reports whether a path is the generation's node, which may be below a chroot.
+func isGeneration(path string) bool { return strings.HasSuffix(path, "/actorlock/generation") }
 
 var pathCounter atomic.Int64
 

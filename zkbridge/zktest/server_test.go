@@ -51,6 +51,7 @@ func TestRealIsShared(t *testing.T) {
 }
 
 // Watches counts node watches and child watches, though ZooKeeper's wchs counts node watches only.
+// WatchesBelow counts no others than those below a path.
 func TestWatches(t *testing.T) {
 	Each(t, func(t *testing.T, s *Server) {
 		path, c := s.Path(t), s.Client(t)
@@ -64,6 +65,13 @@ func TestWatches(t *testing.T) {
 		}
 		if got := s.Watches(t) - before; got != 2 {
 			t.Errorf("%d watches more, want 2", got)
+		}
+		byPath := 1
+		if !s.Real() {
+			byPath = 2 // the child watch, too
+		}
+		if below, others := s.WatchesBelow(t, path), s.WatchesBelow(t, path+"/other"); below != byPath || others != 0 {
+			t.Errorf("%d watches below the path and %d below another, want %d and none", below, others, byPath)
 		}
 		create(t, c, path+"/child", 0)
 		Eventually(t, timeLimit, func() bool { return s.Watches(t)-before == 1 }, "the child watch has fired")
