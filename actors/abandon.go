@@ -39,9 +39,11 @@ func (h *cancelledAt) Unwrap() error { return ErrCancelled }
 // Abandoned implements ask.Producer: the user has given the request up, or the grant before taking it.
 func (a *acquisition) Abandoned(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
-		log := a.droppedLog()
-		log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")
-		a.handle.manager.AtNextTick(func() { a.giveUp(g) })
+		a.handle.manager.AtNextTick(func() {
+			log := a.droppedLog()
+			log.Warn("future of a lock was dropped; the request is cancelled", "held", g != nil, "do", "take the result of each future, or cancel it")
+			a.giveUp(g)
+		})
 		return
 	}
 	a.giveUp(g)

@@ -41,7 +41,7 @@ func (a *acquisition) armGrant(g *Grant, since time.Time) {
 	a.mu.Lock()
 	a.notificationsLocked().heldSince = since
 	a.mu.Unlock()
-	runtime.AddCleanup(g, (*acquisition).dropped, a)
+	runtime.AddCleanup(g, func(a *acquisition) { a.handle.manager.AtNextTick(a.dropped) }, a)
 }
 
 // droppedLog returns the logger for a grant or a future that the user has dropped.
@@ -58,7 +58,7 @@ func (a *acquisition) droppedLog() *slog.Logger {
 	return log
 }
 
-// dropped is called when the Grant was collected.
+// dropped is called after the Grant was collected.
 func (a *acquisition) dropped() {
 	a.mu.Lock()
 	held, released := a.ended == nil, a.release != nil || errors.Is(a.ended, ErrReleased)
@@ -69,6 +69,6 @@ func (a *acquisition) dropped() {
 		log := a.droppedLog()
 		log.Error("grant was dropped without Release; the lock is held until the session ends", "do", "release each grant, or bound it by HoldAtMost; until the process ends, other clients can only break the lock")
 	case !released: // of a lost grant: no user can release it any more, and it keeps its owner from the lock
-		a.handle.manager.AtNextTick(a.sendRelease)
+		a.sendRelease()
 	}
 }

@@ -9,8 +9,9 @@ import (
 // many actors.
 const maxTicksAtOnce = 512
 
-// AtNextTick has f called at the next tick of the actors. It serves the goroutine of the garbage collector, which
-// must not run an actor: it is outside of the bubble of a test with virtual time, and reads another clock there.
+// AtNextTick has f called at the next tick of the actors. It serves the goroutine of the garbage
+// collector, which must neither run an actor nor log: it is outside of the bubble of a test with
+// virtual time, and has another clock and other channels.
 func (m *Manager) AtNextTick(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
