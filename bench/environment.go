@@ -27,8 +27,11 @@ type environment struct {
 	workers           map[string][]*workerProcess
 	paths             int // number of paths that newPath has returned
 	root              string
-	externalZooKeeper bool              // ZooKeeper was started by the user
-	missing           map[string]string // reasons, by the name of a peer that cannot be measured
+	externalZooKeeper bool                     // ZooKeeper was started by the user
+	missing           map[string]string        // reasons, by the name of a peer that cannot be measured
+	roundTrip         time.Duration            // of the network that the workers use; 0: none
+	networks          map[time.Duration]string // addresses of proxies that stand for networks, by the round-trip time
+	bareRoundTrips    map[string]float64       // in microseconds, by the intended time
 }
 
 // openEnvironment starts the servers that the peers need, and checks which peers are installed.
@@ -39,6 +42,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	}
 	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{},
 		programs: map[string]func(string) *exec.Cmd{}, workers: map[string][]*workerProcess{}, missing: map[string]string{},
+		networks: map[time.Duration]string{}, bareRoundTrips: map[string]float64{},
 		root: fmt.Sprintf("/bench-%d-%d", os.Getpid(), time.Now().Unix())}
 	err = e.startServers(ctx, o)
 	e.findPeers(o)
@@ -50,6 +54,8 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 		err = fmt.Errorf("nothing to measure: %s", strings.Join(values(e.missing), "; "))
 	case e.externalZooKeeper:
 		err = e.reachZooKeeper(ctx)
+	case e.addrs[zooKeeper.name] != "":
+		err = e.warmServer(ctx, min(20*o.length, 20*time.Second))
 	}
 	if err != nil {
 		e.close()
@@ -130,6 +136,9 @@ func (e *environment) findPeers(o *options) {
 // command returns the command of a worker of the peer: a program, or this binary.
 func (e *environment) command(p peer) *exec.Cmd {
 	addr := e.addrs[p.server]
+	if e.roundTrip > 0 {
+		addr = e.networks[e.roundTrip]
+	}
 	if p.program != nil {
 		return e.programs[p.name](addr)
 	}

@@ -35,6 +35,7 @@ type lockUse struct {
 	section *section
 	reader  locker // the read lock of a read-write lock; otherwise nil
 	turns   int
+	renewed func(context.Context) (locker, error) // if not nil, it returns the lock of the next turn, on a path of its own
 }
 
 // next returns the locker and the recipe of the next turn.
@@ -81,6 +82,15 @@ func (l load) use(ctx context.Context, d driver, lock, client int) (p lockUse, e
 		a.recipe = writeMode
 	}
 	p.turns, p.recipe = client, a.recipe // clients write at different turns
+	if turn := 0; l.fresh {
+		p.renewed = func(ctx context.Context) (locker, error) {
+			turn++
+			b := a
+			b.path = fmt.Sprintf("%s-%d", a.path, turn)
+			return d.lock(ctx, b)
+		}
+		return p, nil
+	}
 	p.locker, err = d.lock(ctx, a)
 	return p, err
 }
@@ -145,6 +155,11 @@ func (r *loaded) work(ctx context.Context, c *client) (err error) {
 // turn acquires and releases once. It begins at the instant start, and returns the instant of its end.
 func (r *loaded) turn(ctx context.Context, c *client, p *lockUse, start int64) (end int64, err error) {
 	lock, recipe := p.next()
+	if p.renewed != nil {
+		if lock, err = p.renewed(ctx); err != nil {
+			return 0, fmt.Errorf("make a lock: %w", err)
+		}
+	}
 	if err := lock.acquire(ctx); err != nil {
 		return 0, fmt.Errorf("acquire: %w", err)
 	}

@@ -24,6 +24,8 @@ type machine struct {
 	Data    string            `json:"data"` // where the servers have it
 	Servers map[string]string `json:"servers"`
 	Peers   map[string]string `json:"peers"`
+
+	Networks map[string]float64 `json:"networks_us"` // a bare round trip over each network, by the intended time
 }
 
 func (e *environment) describe(installed []peer) machine {
@@ -39,6 +41,8 @@ func (e *environment) describe(installed []peer) machine {
 		Data:    "a temporary folder on disk",
 		Servers: map[string]string{},
 		Peers:   map[string]string{},
+
+		Networks: map[string]float64{},
 	}
 	if filepath.Dir(e.dir) == sharedMemory {
 		m.Data = "a temporary folder in memory (" + sharedMemory + ")"

@@ -31,6 +31,7 @@ func actorlockPeers() []peer {
 			open:    openActorlock(func(locks *actors.Locks, path string) handle { return locks.Mutex(path, mode...) }, mode...),
 		})
 	}
+	all[0].reference = true
 	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
 	return append(all, peer{
 		name:    "actorlock-simple",

@@ -21,13 +21,14 @@ var curatorSource []byte
 var kazooSource []byte
 
 var curator = peer{
-	name:    "curator",
-	about:   "Apache Curator's InterProcessMutex, InterProcessReadWriteLock or InterProcessSemaphoreV2 in Java, one per lock, shared by the threads",
-	recipes: []string{readWrite, semaphore},
-	waiters: 100,
-	shares:  true,
-	server:  "zookeeper",
-	version: func() string { return "curator " + cmp.Or(jars.Version("curator-recipes"), "unknown") },
+	name:      "curator",
+	reference: true,
+	about:     "Apache Curator's InterProcessMutex, InterProcessReadWriteLock or InterProcessSemaphoreV2 in Java, one per lock, shared by the threads",
+	recipes:   []string{readWrite, semaphore},
+	waiters:   100,
+	shares:    true,
+	server:    "zookeeper",
+	version:   func() string { return "curator " + cmp.Or(jars.Version("curator-recipes"), "unknown") },
 	program: func(dir string) (func(string) *exec.Cmd, error) {
 		path, err := classPath(jars.Curator...)
 		if err != nil {

@@ -12,12 +12,13 @@ import (
 )
 
 var raw = peer{
-	name:     "raw",
-	about:    "create and delete of an ephemeral sequential node with go-zookeeper: no lock, but what one costs at least",
-	server:   "zookeeper",
-	version:  moduleVersion("github.com/go-zookeeper/zk"),
-	unlocked: true,
-	waiters:  1000,
+	name:      "raw",
+	about:     "create and delete of an ephemeral sequential node with go-zookeeper: no lock, but what one costs at least",
+	server:    "zookeeper",
+	version:   moduleVersion("github.com/go-zookeeper/zk"),
+	unlocked:  true,
+	reference: true,
+	waiters:   1000,
 	open: func(ctx context.Context, addr string) (driver, error) {
 		conn, err := dialZooKeeper(ctx, addr)
 		return rawDriver{conn}, err
@@ -25,11 +26,12 @@ var raw = peer{
 }
 
 var zklock = peer{
-	name:    "zklock",
-	about:   "go-zookeeper's zk.Lock, one per client on one connection",
-	server:  "zookeeper",
-	version: moduleVersion("github.com/go-zookeeper/zk"),
-	waiters: 100,
+	name:      "zklock",
+	reference: true,
+	about:     "go-zookeeper's zk.Lock, one per client on one connection",
+	server:    "zookeeper",
+	version:   moduleVersion("github.com/go-zookeeper/zk"),
+	waiters:   100,
 	open: func(ctx context.Context, addr string) (driver, error) {
 		conn, err := dialZooKeeper(ctx, addr)
 		return zklockDriver{conn}, err

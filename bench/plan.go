@@ -65,7 +65,10 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 		}
 		started := time.Now()
 		_, length := step.scenario.rounds(o.rounds, e.length)
-		result, err := step.scenario.run(ctx, &trial{e, step.peer, length})
+		result, err := run{}, e.useNetwork(ctx, step.scenario.roundTrip)
+		if err == nil {
+			result, err = step.scenario.run(ctx, &trial{e, step.peer, length})
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -81,8 +84,11 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 		}
 		result.Scenario, result.Peer, result.Round = step.scenario.name, step.peer.name, step.round
 		r.Runs = append(r.Runs, result)
-		fmt.Fprintf(e.progress, "%4d/%d %-12s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
+		fmt.Fprintf(e.progress, "%4d/%d %-18s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
 			result.Scenario, result.Peer, result.Round, result.OpsPerSec, result.P50, result.P99, violationsText(result), time.Since(started).Seconds())
+	}
+	for roundTrip, micros := range e.bareRoundTrips {
+		r.Machine.Networks[roundTrip] = micros
 	}
 	return r, r.verdict(steps)
 }

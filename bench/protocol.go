@@ -12,7 +12,7 @@ import (
 
 // bench writes a line to a worker's standard input for each request, and the worker answers by a line on its standard output:
 //
-//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 sections=/tmp/x process=0 recipe=mutex connections=1 hold=0
+//	prepare path=/b/1 clients=64 locks=1 acknowledged=0 own=0 sections=/tmp/x process=0 recipe=mutex connections=1 hold=0 fresh=0
 //	ready
 //	run from=123456 until=234567 await_turns=0
 //	result ops=9 total=11 violations=0 latencies=512:9
@@ -74,6 +74,7 @@ type load struct {
 	recipe       string        // as in access; every writesOf-th turn at a read-write lock is a write
 	connections  int           // at least one; divided between the clients, by this library only
 	hold         time.Duration // how long a holder sleeps with the lock
+	fresh        bool          // each turn has a path of its own, below that of the client's lock
 }
 
 // writesOf is the number of turns at a read-write lock of which one is a write.
@@ -85,18 +86,19 @@ func (l load) message() message {
 		"clients":      strconv.Itoa(l.clients),
 		"locks":        strconv.Itoa(l.locks),
 		"acknowledged": strconv.Itoa(btoi(l.acknowledged)),
-		"own":          strconv.Itoa(btoi(l.ownObjects)),
+		"own":          strconv.Itoa(btoi(l.ownObjects || l.fresh)),
 		"sections":     l.sections,
 		"process":      strconv.Itoa(l.process),
 		"recipe":       cmp.Or(l.recipe, mutex),
 		"connections":  strconv.Itoa(max(l.connections, 1)),
 		"hold":         strconv.FormatInt(l.hold.Nanoseconds(), 10),
+		"fresh":        strconv.Itoa(btoi(l.fresh)),
 	}}
 }
 
 func parseLoad(m message) (load, error) {
-	var numbers [7]int64
-	for i, key := range []string{"clients", "locks", "acknowledged", "own", "process", "connections", "hold"} {
+	var numbers [8]int64
+	for i, key := range []string{"clients", "locks", "acknowledged", "own", "process", "connections", "hold", "fresh"} {
 		var err error
 		if numbers[i], err = m.number(key); err != nil {
 			return load{}, err
@@ -113,6 +115,7 @@ func parseLoad(m message) (load, error) {
 		recipe:       m.args["recipe"],
 		connections:  int(numbers[5]),
 		hold:         time.Duration(numbers[6]),
+		fresh:        numbers[7] == 1,
 	}, nil
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMessagesRoundTrip(t *testing.T) {
-	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, sections: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5}
+	l := load{path: "/a/b", clients: 3, locks: 2, acknowledged: true, ownObjects: true, sections: "/tmp/x", process: 7, recipe: semaphore, connections: 3, hold: 5, fresh: true}
 	if got, err := parseLoad(roundTrip(t, l.message())); err != nil || got != l {
 		t.Errorf("sent %+v, got %+v, %v", l, got, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -185,6 +186,9 @@ func renderMachine(b *strings.Builder, r *results) {
 		if version, ok := m.Servers[s.name]; ok {
 			fmt.Fprintf(b, "- Server %s: %s\n", s.name, version)
 		}
+	}
+	for _, roundTrip := range slices.Sorted(maps.Keys(m.Networks)) {
+		fmt.Fprintf(b, "- Over the network of %s a bare round trip took %.2f ms\n", roundTrip, m.Networks[roundTrip]/1000)
 	}
 	b.WriteString("- The session timeout, lease or expiry of every peer is 20 s.\n\n| peer | what | version |\n|---|---|---|\n")
 	for _, p := range peers {

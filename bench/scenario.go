@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -12,6 +13,8 @@ type scenario struct {
 	about string
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
+
+	roundTrip time.Duration // of the network between the peers and the server; 0: the loopback alone
 
 	costly bool // the preparation takes longer than the measurement: the scenario has the fewest rounds, and longer ones
 	brief  bool // the scenario has no preparation, and a few percent matter: it has more rounds, and shorter ones
@@ -37,7 +40,8 @@ func (s scenario) rounds(n int, length time.Duration) (int, time.Duration) {
 }
 
 // scenarios are all scenarios, in the order of the report.
-var scenarios = []scenario{uncontended, hot64, many256, handoff, fleet, futures, scale, rw90, semaphore3, simpleHerd, beside}
+var scenarios = slices.Concat([]scenario{uncontended, hot64, many256, handoff, fleet, fleetHold, cold1, cold64, cold256, futures, scale, rw90,
+	semaphore3, simpleHerd, beside}, overNetworks())
 
 // run is the result of a peer in a round of a scenario, as in results.json.
 type run struct {

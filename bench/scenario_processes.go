@@ -35,37 +35,39 @@ const waitingKey = "p50_us_waiting"
 // fleetSize is the number of processes that share the lock of scenario fleet.
 const fleetSize = 8
 
-var fleet = scenario{
-	name: "fleet",
-	about: "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. A client " +
-		"that has released asks again as soon as the peer allows, so that a client always waits. " +
-		"ZooKeeper counts the packets.",
-	fits: isLock,
-	run: func(ctx context.Context, t *trial) (run, error) {
-		two, packetsOfTwo, err := t.passAround(ctx, 2, t.length/2)
+var (
+	fleet     = passedAround("fleet", 0)
+	fleetHold = passedAround("fleet-hold", holdTime)
+)
+
+// passedAround returns a scenario of processes that pass one lock around, and hold it for a time.
+func passedAround(name string, hold time.Duration) scenario {
+	about := "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. A client " +
+		"that has released asks again as soon as the peer allows, so that a client always waits. ZooKeeper counts the packets."
+	if hold > 0 {
+		about += fmt.Sprintf(" Each holder keeps the lock for %v.", hold)
+	}
+	return scenario{name: name, about: about, fits: isLock, run: func(ctx context.Context, t *trial) (run, error) {
+		pass := load{clients: 1, locks: 1, hold: hold}
+		two, packetsOfTwo, err := t.counted(ctx, 2, pass, t.length/2)
 		if err != nil {
 			return run{}, err
 		}
-		all, packetsOfAll, err := t.passAround(ctx, fleetSize, t.length-t.length/2)
-		all.Violations += two.Violations
-		all.Extra = map[string]float64{handoffKey(2): 1e6 / two.OpsPerSec, handoffKey(fleetSize): 1e6 / all.OpsPerSec}
+		all, packetsOfAll, err := t.counted(ctx, fleetSize, pass, t.length-t.length/2)
+		r := all.run(t.length - t.length/2)
+		r.Violations += two.violations
+		r.Extra = map[string]float64{handoffKey(2): 1e6 / two.run(t.length/2).OpsPerSec, handoffKey(fleetSize): 1e6 / r.OpsPerSec}
 		if packetsOfTwo > 0 {
-			all.Extra[packetsKey(2)], all.Extra[packetsKey(fleetSize)] = packetsOfTwo, packetsOfAll
+			r.Extra[packetsKey(2)], r.Extra[packetsKey(fleetSize)] = packetsOfTwo, packetsOfAll
 		}
-		return all, err
-	},
+		return r, err
+	}}
 }
 
 func handoffKey(processes int) string { return fmt.Sprintf("handoff_us_%d", processes) }
 func packetsKey(processes int) string { return fmt.Sprintf("packets_per_handoff_%d", processes) }
 
 func isLock(p peer) bool { return !p.unlocked }
-
-// passAround runs processes that pass one lock around. It also returns the packets per hand-off.
-func (t *trial) passAround(ctx context.Context, processes int, length time.Duration) (run, float64, error) {
-	sum, perHandoff, err := t.counted(ctx, processes, load{clients: 1, locks: 1}, length)
-	return sum.run(length), perHandoff, err
-}
 
 // counted is tally, and returns ZooKeeper's packets per acquire as well, or 0 without ZooKeeper.
 func (t *trial) counted(ctx context.Context, processes int, l load, length time.Duration) (tally, float64, error) {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 )
 
 // packets returns the number of messages that the ZooKeeper servers have received and sent so far.
@@ -44,6 +47,56 @@ func packetsIn(mntr string) (float64, error) {
 		return 0, errors.New("mntr has no packets: " + strings.TrimSpace(mntr))
 	}
 	return sum, nil
+}
+
+// warmServer has ZooKeeper do the work of locks for a time, but of no peer: a new virtual machine compiles meanwhile, and would
+// be slow for those that are measured first.
+func (e *environment) warmServer(ctx context.Context, length time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, setUpTime)
+	defer cancel()
+	conn, err := dialZooKeeper(ctx, e.addrs[zooKeeper.name])
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var clients errgroup.Group
+	end := time.Now().Add(length)
+	for i := range 16 {
+		clients.Go(func() error {
+			dir := fmt.Sprintf("%s/warm-%d", e.root, i)
+			err := makeDirectory(conn, dir)
+			for err == nil && time.Now().Before(end) && ctx.Err() == nil {
+				err = warm(conn, dir)
+			}
+			return err
+		})
+	}
+	return clients.Wait()
+}
+
+// warm makes nodes in a directory, watches them, and deletes them, one by one and in a transaction.
+func warm(conn *zk.Conn, dir string) error {
+	create := &zk.CreateRequest{Path: dir + "/n-", Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeralSequential}
+	one, err := conn.Create(create.Path, nil, create.Flags, create.Acl)
+	if err != nil {
+		return err
+	}
+	if _, _, err := conn.Children(dir); err != nil {
+		return err
+	}
+	if _, _, _, err := conn.GetW(one); err != nil {
+		return err
+	}
+	results, err := conn.Multi(create, create, create, create, &zk.DeleteRequest{Path: one, Version: -1})
+	if err != nil {
+		return err
+	}
+	var deletes []any
+	for _, r := range results[:4] {
+		deletes = append(deletes, &zk.DeleteRequest{Path: r.String, Version: -1})
+	}
+	_, err = conn.Multi(deletes...)
+	return err
 }
 
 // cleanZooKeeper removes the nodes of the run from a ZooKeeper that bench has not started.

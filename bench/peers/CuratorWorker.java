@@ -202,6 +202,9 @@ public final class CuratorWorker {
         final long me, hold;
         final List<Integer> locks = new ArrayList<>();
         final List<Lock[]> modes = new ArrayList<>();
+        final Locks lockObjects;
+        final String path;
+        final boolean fresh;
         int turns;
         final Map<Integer, Integer> latencies = new HashMap<>();
         Window window;
@@ -212,11 +215,14 @@ public final class CuratorWorker {
             this.sections = sections;
             turns = number; // clients write at different turns
             hold = Long.parseLong(load.get("hold"));
+            this.lockObjects = lockObjects;
+            path = load.get("path");
+            fresh = load.get("fresh").equals("1");
             me = (Long.parseLong(load.get("process")) << 32) + number + 1;
             int all = Integer.parseInt(load.get("locks")), clients = Integer.parseInt(load.get("clients"));
             for (int lock = number % all; lock < all; lock += clients) {
                 locks.add(lock);
-                modes.add(lockObjects.get(load.get("path") + "/" + lock));
+                modes.add(fresh ? null : lockObjects.get(path + "/" + lock));
             }
             setDaemon(true);
         }
@@ -238,6 +244,9 @@ public final class CuratorWorker {
 
         private void turn(int lock, Lock[] of, long start) throws Exception {
             turns++;
+            if (fresh) {
+                of = lockObjects.get(path + "/" + lock + "-" + turns);
+            }
             Lock mode = of[turns % WRITES_OF == 0 ? 0 : of.length - 1];
             mode.acquire();
             if (++total == 1) {

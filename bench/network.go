@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A network is a proxy in front of ZooKeeper, in a process of its own, that passes on each message after half of the round-trip
+// time.
+
+// delayCommand is the first argument of this binary as such a proxy: delay ADDR DELAY. It prints its address.
+const delayCommand = "delay"
+
+// serveDelay accepts connections, and connects each to the server, until the input ends.
+func serveDelay(server, delay string, in io.Reader, out io.Writer) (code int) {
+	d, err := time.ParseDuration(delay)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "delay:", err)
+		return exitUsage
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "delay:", err)
+		return exitUnavailable
+	}
+	defer l.Close()
+	fmt.Fprintln(out, l.Addr())
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go connectWithDelay(client, server, d)
+		}
+	}()
+	_, _ = io.Copy(io.Discard, in) // ends with the parent
+	return 0
+}
+
+func connectWithDelay(client net.Conn, server string, delay time.Duration) {
+	conn, err := net.Dial("tcp", server)
+	if err != nil {
+		client.Close()
+		return
+	}
+	go passOn(client, conn, delay)
+	passOn(conn, client, delay)
+}
+
+// inFlight are bytes that were read at once.
+type inFlight struct {
+	due  time.Time
+	data []byte
+}
+
+// passOn writes what it reads after the delay, until either end closes. Then it closes both.
+func passOn(from, to net.Conn, delay time.Duration) {
+	defer from.Close()
+	defer to.Close()
+	flying := make(chan inFlight, 1<<14)
+	go func() {
+		defer close(flying)
+		for {
+			data := make([]byte, 64<<10)
+			n, err := from.Read(data)
+			if n > 0 {
+				flying <- inFlight{time.Now().Add(delay), slices.Clip(data[:n])}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for f := range flying {
+		time.Sleep(time.Until(f.due))
+		if _, err := to.Write(f.data); err != nil {
+			break
+		}
+	}
+	from.Close()
+	for range flying { // the reader must not block
+	}
+}
+
+// useNetwork puts a network with the round-trip time between the peers and ZooKeeper, or none if it is 0. It stops all workers
+// that use another one.
+func (e *environment) useNetwork(ctx context.Context, roundTrip time.Duration) error {
+	if roundTrip == e.roundTrip {
+		return nil
+	}
+	for name := range e.workers {
+		e.stopWorkers(peer{name: name})
+	}
+	e.roundTrip = roundTrip
+	if _, found := e.networks[roundTrip]; found || roundTrip == 0 {
+		return nil
+	}
+	addr, err := e.startNetwork(roundTrip)
+	if err != nil {
+		return err
+	}
+	e.networks[roundTrip] = addr
+	took, err := bareRoundTrip(ctx, addr)
+	if err == nil {
+		fmt.Fprintf(e.progress, "a bare round trip takes %.2f ms over the network of %v\n", float64(took.Microseconds())/1000, roundTrip)
+		e.bareRoundTrips[roundTrip.String()] = micros(took)
+	}
+	return err
+}
+
+// startNetwork starts the proxy: with real-time priority where that is allowed, because its timers are late otherwise on a
+// machine that the peers keep busy.
+func (e *environment) startNetwork(roundTrip time.Duration) (addr string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	args := []string{self, delayCommand, e.addrs["zookeeper"], (roundTrip / 2).String()}
+	if strings.ContainsAny(args[2], ",/") {
+		return "", errors.New("-zk: scenarios with a network accept one address, without a chroot")
+	}
+	if exec.Command("chrt", "--rr", "1", "true").Run() == nil {
+		args = append([]string{"chrt", "--rr", "1"}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	if _, err = cmd.StdinPipe(); err != nil {
+		return "", err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	p, err := spawn(cmd)
+	if err != nil {
+		return "", err
+	}
+	e.running = append(e.running, p)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the network of %v does not start: %w", roundTrip, err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// bareRoundTrip returns the median time of a request of a few bytes and its answer on connections that are open.
+func bareRoundTrip(ctx context.Context, addr string) (time.Duration, error) {
+	conn, err := dialZooKeeper(ctx, addr)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	var all []time.Duration
+	for range 51 {
+		begun := time.Now()
+		if _, _, err := conn.Exists("/zookeeper"); err != nil {
+			return 0, err
+		}
+		all = append(all, time.Since(begun))
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
+// over returns the scenario over a network with the round-trip time. Curator is not measured: its 64 threads need more than ten
+// seconds until each has had the lock.
+func over(roundTrip time.Duration, s scenario) scenario {
+	alone := s.fits
+	s.about = fmt.Sprintf("As %s, over a network with a round-trip time of %v.", s.name, roundTrip)
+	s.name = fmt.Sprintf("rtt%d-%s", roundTrip.Milliseconds(), s.name)
+	s.roundTrip = roundTrip
+	s.brief = false
+	s.fits = func(p peer) bool { return p.reference && p.program == nil && alone(p) }
+	return s
+}
+
+// overNetworks are the scenarios that are measured with a network, too.
+func overNetworks() (all []scenario) {
+	for _, roundTrip := range []time.Duration{2 * time.Millisecond, 10 * time.Millisecond} {
+		for _, s := range []scenario{uncontended, hot64, handoff, fleet, fleetHold, cold1, cold64, cold256} {
+			all = append(all, over(roundTrip, s))
+		}
+	}
+	return all
+}
