@@ -35,15 +35,16 @@ func (g *Grant) Node() string { return nodePath(g.acquisition.granted) }
 
 // Nodes returns the full paths of all nodes of the grant: several nodes for several permits of a
 // semaphore. The grant is lost as soon as one of them is gone.
-func (g *Grant) Nodes() []string {
-	if len(g.acquisition.granted.Parts) == 0 {
-		return []string{g.Node()}
+func (g *Grant) Nodes() []string { return nodePaths(g.acquisition.granted) }
+
+func nodePaths(granted *messages.Granted) (all []string) {
+	if len(granted.Parts) == 0 {
+		return []string{nodePath(granted)}
 	}
-	var nodes []string
-	for _, part := range g.acquisition.granted.Parts {
-		nodes = append(nodes, nodePath(part))
+	for _, part := range granted.Parts {
+		all = append(all, nodePath(part))
 	}
-	return nodes
+	return all
 }
 
 func nodePath(granted *messages.Granted) string { return granted.Path + "/" + granted.Node }

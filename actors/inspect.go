@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,15 +21,16 @@ type Queue struct {
 	// Recipe is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple read-write" or
 	// "custom", by the names of the nodes. It is empty while the lock has no node.
 	Recipe string
-	// Permits is how many permits a semaphore has, and 0 if that is not known. Only kazoo writes the
-	// number into its nodes.
+	// Permits is how many permits a semaphore has. It is 0 if that is not known, or if its processes do not
+	// agree: see [Participant.Permits]. Curator's nodes and those of SharedPermits do not show the number.
 	Permits int
 	// Participants are the holders and the waiters, in their order.
 	//
 	// The participants of a semaphore are its leases, with the kind "permit", and behind them the
 	// requests in the request queue that have no lease, with the kind "request". (A request may appear beside
-	// its leases if one transaction has created them together with those of others.) While Permits is not known, Holds is true of the leases that hold for certain, and false of the
-	// last leases of a session that has requests in the request queue: they may hold or not.
+	// its leases if one transaction has created them together with those of others.) A lease holds by the number of
+	// permits of its process. If nothing shows that, Holds is true of the leases that hold for certain, and false of
+	// the last leases of a session that has requests in the request queue: they may hold or not.
 	//
 	// No participant of a custom lock Holds, because only its handle knows the rule: use the handle's
 	// Participants.
@@ -79,7 +81,9 @@ func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 		data:    func(path string) (zkbridge.NodeView, error) { return l.bridge.GetData(ctx, path) },
 		session: l.bridge.Session().ID,
 	}
-	return r.read(path)
+	q, err := r.read(path)
+	q.noteOwnGrants(l.manager, path)
+	return q, err
 }
 
 // stampTokens completes the tokens with the generation. It reads that after the nodes, so that it is not
@@ -118,7 +122,7 @@ func (r *queueReader) read(path string) (Queue, error) {
 	case form.Name != "":
 		q.Recipe, q.Participants = form.Name, r.participants(path, form, contenders)
 		if form.Name == semaphore { // path is the directory of a semaphore's leases
-			holdKnown(q.Participants, nil, len(children)-len(contenders))
+			q.Permits = holdKnown(q.Participants, nil, len(children)-len(contenders))
 		}
 	case slices.ContainsFunc(children, isLeases):
 		err = r.readSemaphore(&q)
@@ -164,7 +168,7 @@ func (r *queueReader) readSemaphore(q *Queue) error {
 	if err != nil || !isQueue || !areLeases {
 		return err
 	}
-	holdKnown(held, requests, others)
+	q.Permits = holdKnown(held, requests, others)
 	q.setSemaphore(held, requests)
 	return nil
 }
@@ -210,12 +214,14 @@ func (q *Queue) setSemaphore(held, requests []Participant) {
 	q.Recipe, q.Participants = semaphore, append(held, requests...)
 }
 
-// holdKnown has those leases hold of which that is known without the number of permits. A request
-// leaves the request queue when it holds all its leases. One transaction has created them, so of a
-// session with n requests the leases of the last n transactions may wait. Leases are granted in their
-// order. There is one permit at least, and the first lease has it unless others, the other children of the
-// directory, may have taken it.
-func holdKnown(held, requests []Participant, others int) {
+// holdKnown has those leases hold of which that is known, and returns the number of permits on which all
+// leases agree that show one, or 0. others is how many other children the directory has: each takes a permit.
+//
+// Without the number, this is known: a request leaves the request queue when it holds all its leases. One
+// transaction has created them, so of a session with n requests the leases of the last n transactions may
+// wait. Leases are granted in their order. There is one permit at least, and the first lease has it unless
+// others may have taken it.
+func holdKnown(held, requests []Participant, others int) (permits int) {
 	mayWait := map[int64]int{} // by session: how many more transactions may have created leases that wait
 	for _, p := range requests {
 		mayWait[p.Session]++
@@ -231,9 +237,25 @@ func holdKnown(held, requests []Participant, others int) {
 			break
 		}
 	}
-	for i := range held {
+	permits = agreedPermits(held)
+	for i, p := range held {
 		held[i].Holds = i <= last
+		if n := cmp.Or(p.Permits, permits); n > 0 {
+			held[i].Holds = i+others < n
+		}
 	}
+	return permits
+}
+
+// agreedPermits returns the number of permits that all participants have that show one, or 0.
+func agreedPermits(all []Participant) (permits int) {
+	for _, p := range all {
+		if p.Permits != 0 && permits != 0 && p.Permits != permits {
+			return 0
+		}
+		permits = cmp.Or(permits, p.Permits)
+	}
+	return permits
 }
 
 // readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder, and its

@@ -130,27 +130,42 @@ func TestInspectUnused(t *testing.T) {
 	})
 }
 
-// Inspect returns the leases that hold for certain as holders.
+// Inspect returns the leases as holders that hold by the number of permits. If the leases do not show the number, it
+// returns those that hold for certain.
 func TestInspectASemaphore(t *testing.T) {
-	each(t, func(b *testLock) {
-		here, there, reader := b.locks(), b.locks(), b.locks()
-		two := lock(b, here.Semaphore(b.path, 3), actors.Permits(2), actors.WithOwner("two"))
-		one := lock(b, there.Semaphore(b.path, 3), actors.WithData([]byte("one")))
-		waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
-		wait := there.Semaphore(b.path, 3).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
-		// The last three leases are of one session. The third has another transaction.
-		q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit")
-		if q.Permits != 0 || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
-			q.Participants[3].Owner != "waits" {
-			b.Errorf("%+v", q)
-		}
-		if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
-			b.Errorf("%v of the leases", q)
-		}
-		unlock(b, two)
-		unlock(b, result(b, wait))
-		unlock(b, one)
-	})
+	t.Parallel()
+	for permits, options := range map[int]func(path string) []actors.LockOption{
+		3: func(string) []actors.LockOption { return nil },
+		0: func(path string) []actors.LockOption {
+			return []actors.LockOption{actors.SharedPermits(path + "-count")}
+		},
+	} {
+		t.Run(fmt.Sprint(permits), func(t *testing.T) {
+			each(t, func(b *testLock) { inspectASemaphore(b, permits, options(b.path)...) })
+		})
+	}
+}
+
+func inspectASemaphore(b *testLock, permits int, options ...actors.LockOption) {
+	here, there, reader := b.locks(), b.locks(), b.locks()
+	two := lock(b, here.Semaphore(b.path, 3, options...), actors.Permits(2), actors.WithOwner("two"))
+	one := lock(b, there.Semaphore(b.path, 3, options...), actors.WithData([]byte("one")))
+	waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
+	wait := there.Semaphore(b.path, 3, options...).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
+	// The last three leases are of one session. The third has another transaction.
+	q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit")
+	if q.Permits != permits || q.Participants[0].Permits != permits || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
+		q.Participants[3].Owner != "waits" {
+		b.Errorf("%+v", q)
+	}
+	if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
+		b.Errorf("%v of the leases", q)
+	}
+	unlock(b, two)
+	unlock(b, result(b, wait))
+	unlock(b, one)
+	must(b, here.Close()) // ends the watch of a shared number
+	must(b, there.Close())
 }
 
 // Each request for a semaphore counts once, whether it waits by a lease or in the request queue.

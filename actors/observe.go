@@ -34,7 +34,7 @@ const (
 // the lock's directories, however many observers there are; while the directory does not exist, Observe
 // asks for it every second.
 //
-// Participants that come to hold meanwhile have a HeldSince.
+// Participants that come to hold meanwhile have a HeldSince, as the holders of this process have.
 //
 // Observe outlives the loss of connections and sessions. While the queue cannot be read, its Err is
 // set, and the participants are those that were read last: see [Queue]. The server that this process is connected to
@@ -80,7 +80,7 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	unwatch := context.AfterFunc(l.closed, cancel)
-	o := &observer{bridge: l.bridge, path: path, changed: make(chan struct{}, 1), publish: publish}
+	o := &observer{bridge: l.bridge, manager: l.manager, path: path, changed: make(chan struct{}, 1), publish: publish}
 	go func() {
 		o.run(ctx)
 		unwatch()
@@ -92,6 +92,7 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 // observer follows one queue in a goroutine of its own. The bridge wakes it.
 type observer struct {
 	bridge  shell.Bridge
+	manager *shell.Manager
 	path    string
 	changed chan struct{} // has room for one: the queue or the session may have changed
 	publish func(Queue)
@@ -124,6 +125,7 @@ func (o *observer) run(ctx context.Context) {
 		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return
 		}
+		q.noteOwnGrants(o.manager, o.path)
 		o.noteHolders(&q)
 		if err != nil && q.Recipe == "" { // otherwise the queue has been read without its tokens
 			q = o.last
@@ -166,9 +168,9 @@ func (o *observer) noteHolders(q *Queue) {
 		since, was := held[p.Node]
 		switch {
 		case !p.Holds:
-		case was:
+		case was && !since.IsZero():
 			p.HeldSince = since
-		case seen:
+		case !was && seen && p.HeldSince.IsZero():
 			p.HeldSince = time.Now()
 		}
 	}

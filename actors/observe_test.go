@@ -373,3 +373,36 @@ func TestObserveHeldSince(t *testing.T) {
 		unlock(b, result(b, third))
 	})
 }
+
+// A process knows since when its own owners hold, in each recipe.
+func TestHeldSinceOfOwnHolders(t *testing.T) {
+	each(t, func(b *testLock) {
+		locks, other := b.locks(), b.locks()
+		for name, c := range map[string]struct {
+			lock    func(path string) handle
+			options []actors.Option
+		}{
+			"mutex":       {func(path string) handle { return locks.Mutex(path) }, nil},
+			"read":        {func(path string) handle { return locks.RWMutex(path).Read() }, nil},
+			"local-queue": {func(path string) handle { return locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{})) }, nil},
+			"semaphore":   {func(path string) handle { return locks.Semaphore(path, 3) }, []actors.Option{actors.Permits(2)}},
+			"multi-lock":  {func(path string) handle { return locks.MultiLock(locks.Mutex(path), locks.Mutex(path+"-2")) }, nil},
+		} {
+			path := b.path + "-" + name
+			before := time.Now()
+			g := lock(b, c.lock(path), c.options...)
+			for _, l := range []*actors.Locks{locks, other} {
+				q := inspect(b, l, path)
+				if len(q.Participants) == 0 {
+					b.Errorf("%s has no participant", name)
+				}
+				for _, p := range q.Participants {
+					if l == other && !p.HeldSince.IsZero() || l == locks && (p.HeldSince.Before(before) || p.HeldSince.After(time.Now())) {
+						b.Errorf("%s: %v, since %v", name, p, before)
+					}
+				}
+			}
+			unlock(b, g)
+		}
+	})
+}

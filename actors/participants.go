@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -25,6 +27,10 @@ type Participant struct {
 	PID     int
 	Program string
 	Owner   string
+	// Permits is how many contenders may hold at a time as its process knows the lock, by the name of its node. It
+	// is 0 if the name does not show that: only a lease or a node of a custom lock does, of this library, with a
+	// fixed number below 2^20.
+	Permits int
 	// Data is the data of its node, as WithData or another library has written it. For a record it
 	// is the text of the record's member data, or nil without it. It is nil if this process may not
 	// read the node.
@@ -33,7 +39,8 @@ type Participant struct {
 	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
 	Since time.Time
 	// HeldSince is when it came to hold, at the latest, by the clock of this process. It is zero if that is not
-	// known: only Observe knows it, of the participants that came to hold while it watched.
+	// known: it is known of the holders of this process, and Observe knows it of the participants that came to
+	// hold while it watched.
 	HeldSince time.Time
 	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
 	// it is the session of this process. Persistent reports that no session owns the node: it stays until
@@ -74,8 +81,32 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, err
 	}
 	q := Queue{Participants: participants(directory, children, rule.Positions, h.recipe.KindName, bridge.Session().ID)}
+	q.noteOwnGrants(h.manager, h.path)
 	err = q.stampTokens(func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
 	return q.Participants, err
+}
+
+// noteOwnGrants has the holders of this process hold since their owners were granted the lock at path.
+func (q *Queue) noteOwnGrants(m *shell.Manager, path string) {
+	if !slices.ContainsFunc(q.Participants, func(p Participant) bool { return p.Mine && p.Holds }) {
+		return
+	}
+	granted := map[string]time.Time{} // the first grant by a node
+	for _, r := range m.OpenAt(path) {
+		if r.State != shell.Held {
+			continue
+		}
+		for _, node := range nodePaths(r.Granted) {
+			if at, is := granted[node]; !is || r.Since.Before(at) {
+				granted[node] = r.Since
+			}
+		}
+	}
+	for i := range q.Participants {
+		if p := &q.Participants[i]; p.Holds {
+			p.HeldSince = granted[p.Node]
+		}
+	}
 }
 
 // participants returns the contenders among the children of a directory. Their tokens have generation 0.
@@ -97,6 +128,7 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 			Token:   Token{Czxid: c.Stat.Czxid},
 			Ahead:   at.Ahead,
 			Holds:   at.Holds,
+			Permits: lockqueue.PermitsOf(at.Name),
 		}
 		if c.Stat.Czxid != 0 {
 			p.Since, p.Persistent = time.UnixMilli(c.Stat.Ctime), c.Stat.EphemeralOwner == 0

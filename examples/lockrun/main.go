@@ -62,9 +62,10 @@
 // With -json each subcommand except completion prints JSON:
 //
 //	who          an array with an object for each contender of the lock, in queue order. The object
-//	             has place (from 0), holds, kind, node, session, since (when it queued), owner, host,
-//	             pid, program, data, persistent (no end of a session deletes the node) and, in watch,
-//	             held_since. lockrun leaves out a field that it does not know.
+//	             has place (from 0), holds, kind, node, session, since (when it queued), permits (of
+//	             the lock, as the contender's process knows it), owner, host, pid, program, data,
+//	             persistent (no end of a session deletes the node) and, in watch, held_since. lockrun
+//	             leaves out a field that it does not know.
 //	watch        one such array per line, at each change of the queue
 //	ls           an array with an object for each lock. The object has path, recipe, permits,
 //	             holders (an array of contenders, as above) and waiters (a number).

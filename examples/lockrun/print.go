@@ -66,7 +66,9 @@ func (q lockQueue) title() string {
 		title += ": " + q.recipe
 	}
 	if q.permits > 0 {
-		title += fmt.Sprintf(" of %d permits", q.permits)
+		title += " of " + count(q.permits, "permit")
+	} else if numbers := q.numbers(); len(numbers) > 1 {
+		title += fmt.Sprintf(" of %v permits, on which its processes do not agree", numbers)
 	}
 	if len(q.all) == 0 {
 		return title + ": no holder and no waiter (the lock is free, or the path or chroot is another one)"

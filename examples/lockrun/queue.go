@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/actorlock/actorlock/actors"
@@ -40,6 +42,16 @@ func (q lockQueue) holders() []contender {
 		}
 	}
 	return holders
+}
+
+// numbers returns the numbers of permits that the contenders' processes know, in order.
+func (q lockQueue) numbers() []int {
+	known := map[int]bool{}
+	for _, c := range q.all {
+		known[c.Permits] = true
+	}
+	delete(known, 0)
+	return slices.Sorted(maps.Keys(known))
 }
 
 // inspect reads the queue of a lock.

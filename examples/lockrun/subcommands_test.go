@@ -218,6 +218,14 @@ func TestSemaphoreOfTwo(t *testing.T) {
 		if table := output(t, 0, "who", path, "-zk", s.Addr()); !strings.Contains(table, `of \x1b \u202e two`) {
 			t.Errorf("the data in the table:\n%s", table)
 		}
+		three := holder(t, s, path, "-mode", "semaphore", "-permits", "3")
+		for _, want := range []string{"of [2 3] permits, on which its processes do not agree, 3 holders", "of 2 permits, 2 holders"} {
+			if table := output(t, 0, "who", path, "-zk", s.Addr()); !strings.Contains(table, want) {
+				t.Errorf("%q is missing in\n%s", want, table)
+			}
+			three.signal(t, syscall.SIGTERM)
+			three.code(t)
+		}
 		output(t, 0, "break", "-yes", "-grace", "1ms", all[1]["node"].(string), "-zk", s.Addr())
 		if code := two.code(t); code != exitLost {
 			t.Errorf("code %d; %s", code, &two.stderr)

@@ -62,8 +62,8 @@ func serialsOf(rule queue.Rule) uint64 {
 	return uint64(max(rule.Permits, 0)) << permitsShift
 }
 
-// permitsOf returns the number of permits in a name of this library, or 0.
-func permitsOf(name string) int {
+// PermitsOf returns the number of permits of the State that has made a name, or 0 if the name does not show it.
+func PermitsOf(name string) int {
 	id, ok := uuidOf(name)
 	if !ok || id[6]>>4 != 8 || id[8]>>6 != 0b10 {
 		return 0

@@ -71,14 +71,14 @@ func TestPermitsOf(t *testing.T) {
 			if got, ok := s.incarnation.serial(name); got != serial || !ok {
 				t.Errorf("serial(%q) = %d, %t", name, got, ok)
 			}
-			if got := permitsOf(name); got != want {
+			if got := PermitsOf(name); got != want {
 				t.Errorf("%q has %d permits, want %d", name, got, want)
 			}
 		}
 	}
 	for _, name := range []string{"", "_c_", "_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lease-0000000007", // Curator
 		"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lease-0000000008", "da57cafe00000000000000000000beef"} {
-		if got := permitsOf(name); got != 0 {
+		if got := PermitsOf(name); got != 0 {
 			t.Errorf("%q has %d permits", name, got)
 		}
 	}

@@ -27,6 +27,9 @@ type script struct {
 func (s *script) Step(line machinetest.Line) []string {
 	if line.Word == "rule" {
 		s.setRule(line.Text("name"), int(line.Number("permits", 1)))
+		if !line.Has("numbered") {
+			s.state.lastSerial = 0 // the serials begin at 1, whatever the permits
+		}
 		return nil
 	}
 	var effects []string
@@ -42,7 +45,6 @@ func (s *script) setRule(name string, permits int) {
 		"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(),
 		"independent": withMarkers(machinetest.IndependentKinds(), "!~"), "intention": withMarkers(machinetest.IntentionLocks(), "~#$!")}[name]
 	s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
-	s.state.lastSerial = 0 // scripts have serials from 1 on, whatever the permits
 	switch name {
 	case "independent":
 		s.kinds = []string{"one", "other"}

@@ -21,7 +21,7 @@ func incoming(r *shell.Request, msg *messages.Acquire) requests.Incoming {
 
 // Cancel implements shell.Behavior.
 func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
-	if r.Granted {
+	if r.Granted != nil {
 		l.left = localDeparture
 	}
 	feed(l, lockqueue.Cancel{ID: r.ID, Reason: requests.Reason(reason), Unclean: r.HoldExpired()})

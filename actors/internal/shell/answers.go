@@ -68,7 +68,7 @@ func (s *Shell) NotifyContended(id requests.ID) {
 }
 
 // Holds reports whether the request holds the lock, and its release has not begun.
-func (r *Request) Holds() bool { return r.Granted && !r.Released && r.lost == 0 }
+func (r *Request) Holds() bool { return r.Granted != nil && !r.Released && r.lost == 0 }
 
 // EndAll ends all requests.
 func (s *Shell) EndAll(why requests.Reason) {

@@ -54,7 +54,7 @@ func (r *Request) stopTimer() {
 // markGranted notes the grant of a request. It must come before the owner hears of the grant.
 func (s *Shell) markGranted(r *Request, granted *messages.Granted, step uint32) {
 	s.countGrant(r, granted, step)
-	r.Granted = true
+	r.Granted = granted
 	r.stopTimer()
 	if r.extras != nil && r.extras.hold > 0 {
 		s.tellAfter(r, r.extras.hold-holdGrace(r.extras.hold), holdTime{r.ID})
@@ -103,7 +103,7 @@ func (s *Shell) cancel(r *Request, reason messages.Reason) {
 // turn in the mailbox could be granted before.
 func (s *Shell) failWaiting(reason messages.Reason, match func(*Request) bool) {
 	for _, r := range s.Requests() {
-		if !r.Granted && !r.FromLockActor && match(r) {
+		if r.Granted == nil && !r.FromLockActor && match(r) {
 			s.behavior.Cancel(r, reason)
 		}
 	}

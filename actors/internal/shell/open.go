@@ -6,6 +6,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // OpenRequest is an open request at one moment.
@@ -17,6 +18,8 @@ type OpenRequest struct {
 	// Actor is the address of the actor that has sent the request; "" for Go code.
 	Actor string
 	State RequestState
+	// Granted is the grant, or nil if the request waits. Nothing may write to it.
+	Granted *messages.Granted
 	// Since is when the request came, or, if it was granted, when it was granted.
 	Since time.Time
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
@@ -76,7 +79,7 @@ func openOf(entries ...*Entry) (all []OpenRequest) {
 func (q openQuery) answer(s *Shell) {
 	var all []OpenRequest
 	for _, r := range s.Requests() {
-		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(),
+		all = append(all, OpenRequest{Entry: s.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(), Granted: r.Granted,
 			Since: s.Manager.Bridge.TimeOf(r.since), FromLockActor: r.FromLockActor})
 	}
 	q.reply <- all
@@ -88,7 +91,7 @@ func (r *Request) state() RequestState {
 		return Lost
 	case r.Released:
 		return Releasing
-	case r.Granted:
+	case r.Granted != nil:
 		return Held
 	}
 	return Waiting

@@ -39,12 +39,12 @@ func (s *Shell) receiveOwn(msg any) {
 			s.cancel(r, messages.Reason_CANCELLED)
 		}
 	case tryDisconnected:
-		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
+		if r := s.table.requests.At(msg.id); r != nil && r.Granted == nil {
 			s.Detail = s.Manager.Bridge.outage()
 			s.behavior.Cancel(r, messages.Reason_DISCONNECTED)
 		}
 	case waitExpired:
-		if r := s.table.requests.At(msg.id); r != nil && !r.Granted {
+		if r := s.table.requests.At(msg.id); r != nil && r.Granted == nil {
 			s.Detail = fmt.Sprintf("after %v", r.extras.wait)
 			s.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}

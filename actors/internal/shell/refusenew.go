@@ -33,7 +33,7 @@ func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
 
 // noteGrantEnd is called when a grant has ended, in whatever way.
 func (s *Shell) noteGrantEnd(r *Request) {
-	if r.Granted && !r.FromLockActor && s.Manager.refusesNew.Load() {
+	if r.Granted != nil && !r.FromLockActor && s.Manager.refusesNew.Load() {
 		s.Self.Tell(refuseWaiting{})
 	}
 }

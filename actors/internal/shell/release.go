@@ -16,7 +16,7 @@ func (s lockHandler) Cancel(from ask.Recipient, msg *messages.Cancel) {
 // Release implements messages.LockHandler.
 func (s lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Reply[*messages.Released]) {
 	r := s.Lookup(from, msg.GetOwner(), msg.GetRequestId())
-	if r == nil || !r.Granted || r.Released {
+	if r == nil || r.Granted == nil || r.Released {
 		tell(from, s.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
 		return
 	}

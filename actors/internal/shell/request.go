@@ -18,8 +18,8 @@ type Request struct {
 	ID requests.ID
 	// Kind is the kind that the request wants.
 	Kind queue.Kind
-	// Granted reports that the request was granted. It stays true.
-	Granted bool
+	// Granted is the grant, or nil until then. It stays. Nothing may write to it.
+	Granted *messages.Granted
 	// Released reports that the owner has released the grant. The release may be under way.
 	Released bool
 	// FromLockActor reports that another lock's actor asks on behalf of owners.

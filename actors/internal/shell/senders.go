@@ -87,7 +87,7 @@ func (s *Shell) senderEnded(who host.Identity) {
 	delete(s.senders, who)
 	for _, granted := range []bool{false, true} {
 		for _, r := range sender.open {
-			if r.Granted == granted && !r.Released {
+			if (r.Granted != nil) == granted && !r.Released {
 				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
 					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", s.Manager.Bridge.TimeOf(r.since),
 					"do", "have the actor send Release or Cancel when it stops")

@@ -92,7 +92,7 @@ func (s *Shell) countRelease(r *Request) {
 // countRefusal counts the end of a request that was not granted; or of a grant, which its owner has
 // withdrawn.
 func (s *Shell) countRefusal(r *Request, reason messages.Reason) {
-	if r.Granted {
+	if r.Granted != nil {
 		s.countRelease(r)
 	} else {
 		s.countEnd(r, &s.tally.refused[reason], reason)
@@ -114,7 +114,7 @@ func (s *Shell) countEnd(r *Request, number *atomic.Uint64, reason messages.Reas
 	number.Add(1)
 	switch m := r.monitor(); {
 	case m == nil:
-	case r.Granted:
+	case r.Granted != nil:
 		m.Ended(s.now()-r.since, reason)
 	default:
 		m.Refused(s.now()-r.since, reason)

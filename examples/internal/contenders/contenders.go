@@ -22,6 +22,7 @@ type Contender struct {
 	Since      time.Time `json:"since,omitzero"`
 	// HeldSince is known only of those that came to hold while lockrun or lockview watched. Since is when they queued.
 	HeldSince time.Time `json:"held_since,omitzero"`
+	Permits   int       `json:"permits,omitempty"` // how many may hold at a time as its process knows the lock
 	Owner     string    `json:"owner,omitempty"`
 	Host      string    `json:"host,omitempty"`
 	PID       int       `json:"pid,omitempty"`
@@ -33,7 +34,7 @@ type Contender struct {
 // nodes. Data that are no text are quoted as Go quotes them.
 func New(p actors.Participant, place int) Contender {
 	c := Contender{Place: place, Holds: p.Holds, Kind: p.Kind, Node: p.Node, Persistent: p.Persistent, Since: p.Since,
-		HeldSince: p.HeldSince, Owner: p.Owner, Host: p.Host, PID: p.PID, Program: p.Program, Data: string(p.Data)}
+		HeldSince: p.HeldSince, Permits: p.Permits, Owner: p.Owner, Host: p.Host, PID: p.PID, Program: p.Program, Data: string(p.Data)}
 	if !p.Since.IsZero() && !p.Persistent { // otherwise this process may not read the node
 		c.Session = messages.FormatSession(p.Session)
 	}

@@ -134,7 +134,7 @@ function move(e, from, animated) {
 }
 
 const columns = [["place", c => c.holds ? "holds" : c.place], ["kind", c => c.kind], ["owner", c => c.owner], ["program", c => c.program],
-	["host", c => c.host], ["pid", c => c.pid], ["queued", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["held since", c => c.held_since ? `${clock(c.held_since)} (${age(c.held_since)})` : ""], ["session", c => c.persistent ? "none (persistent)" : c.session],
+	["host", c => c.host], ["pid", c => c.pid], ["queued", c => c.since ? `${clock(c.since)} (${age(c.since)})` : ""], ["held since", c => c.held_since ? `${clock(c.held_since)} (${age(c.held_since)})` : ""], ["permits", c => c.permits], ["session", c => c.persistent ? "none (persistent)" : c.session],
 	["token", c => c.token], ["node", c => plain(c.node.slice(c.node.lastIndexOf("/") + 1))], ["data", c => c.data]];
 
 function fillWhole(row, lock) {
