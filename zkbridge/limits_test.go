@@ -116,8 +116,8 @@ func TestMaxReply(t *testing.T) {
 		}
 		u.created(dir+"/small", "n-") // on the same connection
 		none[*messages.SessionChanged](u)
-		if !strings.Contains(log.String(), "level=ERROR msg=\"ZooKeeper's answer is larger") {
-			t.Errorf("logged: %s", log.String())
+		if text := log.String(); strings.Count(text, "is larger than Config.MaxReply and") != 1 || !strings.Contains(text, "path="+dir+" error=") {
+			t.Errorf("two lists are not logged once: %s", text)
 		}
 		if names := newUser(t, connected(t, Config{Servers: s.Addr()})).list(dir); len(names) != 4501 {
 			t.Errorf("%d names", len(names))

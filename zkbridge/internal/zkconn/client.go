@@ -127,6 +127,20 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
+// sendRead is sendQuery for a read whose answer may be larger than MaxReply. The log has each such path once in a
+// session, because some readers try again and again.
+func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read func(*reader) (T, error), then Callback[T]) {
+	sendQuery(l, encodeRead(op, path, watch), read, func(answer T, err error) {
+		if errors.Is(err, errTooLarge) {
+			if _, known := l.tooLarge.LoadOrStore(path, true); !known {
+				l.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read", "path", path, "error", err,
+					"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
+			}
+		}
+		then(answer, err)
+	})
+}
+
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
 	containers := !c.session.cfg.Containers.IsUnknown()
 	answered := then
@@ -165,7 +179,7 @@ func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
 }
 
 func (c zkClient) List(directory string, watch bool, then Callback[Listing]) {
-	sendQuery(c.session, encodeRead(opChildren, c.root.prepend(directory), watch), readListing, then)
+	sendRead(c.session, opChildren, c.root.prepend(directory), watch, readListing, then)
 }
 
 func (c zkClient) ReadDirectoryCzxid(directory string, then Callback[Listing]) {
@@ -182,7 +196,7 @@ type Content struct {
 }
 
 func (c zkClient) Get(path string, watch bool, then Callback[Content]) {
-	sendQuery(c.session, encodeRead(opGetData, c.root.prepend(path), watch),
+	sendRead(c.session, opGetData, c.root.prepend(path), watch,
 		func(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }, then)
 }
 

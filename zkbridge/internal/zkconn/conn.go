@@ -232,13 +232,7 @@ func (c *Conn) checkSize(size int) error {
 
 func (c *Conn) isTooLarge(size int) bool {
 	limit := c.session.cfg.MaxReply
-	if limit == 0 || size <= limit {
-		return false
-	}
-	c.session.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read",
-		"server", c.RemoteAddr().String(), "bytes", size, "limit", limit,
-		"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
-	return true
+	return limit != 0 && size > limit
 }
 
 // onAnswered notes that the server has answered the message xid, and returns its record.

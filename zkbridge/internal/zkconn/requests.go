@@ -2,6 +2,7 @@ package zkconn
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -138,7 +139,7 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 	}
 	var answer []byte
 	if c.isTooLarge(size) {
-		refusal = errTooLarge
+		refusal = fmt.Errorf("%w: it has %d bytes", errTooLarge, size)
 		_, err = c.reader.Discard(lengthSize + size)
 	} else {
 		answer, err = c.readBody(size)

@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 	}
 	c.deliver(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
 		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 9, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
-	replies.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge), fmt.Sprint("d 0 ", zk.ErrNoNode))
+	replies.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge, ": it has 70000 bytes"), fmt.Sprint("d 0 ", zk.ErrNoNode))
 	if newest := c.session.lastZxid.Load(); newest != 10 {
 		t.Errorf("newest zxid is %d", newest)
 	}

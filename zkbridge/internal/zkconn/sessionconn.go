@@ -30,7 +30,8 @@ type SessionConn struct {
 	client    *zk.Conn
 	events    <-chan zk.Event
 
-	lookups sync.WaitGroup // of names, under way
+	lookups  sync.WaitGroup // of names, under way
+	tooLarge sync.Map       // paths of nodes and directories that are larger than MaxReply; see sendRead
 
 	sessionID      atomic.Int64 // 0 before there is a session
 	granted        atomic.Int64 // session timeout, a time.Duration
