@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -21,6 +20,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -58,7 +58,7 @@ func run(ctx context.Context, servers string, out io.Writer) error {
 		return err
 	}
 
-	printer := log.New(out, "", 0)
+	printer := console.Logger(out, "actors", slog.LevelInfo) // which blocks no actor
 	finished, granted := make(chan string, 6), make(chan string, 1)
 	start := func(w *worker) {
 		w.lock, w.out, w.finished = lock, printer, finished

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"log"
+	"fmt"
+	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -19,7 +20,7 @@ type worker struct {
 	holds   chan<- string // if not nil, receives the worker's name when it holds, and the worker never releases
 
 	lock     *actor.PID
-	out      *log.Logger
+	out      *slog.Logger
 	finished chan<- string
 	request  uint64 // id of the present request
 }
@@ -47,7 +48,7 @@ func (w *worker) acquire(ctx actor.Context) {
 
 // Granted implements messages.OwnerHandler.
 func (w *worker) Granted(ctx actor.Context, msg *messages.Granted) {
-	w.out.Printf("%s holds the lock, token %v", w.name, actors.TokenOf(msg))
+	w.out.Info(fmt.Sprintf("%s holds the lock, token %v", w.name, actors.TokenOf(msg)))
 	if w.stops {
 		w.finish(ctx, "stops without a release")
 		return
@@ -89,7 +90,7 @@ func (w *worker) RevokeRequested(actor.Context, *messages.RevokeRequested) {}
 func (w *worker) Contended(actor.Context, *messages.Contended) {}
 
 func (w *worker) finish(ctx actor.Context, how string) {
-	w.out.Println(w.name, how)
+	w.out.Info(w.name + " " + how)
 	w.finished <- w.name
 	ctx.Stop(ctx.Self())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 )
 
 // participant is one process of the election.
@@ -20,8 +21,9 @@ type participant struct {
 	child             bool
 }
 
-// run campaigns until ctx ends.
+// run campaigns until ctx ends. An output that nobody reads delays no term, and none of its ends.
 func (c *participant) run(ctx context.Context, out io.Writer) error {
+	log := console.Logger(out, "leader", slog.LevelInfo)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.child {
@@ -41,7 +43,7 @@ func (c *participant) run(ctx context.Context, out io.Writer) error {
 	defer locks.Close()
 	election := locks.Election(c.path, actors.AsID(c.id))
 	if !c.child {
-		go follow(election.Observe(ctx), out)
+		go follow(election.Observe(ctx), log)
 	}
 	for term, err := range election.Campaign(ctx) {
 		if err != nil {
@@ -50,15 +52,15 @@ func (c *participant) run(ctx context.Context, out io.Writer) error {
 			}
 			return err
 		}
-		fmt.Fprintln(out, leads, term.Token())
+		log.Info(fmt.Sprint(leads, term.Token()))
 		work(term.Context())
-		fmt.Fprintln(out, isOver, context.Cause(term.Context()))
+		log.Info(fmt.Sprint(isOver, context.Cause(term.Context())))
 	}
 	return nil
 }
 
 // follow prints the leader and the waiters, at each change of the queue.
-func follow(queues <-chan actors.Queue, out io.Writer) {
+func follow(queues <-chan actors.Queue, log *slog.Logger) {
 	for q := range queues {
 		var ids []string
 		for _, p := range q.Participants {
@@ -66,17 +68,17 @@ func follow(queues <-chan actors.Queue, out io.Writer) {
 		}
 		switch {
 		case q.Err != nil:
-			fmt.Fprintln(out, "the queue cannot be read:", q.Err)
+			log.Error(fmt.Sprint("the queue cannot be read: ", q.Err))
 		case len(ids) > 0:
-			fmt.Fprintf(out, "%s leads, and %d wait %v\n", ids[0], len(ids)-1, ids[1:])
+			log.Info(fmt.Sprintf("%s leads, and %d wait %v", ids[0], len(ids)-1, ids[1:]))
 		}
 	}
 }
 
-// The lines of a candidate begin with these words.
+// These words are in the lines of a candidate.
 const (
-	leads  = "leads with token"
-	isOver = "its term is over:"
+	leads  = "leads with token "
+	isOver = "its term is over: "
 )
 
 // work stands for the work of a leader. It returns when the term is over.

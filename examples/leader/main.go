@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -49,6 +50,7 @@ func main() {
 	case c.id != "" && c.servers == "":
 		err = fmt.Errorf("-id %s: give the servers, -zk, that the candidates have in common", c.id)
 	case c.id != "":
+		console.Survive() // a broken standard output must not end a term
 		err = c.run(ctx, os.Stdout)
 	case *failover:
 		err = measure(ctx, c.servers, *sessions, *rounds, os.Stdout)

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -51,6 +53,38 @@ func check(t *testing.T, servers string) {
 	if got := strings.Join(names, " "); got != "one two three one two" {
 		t.Errorf("the leaders are %s", got)
 	}
+}
+
+// A candidate whose output nobody reads resigns when it is told to.
+func TestUnreadOutput(t *testing.T) {
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		output, unread := io.Pipe()
+		defer output.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := participant{servers: s.Addr(), path: s.Path(t), id: "one", session: 4 * time.Second}
+		over := make(chan error, 1)
+		go func() { over <- c.run(ctx, unread) }()
+		locks, err := actors.Connect(ctx, s.Addr(), actors.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer locks.Close()
+		await := func(n int) {
+			t.Helper()
+			zktest.Eventually(t, zktest.TimeLimit, func() bool {
+				all, err := locks.Election(c.path).Participants(t.Context())
+				return err == nil && len(all) == n
+			}, "candidates")
+		}
+		await(1)
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		await(0)
+	})
 }
 
 // An interrupted run leaves no process.

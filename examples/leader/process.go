@@ -58,10 +58,10 @@ func startProcess(ctx context.Context, e *election, id string) (*candidateProces
 	go func() {
 		defer close(p.ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if text, is := strings.CutPrefix(lines.Text(), leads+" "); is {
+			if _, text, is := strings.Cut(lines.Text(), leads); is {
 				p.token, _ = actors.ParseToken(text)
 				e.led <- p
-			} else if strings.HasPrefix(lines.Text(), isOver) {
+			} else if strings.Contains(lines.Text(), isOver) {
 				p.over <- time.Now()
 			}
 		}
