@@ -21,7 +21,7 @@ func (cfg *Settings) open(ctx, life context.Context, lookups *sync.WaitGroup, ne
 		raw, err = cfg.Resolver.dial(ctx, life, lookups, network, address)
 	}
 	if err != nil {
-		return nil, nil, explainDial(err)
+		return nil, nil, cfg.explainDial(err)
 	}
 	if conn, err = cfg.secure(ctx, raw, address); err != nil {
 		raw.Close()
@@ -51,15 +51,19 @@ func (cfg *Settings) secure(ctx context.Context, raw net.Conn, address string) (
 	return conn, nil
 }
 
-// explainDial returns the error of a dial, with an explanation if no program listens at the address or
-// the name of the host is unknown.
-func explainDial(err error) error {
+// explainDial returns the error of a dial, with an explanation if no program listens at the address, the name
+// of the host is unknown, or the server hangs up so soon that the dial fails.
+func (cfg *Settings) explainDial(err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: check that ZooKeeper runs there, and that the port is its clientPort", err)
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return fmt.Errorf("%w: check the name of the server", err)
+	case isHangUp(err) && cfg.TLS != nil:
+		return explainNoTLS(err)
+	case isHangUp(err):
+		return explainNoAnswer(err, nil)
 	}
 	return err
 }

@@ -2,11 +2,14 @@ package zkconn
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -121,6 +124,30 @@ func TestMoreTelling(t *testing.T) {
 	} {
 		if got := MoreTelling(c.last, c.err); got != c.want {
 			t.Errorf("%v, then %v: %v", c.last, c.err, got)
+		}
+	}
+}
+
+// A server that hangs up at once is named as one that hangs up, although the dial has failed.
+func TestExplainDial(t *testing.T) {
+	for _, c := range []struct {
+		tls  *tls.Config
+		err  error
+		want string
+	}{
+		{nil, syscall.EPIPE, "accepts connections and hangs up"},
+		{nil, syscall.ECONNRESET, "accepts connections and hangs up"},
+		{&tls.Config{}, syscall.EPIPE, "the server hangs up, as it does on a port without TLS"},
+		{nil, syscall.ECONNREFUSED, "check that ZooKeeper runs there"},
+		{nil, &net.DNSError{IsNotFound: true}, "check the name of the server"},
+		{nil, syscall.EHOSTUNREACH, syscall.EHOSTUNREACH.Error()},
+	} {
+		cfg := Settings{TLS: c.tls, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Err: c.err}
+		}}
+		_, _, err := cfg.open(t.Context(), t.Context(), nil, "tcp", "zk1:2181")
+		if !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v", c.err, err)
 		}
 	}
 }
