@@ -43,8 +43,8 @@ type Participant struct {
 	// hold while it watched.
 	HeldSince time.Time
 	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
-	// it is the session of this process. Persistent reports that no session owns the node: it stays until
-	// somebody deletes it.
+	// it is the session of this process. Persistent reports that no session owns the node, so that only a
+	// client can delete it.
 	Session    int64
 	Mine       bool
 	Persistent bool

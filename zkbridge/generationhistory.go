@@ -100,14 +100,14 @@ func (g *generationHistory) sessionOver(zxid int64) {
 // a transaction of the present session.
 func (g *generationHistory) isHistoryLost(zxid int64) bool { return zxid <= g.formerZxid }
 
-// isStale reports whether tokens would go back: the zxid of a transaction of the present session shows
-// that history was lost, and the generation is still one of the former sessions.
+// isStale reports whether tokens would go back: zxid, of a transaction of the present session, proves a loss of
+// history, and no generation has come since.
 func (g *generationHistory) isStale(zxid int64) bool {
 	return g.isHistoryLost(zxid) && g.present() <= g.formerGeneration
 }
 
-// mustRaise reports whether tokens would go back, of this process, or of others that have not seen a
-// generation that the node has no more.
+// mustRaise reports whether tokens would go back: those of this process, or those of a process that sees only
+// the node as it is.
 func (g *generationHistory) mustRaise(zxid int64) bool { return g.wentBack || g.isStale(zxid) }
 
 // at returns the generation that was in force at a czxid, and reports whether the generation is

@@ -10,8 +10,8 @@ import (
 
 // store is a resource outside of ZooKeeper. It stores the greatest token of its writes. A
 // database would have a column CHAR(42) for it: the texts of tokens sort as tokens do. After a
-// restore of the ensemble from a backup, the store refuses new tokens until an operator raises
-// the generation.
+// restore of the ensemble from a backup, the store refuses new tokens until the generation is
+// raised.
 type store struct {
 	newest actors.Token
 	value  string

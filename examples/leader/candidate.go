@@ -21,7 +21,7 @@ type participant struct {
 	child             bool
 }
 
-// run campaigns until ctx ends. An output that nobody reads delays no term, and none of its ends.
+// run campaigns until ctx ends. A full output delays neither a term nor its end.
 func (c *participant) run(ctx context.Context, out io.Writer) error {
 	log := console.Logger(out, "leader", slog.LevelInfo)
 	ctx, cancel := context.WithCancel(ctx)

@@ -28,9 +28,9 @@
 // background. lockrun stops the group if the lock is lost, before the ZooKeeper session can expire.
 // The group is killed if lockrun is killed.
 //
-// ZooKeeper must be reachable when lockrun starts. Later lockrun waits on while it is not, until
-// -wait is over, and says so from time to time. A standard error that is closed, or that nobody
-// reads, does not concern the command: lockrun goes on, and its messages are lost.
+// ZooKeeper must be reachable when lockrun starts. In a later outage lockrun waits until -wait is
+// over, and says so from time to time. If its standard error is closed or full, lockrun and the
+// command go on, and messages are lost.
 //
 // The command has the standard input, output and error of lockrun. lockrun puts the command into the
 // terminal's foreground when the command reads from the terminal. From then on Ctrl-C interrupts the
@@ -44,8 +44,8 @@
 // # A secured ensemble
 //
 // -tls-ca, -tls-cert, -tls-key and -tls-server-name connect by TLS. -auth-file names a file of
-// credentials, one scheme:credentials per line, as in digest:backup:secret; a file that all users
-// may read is refused, unless its mount is read-only, as that of a Kubernetes secret is. -acl
+// credentials, one scheme:credentials per line, as in digest:backup:secret. lockrun refuses a file
+// that all users may read, unless its mount is read-only, as Kubernetes mounts a secret. -acl
 // creator grants the rights on new nodes to these credentials alone. The environment has the same:
 // ACTORLOCK_ZK, ACTORLOCK_TLS_CA, ACTORLOCK_TLS_CERT, ACTORLOCK_TLS_KEY, ACTORLOCK_TLS_SERVER_NAME,
 // ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL, ACTORLOCK_SESSION and ACTORLOCK_MAX_REPLY, and ACTORLOCK_AUTH
@@ -54,7 +54,7 @@
 //
 // # Output
 //
-// What controls a terminal, or is invisible, in paths and data is shown by escapes such as \u202e.
+// lockrun shows what controls a terminal, or is invisible, by escapes such as \u202e.
 // In JSON these are escapes of JSON, so that a program reads the true text; data that are not UTF-8
 // are quoted as in Go. A list that is not complete, because ZooKeeper refuses a part of it, ends
 // with exit code 69 and names what is missing.

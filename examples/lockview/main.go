@@ -6,9 +6,9 @@
 //	go run ./examples/lockview -zk zk1:2281 -tls-ca ca.pem -auth-file lockview.auth /locks
 //
 // The flags and environment variables of a secured ensemble are those of lockrun.
-// It prints the address of the page. The page is served on the loopback interface, and is read-only:
-// with -revoke it can ask a holder to release. With another -listen, everybody who can reach the address can use
-// the page; -hosts has the names of the machine that its address may have. It needs READ on the locks' directories and on the
+// It prints the address of the page. It serves the page on the loopback interface. With -revoke the page can ask a holder
+// to release. With another -listen, other machines can use the page; -hosts has the names of this machine that its address
+// may have. lockview needs READ on the locks' directories and on the
 // nodes in them. The locks may be of any client: of this library, Curator, kazoo or go-zookeeper.
 package main
 
@@ -165,7 +165,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	return nil
 }
 
-// newWebServer returns a server that bounds how long it waits for a client. ctx is that of the requests.
+// newWebServer returns a server that bounds how long it waits for a client. Its requests have ctx.
 func newWebServer(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadHeaderTimeout: requestLimit, WriteTimeout: requestLimit, IdleTimeout: requestLimit,
 		BaseContext: func(net.Listener) context.Context { return ctx }}

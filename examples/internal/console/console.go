@@ -1,5 +1,5 @@
-// Package console writes the examples' lines for people: texts of other clients do not control the
-// terminal, and output that is broken or that nobody reads does not stop the program.
+// Package console writes the examples' lines for people. Texts of other clients do not control the
+// terminal, and the program goes on if its output is broken or full.
 package console
 
 import (

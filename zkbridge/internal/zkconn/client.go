@@ -38,8 +38,8 @@ type Client interface {
 	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
 	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.
-	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat without the right to READ, and only that of
-	// a node that exists: exists is true then, with zk.ErrNoAuth.
+	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat of a node that the client may not READ: then
+	// exists is true, with zk.ErrNoAuth.
 	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)

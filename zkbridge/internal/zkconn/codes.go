@@ -19,8 +19,7 @@ type serverCode struct {
 	meaning string // for people; empty if err says it
 }
 
-// serverCodes has all error codes of ZooKeeper 3.9 but that of success. A refusal without a
-// reason of its own is UNAVAILABLE. The writer looks for the node of a create that is Inconclusive.
+// serverCodes has all error codes of ZooKeeper 3.9. A refusal without a reason is UNAVAILABLE. The writer looks for the node of a create that is Inconclusive.
 var serverCodes = []serverCode{
 	// Errors of the server: the request may have been executed.
 	{-1, "SYSTEMERROR", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server has failed"},
@@ -78,8 +77,8 @@ const (
 	codeThrottled     = -127
 )
 
-// codesByNumber finds the entries of serverCodes, and gives those without an error of
-// go-zookeeper's their own.
+// codesByNumber has the entries of serverCodes by number. Those for which go-zookeeper has no error
+// get one here.
 var codesByNumber = func() map[int32]*serverCode {
 	all := map[int32]*serverCode{}
 	for i := range serverCodes {

@@ -9,7 +9,7 @@ import (
 
 // ExplainRight returns err, with the right that a request for the node at path needs if err says
 // that the right is missing and does not name it. CREATE and DELETE are rights on the node's
-// directory. The path is shown with the chroot, as whoever grants the right needs it.
+// directory. The error shows the path with the chroot, as ZooKeeper knows it.
 func ExplainRight(c Client, err error, right, path string) error {
 	if !errors.Is(err, zk.ErrNoAuth) || errors.As(err, new(*missingRight)) {
 		return err
