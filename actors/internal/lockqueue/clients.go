@@ -35,8 +35,10 @@ func clientOf(name string) clients {
 
 // noteClient notes which client has made the name of a contender of another process, and with how many permits.
 func (s *State) noteClient(name string) {
-	if there, here := PermitsOf(name), int(s.lastSerial>>permitsShift); here != 0 && there != 0 && there != here {
-		s.effect(Effect{Kind: ReportPermits, Node: name, Permits: there})
+	if here := int(s.lastSerial >> permitsShift); here != 0 {
+		if there := PermitsOf(name); there != 0 && there != here {
+			s.effect(Effect{Kind: ReportPermits, Node: name, Permits: there})
+		}
 	}
 	const both = curators | unknownToCurators
 	if s.clients == both {
