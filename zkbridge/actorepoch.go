@@ -97,7 +97,7 @@ func (a *bridgeActor) onAuthRefused(err error) {
 // onConnected begins or goes on with the epoch. was is the state before.
 func (a *bridgeActor) onConnected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
-		a.epoch.scheduleDeadlineCheck()
+		a.epoch.scheduleBeat()
 		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
 	} else {

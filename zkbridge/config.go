@@ -44,9 +44,9 @@ type Config struct {
 	ConnectTimeout time.Duration
 
 	// Margin is how much earlier than ZooKeeper can expire the session the bridge takes it for lost:
-	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, and
-	// 2/3 SessionTimeout - Margin after the connection was lost. For an ensemble it should be at
-	// least (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
+	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, or up to a
+	// third of SessionTimeout before that if few messages are sent. For an ensemble it should be at least
+	// (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
 	// documentation. 0 means a fifth of SessionTimeout; more than half of it is refused.
 	Margin time.Duration
 
@@ -80,6 +80,11 @@ type Config struct {
 	// once with LIMIT_EXCEEDED, unless it only deletes nodes. 0 means no limit.
 	MaxOutstanding int
 
+	// SuspendedFor returns for how long the machine was suspended since some instant; timers and
+	// Go's monotonic clock stand still meanwhile. It is called once in a millisecond at most. nil asks
+	// the operating system. Tests set it.
+	SuspendedFor func() time.Duration
+
 	// Logger logs session changes, and the client library's log at debug level. nil means no log. A
 	// Logger that blocks delays the bridge by 100 ms at most, see [host.BoundLogger].
 	Logger *slog.Logger
@@ -105,8 +110,8 @@ func (cfg Config) check() (*settings, error) {
 	}
 	s := &settings{maxOutstanding: cfg.MaxOutstanding}
 	s.Settings = zkconn.Settings{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
-		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS, ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
-		Resolver: zkconn.NewResolver()}
+		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS.Clone(), ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
+		Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(cfg.SuspendedFor)}
 	for _, a := range cfg.Auth {
 		s.Auth = append(s.Auth, zkconn.Credentials{Scheme: a.Scheme, Credential: a.Credential})
 	}

@@ -12,53 +12,63 @@
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the other,
-// runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session, keeps it
-// alive and closes it. Requests do not go through go-zookeeper: package internal/zkconn writes them to the
-// same connection, and reads their answers.
+// runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session and closes
+// it. Requests and pings do not go through go-zookeeper: package internal/zkconn writes them to the same
+// connection, and reads their answers.
 //
 // # When a session is lost
 //
-// ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers answer
-// pings and reads by themselves and report every half tickTime. A follower that is cut off from the
-// leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a follower asks
-// the leader. Pings come every third of the timeout.
+// ZooKeeper's leader counts the timeout from when it last heard of the session. Its followers
+// answer pings and reads by themselves and report every half tickTime. A follower that is cut off
+// from the leader goes on answering for up to syncLimit ticks, and hangs up then. In a handshake a
+// follower asks the leader. The bridge sends a ping every sixth of the timeout, in place of
+// go-zookeeper's.
 //
-// A bridge takes its session for lost by its own clock, without reaching a server. [Session].Deadline is
-// heard + SessionTimeout - Margin, where heard depends on the connection:
+// A bridge takes its session for lost by its own clock, without reaching a server. The clock goes
+// on while the machine is suspended. [Session].Deadline is heard + SessionTimeout, with or without
+// a connection, where
 //
-//   - With a connection, heard = answered, which is when the newest message that has an answer was sent.
-//   - Without one, heard = max(handshake, min(answered, disconnected - SessionTimeout/3)). handshake is when
-//     the last answered handshake was begun: its follower has asked the leader. disconnected is when this
-//     process lost the connection to its follower.
+//   - heard = min(proven, newest - Margin);
+//   - newest is when the newest message that has an answer was sent, over the present connection or
+//     the last one;
+//   - proven is when the newest message was sent of those whose answers had arrived over that
+//     connection by newest - Margin, or when the last answered handshake was begun if that is
+//     later.
 //
-// Why disconnected - SessionTimeout/3: pings come every SessionTimeout/3, so the leader has heard of a
-// ping that was sent at most that long before the follower's last report. The bridge does not know when
-// that report was, and takes disconnected for it. A follower that still reaches the leader reports once
-// more after this process has lost the connection, so its last report is not before disconnected. A
-// follower that had lost the leader made its last report up to (syncLimit + 1/2) * tickTime before
-// disconnected, and one that crashed up to tickTime/2: Margin has to cover that.
+// Why proven: a follower has answered the message of newest, so it had not hung up when that was
+// sent. It was in touch with the leader at most (syncLimit + 1/2) * tickTime before. If Margin is
+// as long, the follower has reported after newest - Margin, and what it had answered by then is in
+// a report. So the leader has heard of a message that was sent at proven or later. Nothing in this
+// depends on how regularly this process sends messages, nor on when it learns that the connection
+// is lost. For clocks that run at different speeds the bridge takes off 0.5 % of SessionTimeout from
+// proven, and adds 0.5 % to the Margin in it.
 //
-// So the deadline proves this as long as the process is not paused:
+// So the deadline proves this, also of a process that was paused, as soon as it looks at the clock:
 //
 //   - Connected to a single server, to the leader, or to a follower in touch with it: the session
-//     outlives the deadline by Margin, which covers clocks that run at different speeds. If the follower
-//     crashes, the session outlives the deadline by Margin - tickTime/2.
-//   - Connected to a follower that is cut off: it goes on answering, but then hangs up, and the deadline
-//     without a connection counts. The hang-up and that deadline come before the session can expire if
-//     Margin is at least (syncLimit + 1/2) * tickTime. Since Margin is half of SessionTimeout at most,
-//     that takes a SessionTimeout of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's defaults,
-//     2 s and 5, a Margin of 11 s and a SessionTimeout of 22 s. With a SessionTimeout of 30 s and that
-//     Margin, 30 - 11 - 30/3 = 9 s are left to reconnect.
-//   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for two thirds of
-//     SessionTimeout at least after it has lost the follower, which hangs up within (syncLimit + 1/2) *
-//     tickTime, 11 s with the defaults. So any Margin suffices if two thirds of SessionTimeout are more than
-//     that: a SessionTimeout of more than 16.5 s.
+//     outlives the deadline by Margin. If the follower crashes, the session outlives the deadline by
+//     Margin - SessionTimeout/6: the leader may not have heard of the last ping.
+//   - Connected to a follower that is cut off, whether it hangs up, falls silent, or is out of
+//     reach: the session does not expire before the deadline if Margin is at least (syncLimit +
+//     1/2) * tickTime. Since Margin is half of SessionTimeout at most, that takes a SessionTimeout
+//     of (2 * syncLimit + 1) * tickTime or more: with ZooKeeper's defaults, 2 s and 5, a Margin of
+//     11 s and a SessionTimeout of 22 s.
+//   - If work stops as soon as the session is SUSPENDED: the leader keeps the session for five
+//     sixths of SessionTimeout at least after it has lost the follower, which hangs up within
+//     (syncLimit + 1/2) * tickTime, 11 s with the defaults. So any Margin suffices if five sixths
+//     of SessionTimeout are more than that, a SessionTimeout of more than 13.2 s, as long as the
+//     process is not paused.
 //
-// The deadline proves nothing if a follower that is cut off from the leader also falls silent, because it
-// is frozen or cut off from its clients, too. A Margin that is greater by a third of SessionTimeout
-// covers that. The deadline proves nothing of a process that is itself paused. Then, and beside a silent
-// follower if Margin is smaller, only fencing tokens, and transactions that check the holder's node,
-// protect.
+// Pings come every sixth of the timeout, so at the loss of the connection the deadline is 0.64
+// SessionTimeout - Margin away or more, and up to SessionTimeout - Margin if the process sends
+// other messages: two thirds less the error of the clocks, and less a thirty-second of Margin, since
+// the bridge keeps so many messages in mind. With a SessionTimeout of 30 s and a Margin of 11 s, 8 s
+// are left to reconnect. A connection on which nothing comes for half of SessionTimeout is given up.
+//
+// The deadline proves nothing of work that a paused process goes on with before it looks at the
+// clock, nothing if Margin is smaller, and nothing of a link between follower and leader that fails
+// in one direction after the other. Then only fencing tokens, and transactions that check the
+// holder's node, protect.
 //
 // # After a loss
 //

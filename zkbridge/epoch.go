@@ -42,11 +42,10 @@ type epoch struct {
 	generationErr      error    // why there are no tokens, nil if there are
 	generationDue      bool     // a timer is set until the node is read again
 
-	retries      []func() // to be called when the session is connected again, or after a pause
-	retryDue     bool     // the timer of that pause is set
-	stopDeadline func()   // stops the timer until the session's deadline is checked again
-	timers       timers
-	jitter       zkconn.Jitter
+	retries  []func() // to be called when the session is connected again, or after a pause
+	retryDue bool     // the timer of that pause is set
+	timers   timers
+	jitter   zkconn.Jitter
 }
 
 // request is a request that the bridge will answer.

@@ -4,26 +4,30 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// checkDeadline takes the session for lost if its deadline has passed, and sets the timer
-// otherwise. The timer calls it again at the deadline, which each answer of ZooKeeper puts off.
-func (a *bridgeActor) checkDeadline() {
-	if ep := a.epoch; !ep.conn.Overdue(a.bridge.Now()) {
-		ep.stopDeadline()
-		ep.scheduleDeadlineCheck()
+// beat takes the session for lost if its deadline has passed. Otherwise it sends a ping, and sets
+// the timer for the next beat. By beats the bridge also notices the deadline soon after the machine
+// was suspended, when timers are late.
+func (a *bridgeActor) beat() {
+	if a.epoch.conn.Overdue(a.bridge.Now()) {
+		a.onSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
 		return
 	}
-	a.onSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
+	if conn := a.epoch.conn.Active(); conn != nil {
+		conn.Ping()
+	}
+	a.epoch.scheduleBeat()
 }
 
-func (ep *epoch) scheduleDeadlineCheck() {
-	ep.stopDeadline = ep.AfterFunc(time.Until(ep.conn.Deadline()), ep.actor.checkDeadline)
+// scheduleBeat sets the timer for the next beat, which is at the deadline at the latest.
+func (ep *epoch) scheduleBeat() {
+	ep.AfterFunc(min(ep.conn.Left(), ep.conn.Timeout()/zkconn.BeatsPerTimeout), ep.actor.beat)
 }
 
 // onSessionEvent handles an event of the present epoch's session.
@@ -53,8 +57,6 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		}
 	case messages.SessionState_CONNECTED:
 		a.onConnected(was)
-	case messages.SessionState_SUSPENDED:
-		a.checkDeadline() // the deadline is earlier without a connection
 	}
 }
 
@@ -77,8 +79,8 @@ func (a *bridgeActor) publish(detail string) {
 	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(s.ID), "why", detail)
 }
 
-// tellState tells the present state to a subscriber. A subscriber that panics is not told again, and
-// does not keep the others from being told.
+// tellState tells the present state to a subscriber. A subscriber that panics is not told again,
+// and does not keep the others from being told.
 func (a *bridgeActor) tellState(to ask.Recipient) {
 	if !reply.Tell(a.cfg.Log, to, a.lastChange) {
 		delete(a.subs, to)

@@ -112,3 +112,15 @@ func TestTLSHangs(t *testing.T) {
 		}
 	})
 }
+
+// The bridge keeps a copy of the TLS configuration: the caller may change its own.
+func TestTLSIsCopied(t *testing.T) {
+	t.Parallel()
+	mine := &tls.Config{ServerName: "zk"}
+	s, err := Config{Servers: "zk", TLS: mine}.check()
+	must(t, err)
+	mine.ServerName = "other"
+	if s.TLS.ServerName != "zk" {
+		t.Error("a later change counts")
+	}
+}

@@ -25,7 +25,7 @@ type Settings struct {
 	Margin         time.Duration
 	Dial           func(ctx context.Context, network, address string) (net.Conn, error) // nil: Resolver dials
 	Log            *slog.Logger
-	OpenedAt       time.Time // when the bridge was opened: the start of the times that are durations
+	Clock          *Clock // whose times are durations since the bridge was opened
 
 	Resolver   *Resolver
 	Containers optionalRequest // whether servers can create containers

@@ -13,8 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Conn is one connection to a server. Over it go-zookeeper opens the session, keeps it alive and closes
-// it. Requests, their answers and the events of watches pass go-zookeeper by; see requests.go. A Conn
+// Conn is one connection to a server. Over it go-zookeeper opens the session and closes
+// it. Pings, requests, answers and the events of watches pass go-zookeeper by; see requests.go. A Conn
 // reads go-zookeeper's messages, too, for what go-zookeeper does not report: the session's id and
 // timeout, and when the newest answered message was sent.
 type Conn struct {
@@ -71,6 +71,7 @@ const (
 	// xidConnect is the xid in a sentRecord of the connect request, which has none.
 	xidConnect = -100
 
+	opPing  = 11
 	opClose = -11
 
 	// An answer has at least 16 bytes behind its length: xid, zxid, error. So has the connect
@@ -96,10 +97,13 @@ func (c *Conn) Close() error {
 }
 
 // SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of the
-// answer, and without limit for the rest.
+// answer, and without limit for the rest. Later go-zookeeper waits for two thirds of the session
+// timeout. Half of it suffices, because pings are twice as frequent as its own, and leaves more time to
+// reconnect.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	if !t.IsZero() {
-		c.readTimeout, c.readTimeoutSet = time.Until(t), c.session.now()
+	if c.handshakeDone.Load() && !t.IsZero() {
+		c.readTimeout, c.readTimeoutSet = time.Until(t)*3/4, c.session.now()
+		t = time.Now().Add(c.readTimeout)
 	}
 	return c.Conn.SetReadDeadline(c.bound(t))
 }
@@ -125,6 +129,10 @@ func (c *Conn) Write(b []byte) (int, error) {
 		b = c.session.setLastZxid(b)
 	default:
 		xid := int32(binary.BigEndian.Uint32(b[lengthSize:]))
+		if xid == xidPing { // the bridge sends its own: BeatsPerTimeout
+			c.mu.Unlock()
+			return len(b), nil
+		}
 		c.record(sentRecord{xid: xid, size: len(b)})
 		if op := int32(binary.BigEndian.Uint32(b[lengthSize+xidSize:])); op == opClose {
 			c.closing = xid
@@ -246,11 +254,8 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	s = c.sent[i]
 	c.sent = slices.Delete(c.sent, i, i+1)
 	c.unanswered -= s.size
-	c.session.onAnswered(s.at)
-	switch {
-	case xid == xidConnect:
-		c.session.lastHandshake.Store(int64(s.at))
-	case c.closing != 0 && xid == c.closing:
+	c.session.onAnswered(s)
+	if c.closing != 0 && xid == c.closing {
 		c.session.sessionEnded.Store(true)
 	}
 	return s

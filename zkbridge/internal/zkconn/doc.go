@@ -1,6 +1,6 @@
 // Package zkconn connects to ZooKeeper: it finds the servers, opens a session, keeps it alive, and
-// sends requests over the connection. go-zookeeper does the first three; requests, answers and events
-// pass it by.
+// sends requests over the connection. go-zookeeper does the first two; pings, requests, answers and
+// events pass it by.
 //
 // A [SessionConn] is one session and its connections, one after the other. It posts what happens to
 // the session as events, and its user decides what follows. A [Client] sends requests. The package
@@ -16,7 +16,8 @@
 //   - jitter.go, hostlist.go, resolver.go, dial.go: which server is dialed, when, and how.
 //   - conn.go, requests.go: one connection, and the requests on it.
 //   - handshake.go: how a connection opens or resumes the session.
-//   - sessionconn.go: the session, its connections and its deadline.
+//   - sessionconn.go: the session and its connections.
+//   - deadline.go, clock.go: until when the session is believed in, and by which clock.
 //   - optional.go, client.go: the requests that the bridge sends.
 //   - closesession.go: how a session that was lost is closed.
 package zkconn

@@ -40,7 +40,8 @@ func must(t testing.TB, err error) {
 // handshaking returns a connection over conn before its handshake.
 func handshaking(conn net.Conn, cfg *Settings) *Conn {
 	cfg.Log = slog.New(slog.DiscardHandler)
-	session := &SessionConn{cfg: cfg, openedAt: time.Now(), noteError: func(error) {}, post: func(any) {}}
+	cfg.Clock = NewClock(nil)
+	session := &SessionConn{cfg: cfg, noteError: func(error) {}, post: func(any) {}}
 	session.ctx, session.cancel = context.WithCancel(context.Background())
 	return newConn(conn, conn, session, time.Now().Add(time.Hour))
 }

@@ -53,6 +53,18 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.flush()
 }
 
+// Ping sends a ping and does not block. go-zookeeper gets the answer, and takes it for that to a ping of its own.
+func (c *Conn) Ping() {
+	c.mu.Lock()
+	if !c.broken {
+		c.record(sentRecord{xid: xidPing, size: len(pingMessage)})
+		c.enqueue(pingMessage)
+	}
+	c.flush()
+}
+
+var pingMessage = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opPing} // length, xid, type
+
 // enqueue adds a request to those that flush is to write. It needs c.mu.
 func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
@@ -92,8 +104,8 @@ func (c *Conn) flush() {
 	}
 }
 
-// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write its pings,
-// which have a deadline.
+// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write the end of the
+// session, with a deadline.
 func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()

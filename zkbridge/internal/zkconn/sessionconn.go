@@ -25,19 +25,18 @@ type SessionConn struct {
 	noteError func(error) // notes why an attempt to connect has failed
 	ctx       context.Context
 	cancel    context.CancelFunc
-	openedAt  time.Time // of the bridge: start of all times below
 	hosts     *hostList
 	client    *zk.Conn
 	events    <-chan zk.Event
 
 	lookups  sync.WaitGroup // of names, under way
+	hearing  hearing        // belongs to the goroutine that reads the connection
 	tooLarge sync.Map       // paths of nodes and directories that are larger than MaxReply; see sendRead
 
 	sessionID      atomic.Int64 // 0 before there is a session
 	granted        atomic.Int64 // session timeout, a time.Duration
-	lastAnswered   atomic.Int64 // send time of the newest answered message
-	lastHandshake  atomic.Int64 // send time of the newest answered handshake
-	disconnectedAt atomic.Int64 // when the connection was lost; 0 while there is one, and before the first
+	disconnected   atomic.Bool  // the connection was lost, and there is none
+	deadline       atomic.Int64 // as the time since the bridge was opened
 	deadlinePassed atomic.Bool  // Overdue has returned true
 	lastZxid       atomic.Int64 // newest in answers to requests
 	eventsZxid     atomic.Int64 // the events of all watches up to this zxid have been posted
@@ -50,13 +49,13 @@ type SessionConn struct {
 
 var errOver = errors.New("the epoch is over")
 
-// clientBuffer is the size of go-zookeeper's buffers: it sends the handshake, pings and the end.
+// clientBuffer is the size of go-zookeeper's buffers: it sends the handshake and the end.
 const clientBuffer = 4 << 10
 
 // Open starts connecting in the background, and returns. It calls post with each event, one of the
 // types in events.go, and note with the error of each attempt to connect, on any goroutine.
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
-	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, openedAt: cfg.OpenedAt}
+	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)
 	var err error
@@ -80,10 +79,10 @@ func (c *SessionConn) onClientEvent(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
 	case e.State == zk.StateHasSession:
-		c.disconnectedAt.Store(0)
+		c.disconnected.Store(false)
 		c.post(Established{c.newest.Load(), "connected to " + e.Server})
 	case e.State == zk.StateDisconnected:
-		c.disconnectedAt.CompareAndSwap(0, int64(c.now())) // each failed attempt to reconnect is an event, too
+		c.disconnected.Store(true) // each failed attempt to reconnect is an event, too
 		c.post(Disconnected{"disconnected from " + e.Server})
 	case e.State == zk.StateExpired:
 		c.Kill() // at once: go-zookeeper goes on to open another session
@@ -217,7 +216,7 @@ func (c *SessionConn) ID() int64 { return c.sessionID.Load() }
 func (c *SessionConn) Timeout() time.Duration { return time.Duration(c.granted.Load()) }
 
 // IsOnline reports whether a server has confirmed the session and is still connected.
-func (c *SessionConn) IsOnline() bool { return c.ID() != 0 && c.disconnectedAt.Load() == 0 }
+func (c *SessionConn) IsOnline() bool { return c.ID() != 0 && !c.disconnected.Load() }
 
 // HasEnded reports whether a server has confirmed the end of the session, or has said that it is over.
 func (c *SessionConn) HasEnded() bool { return c.sessionEnded.Load() }
