@@ -181,7 +181,7 @@ func TestRecovery(t *testing.T) {
 }
 
 func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *dialer) func()) {
-	margin, slack := timeout/5, 3*time.Second // slack is for the pauses between attempts to connect
+	margin, slack := timeout/5, 2*time.Second+min(timeout/5, 4*time.Second) // slack is for the pause before the attempt that connects
 	p := v.process(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
 	held := p.locks.Mutex(v.path)
 	others := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
@@ -198,7 +198,7 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 	back := time.Now()
 	<-time.After(slack)
 	if !isClosed(g.Done()) {
-		if away > timeout/2 {
+		if away > timeout-margin {
 			v.Errorf("the session is not lost after %v", away)
 		}
 		unlock(v, g)

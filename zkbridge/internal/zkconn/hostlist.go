@@ -2,13 +2,15 @@ package zkconn
 
 import "time"
 
-// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves all
-// names once, at the start, and one bad name fails all; a hostList leaves the names to the dialer. With
-// that provider all clients of a server that fails pause for a second; the pauses of a hostList are
-// spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods but Init.
+// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves
+// all names once, at the start, and one bad name fails all; a hostList leaves the names to the
+// dialer. With that provider all clients of a server that fails pause for a second; the pauses of a
+// hostList are spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods
+// but Init.
 type hostList struct {
-	isOver   func() bool   // reports whether the epoch is over
-	maxPause time.Duration // the constant maxPause, or less for a short session
+	isOver   func() bool          // reports whether the epoch is over
+	left     func() time.Duration // until the session's deadline; not positive without a session
+	maxPause time.Duration        // the constant maxPause, or less for a short session
 
 	spread    Jitter
 	servers   []string
@@ -26,12 +28,14 @@ type hostList struct {
 // failed may not notice that the network works again: another attempt is answered at once.
 const firstAttemptTimeout = time.Second
 
-// maxPause bounds the pause before a server is dialed again. Short sessions cannot wait for so long:
-// their pause is an eighth of the session timeout at most.
-const maxPause = time.Second
+// maxPause bounds the pause before a server is dialed again, which spares the servers when all their
+// clients come back at once. Those with a short session wait for a fifth of its timeout at most. The
+// first pause is a quarter as long, and the next one half. While there is a session, a pause that is
+// longer than the first takes a quarter at most of the time that is left until the deadline.
+const maxPause = 4 * time.Second
 
-func newHostList(over func() bool, session time.Duration) *hostList {
-	return &hostList{isOver: over, maxPause: min(session/8, maxPause), spread: NewJitter()}
+func newHostList(over func() bool, left func() time.Duration, session time.Duration) *hostList {
+	return &hostList{isOver: over, left: left, maxPause: min(session/5, maxPause), spread: NewJitter()}
 }
 
 // Init sets the servers, which go-zookeeper has shuffled.
@@ -72,7 +76,12 @@ func (h *hostList) pause() time.Duration {
 	if !h.pauseDue {
 		return 0
 	}
-	return h.maxPause/4 + h.spread.Below(h.maxPause*3/4)
+	round := (h.tries - 1) / len(h.servers) // the number of the next round of all servers, from 0
+	pause := h.maxPause >> max(0, 3-max(1, round))
+	if left := h.left(); left > 0 {
+		pause = min(pause, max(left, h.maxPause)/4)
+	}
+	return pause/4 + h.spread.Below(pause*3/4)
 }
 
 // Connected notes that the server returned last has confirmed the session.

@@ -10,8 +10,7 @@ import (
 // attempt does not change it, and an answer resets it.
 func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostList(func() bool { return false }, 20*time.Second)
-		must(t, h.Init([]string{"a"}))
+		h := newTestHostList(t, 20*time.Second, "a")
 		attempt := func(wait bool, want time.Duration) {
 			t.Helper()
 			h.Next()
@@ -41,8 +40,8 @@ func TestAttemptTimeout(t *testing.T) {
 
 func TestHostList(t *testing.T) {
 	over := false
-	h := newHostList(func() bool { return over }, 20*time.Second)
-	h.Init([]string{"a", "b"})
+	h := newTestHostList(t, 20*time.Second, "a", "b")
+	h.isOver = func() bool { return over }
 	expect := func(server string, pause bool) {
 		t.Helper()
 		s, retryStart := h.Next()
@@ -67,11 +66,11 @@ func TestHostList(t *testing.T) {
 // Clients that lose a server at the same time pause for different times.
 func TestPauseIsSpread(t *testing.T) {
 	for _, c := range []struct{ session, longest time.Duration }{
-		{time.Minute, time.Second}, {4 * time.Second, 500 * time.Millisecond}, {100 * time.Millisecond, 12500 * time.Microsecond},
+		{time.Minute, time.Second}, {4 * time.Second, 200 * time.Millisecond}, {100 * time.Millisecond, 5 * time.Millisecond},
 	} {
 		tenths := map[time.Duration]bool{}
 		for range 1000 {
-			h := newHostList(func() bool { return false }, c.session)
+			h := newTestHostList(t, c.session, "a")
 			h.pauseDue = true
 			p := h.pause()
 			if p < c.longest/4 || p > c.longest {
@@ -83,4 +82,65 @@ func TestPauseIsSpread(t *testing.T) {
 			t.Errorf("%v: pauses fall into %v", c.session, tenths)
 		}
 	}
+}
+
+// The pauses grow while no server answers, and are short again after a connection.
+func TestPausesGrow(t *testing.T) {
+	for session, longest := range map[time.Duration]time.Duration{
+		time.Minute: 4 * time.Second, 20 * time.Second: 4 * time.Second, 4 * time.Second: 800 * time.Millisecond,
+	} {
+		h := newTestHostList(t, session, "a", "b", "c")
+		for range 2 {
+			for round := range 8 {
+				most := longest >> max(0, 3-round)
+				for i := range 3 {
+					h.Next()
+					switch p := h.pause(); {
+					case round == 0 || i > 0:
+						if p > 0 {
+							t.Errorf("%v: a pause of %v before a server that was not tried in round %d", session, p, round)
+						}
+					case p < most/4 || p > most:
+						t.Errorf("%v: a pause of %v before round %d, not of %v at most", session, p, round, most)
+					}
+				}
+			}
+			h.Connected()
+			h.connected = time.Now().Add(-time.Minute)
+		}
+	}
+}
+
+// A session is not lost by a pause: after the pauses at least three quarters of the time are left that were left before, until so
+// little is left that a first pause is a quarter of it.
+func TestPausesLeaveTimeToTheSession(t *testing.T) {
+	for _, session := range []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, time.Minute} {
+		h := newTestHostList(t, session, "a")
+		for range 100 {
+			left := session * 2 / 3
+			h.left = func() time.Duration { return left }
+			h.Connected()
+			h.connected = time.Now().Add(-time.Minute)
+			attempts := 0
+			for left > 0 {
+				h.Next()
+				p := h.pause()
+				if p > max(left/4, h.maxPause/4) {
+					t.Errorf("%v: a pause of %v while %v are left", session, p, left)
+				}
+				left -= p
+				attempts++
+			}
+			if attempts < 6 || attempts > 40 {
+				t.Errorf("%v: %d attempts until the session is lost", session, attempts)
+			}
+		}
+	}
+}
+
+// newTestHostList returns a list of servers without a session.
+func newTestHostList(t *testing.T, session time.Duration, servers ...string) *hostList {
+	h := newHostList(func() bool { return false }, func() time.Duration { return -1 }, session)
+	must(t, h.Init(servers))
+	return h
 }

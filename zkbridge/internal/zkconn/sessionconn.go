@@ -57,7 +57,7 @@ const clientBuffer = 4 << 10
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.hosts = newHostList(c.isOver, cfg.SessionTimeout)
+	c.hosts = newHostList(c.isOver, c.Left, cfg.SessionTimeout)
 	var err error
 	c.client, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
 		zk.WithHostProvider(c.hosts),
