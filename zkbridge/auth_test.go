@@ -132,6 +132,24 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 	}
 }
 
+// A server that takes longer for the login than an attempt may take opens one session: the next attempts resume it, and take longer.
+func TestAuthIsSlow(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
+		s.Inject(embedded.Fault{Op: embedded.OpAuth, Times: -1, Action: embedded.DelayReply, Delay: 2500 * time.Millisecond})
+		b := open(t, Config{Servers: "embedded:1", Dial: s.Dial, Auth: digest("a"), ACL: CreatorAll()})
+		must(t, b.Connected(within(t)))
+		u := newUser(t, b)
+		u.created("/d", "n-")
+		if n := len(s.Sessions()); n != 1 || b.Session().Epoch != 1 {
+			t.Errorf("epoch %d, %d sessions on the server", b.Session().Epoch, n)
+		}
+		must(t, b.Close())
+		<-b.ended
+	})
+}
+
 // An attempt to connect ends if the server answers the handshake and nothing after it.
 func TestAuthNeverAnswered(t *testing.T) {
 	t.Parallel()

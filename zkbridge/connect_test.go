@@ -152,13 +152,17 @@ func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 		u.subscribe()
 		u.waitState(messages.SessionState_CONNECTED)
 		czxid := u.created(dir, "n-").GetCzxid()
+		for len(zxids) > 0 { // more than one if a slow machine has cut off attempts to connect
+			if zxid := <-zxids; zxid != 0 {
+				t.Errorf("the first connect request has the zxid %d", zxid)
+			}
+		}
 		proxy.Cut()
 		u.waitState(messages.SessionState_SUSPENDED)
 		u.waitState(messages.SessionState_CONNECTED)
-		first, second := <-zxids, <-zxids
-		newer := s.Real() && second > czxid // of a test beside this one: the answer to a ping has it
-		if first != 0 || second != czxid && !newer {
-			t.Errorf("the zxids are %d and %d, not 0 and %d", first, second, czxid)
+		// It is greater if another test beside this one has written, and the bridge has read.
+		if zxid := <-zxids; zxid < czxid {
+			t.Errorf("the zxid is %d, less than %d", zxid, czxid)
 		}
 	})
 }

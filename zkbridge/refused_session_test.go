@@ -61,8 +61,8 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
 	return pipeDialer(func(conn net.Conn) {
-		request := make([]byte, 48)
-		if _, err := io.ReadFull(conn, request); err != nil {
+		request := make([]byte, 256) // more than the connect request, which is written in one piece
+		if _, err := io.ReadAtLeast(conn, request, 48); err != nil {
 			return
 		}
 		var id int64

@@ -32,7 +32,9 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	if err := conn.SetDeadline(deadline); err != nil {
 		return err
 	}
-	if _, err := conn.Write(resumeRequest(id, password)); err != nil {
+	// Any server may serve the session. It is to expire early unless it is closed; the server grants
+	// more than a millisecond.
+	if _, err := conn.Write(resumeRequest(0, time.Millisecond, id, password)); err != nil {
 		return err
 	}
 	response, err := w.readConnectResponse()
@@ -50,13 +52,11 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	return ErrAnotherSession
 }
 
-// resumeRequest returns the connect request that resumes a session. It asks for the shortest timeout,
-// after which the session expires unless it is closed.
-func resumeRequest(id int64, password []byte) []byte {
-	const shortest = 1                          // ms; the server grants more
+// resumeRequest returns the connect request that resumes a session of a client that has seen a zxid.
+func resumeRequest(zxid int64, timeout time.Duration, id int64, password []byte) []byte {
 	b := appendInt(make([]byte, lengthSize), 0) // protocol version
-	b = binary.BigEndian.AppendUint64(b, 0)     // newest zxid seen: any server may serve the session
-	b = appendInt(b, shortest)
+	b = binary.BigEndian.AppendUint64(b, uint64(zxid))
+	b = appendInt(b, int32(timeout.Milliseconds()))
 	b = binary.BigEndian.AppendUint64(b, uint64(id))
 	b = appendBool(appendData(b, password), false) // not a read-only server
 	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))

@@ -126,7 +126,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	case len(b) < headerSize:
 	case !c.handshakeDone.Load():
 		c.record(sentRecord{xid: xidConnect, size: len(b)})
-		b = c.session.setLastZxid(b)
+		b = c.session.connectRequest(b)
 	default:
 		xid := int32(binary.BigEndian.Uint32(b[lengthSize:]))
 		if xid == xidPing { // the bridge sends its own: BeatsPerTimeout

@@ -128,16 +128,15 @@ func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 // of 256 bytes. ZooKeeper's have 16.
 const maxPassword = 128
 
-// setLastZxid returns the connect request with the newest zxid that the session has seen.
-// go-zookeeper has not seen it. A server that knows less must not serve the session.
-func (c *SessionConn) setLastZxid(request []byte) []byte {
-	const at = lengthSize + 4 // behind the protocol version
-	if len(request) < at+8 {
+// connectRequest returns go-zookeeper's connect request with what it has not seen: the newest zxid of
+// the session, since a server that knows less must not serve it, and the session itself, if an earlier
+// attempt to connect has opened it and ended before the login.
+func (c *SessionConn) connectRequest(request []byte) []byte {
+	if c.ID() == 0 {
 		return request
 	}
-	request = bytes.Clone(request)
-	binary.BigEndian.PutUint64(request[at:], uint64(c.lastZxid.Load()))
-	return request
+	id, password := c.Resumption()
+	return resumeRequest(c.Zxid(), c.cfg.SessionTimeout, id, password)
 }
 
 // onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that are

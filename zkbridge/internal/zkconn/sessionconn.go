@@ -161,8 +161,9 @@ func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
 		c.sessionEnded.Store(true)
 		return nil
 	}
-	if c.sessionID.CompareAndSwap(0, id) || c.sessionID.Load() == id {
-		c.password.Store(&password)
+	if had := c.ID(); had == 0 || had == id {
+		c.password.Store(&password) // before the id: a reader of the id may need it
+		c.sessionID.Store(id)
 		return nil
 	}
 	c.Kill()
