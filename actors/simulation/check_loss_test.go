@@ -115,7 +115,7 @@ func (r *programRequest) noteLoss(now time.Duration) {
 		return
 	}
 	_, expired := r.sim.expiredAt[r.grant.Session()]
-	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.p.dead {
+	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.sim.overslept[r.grant.Session()] || r.p.dead {
 		r.sim.lost(now, r.id)
 		return
 	}

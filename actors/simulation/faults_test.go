@@ -45,7 +45,7 @@ func (sim *simulation) perform(e entry) {
 
 // minPauses says how many session timeouts must be between two faults of a kind at one process. Without it there
 // would be nothing but the fault.
-var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1}
+var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1}
 
 // comesTooSoon reports whether a fault must be left out, because another one of its kind came a short time before.
 func (sim *simulation) comesTooSoon(e entry) bool {
@@ -118,6 +118,8 @@ func (sim *simulation) injectFault(fault string, p *process, r *rand.Rand) {
 			}
 			p.unblock()
 		})
+	case "sleep":
+		sim.sleep(p, span, r)
 	case "kill":
 		sim.kill(p)
 		if r.IntN(2) == 0 {

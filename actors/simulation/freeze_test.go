@@ -2,7 +2,10 @@ package simulation
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
+	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -15,26 +18,29 @@ import (
 // outside. The messages of timers then wait in mailboxes, as the timers of a process that the operating system has
 // stopped fire late.
 type components struct {
-	system   *actorhost.System
-	bridge   *zkbridge.Bridge
-	frozen   chan struct{} // closed to end the freeze; nil without a freeze
-	blockers []*actorhost.Ref
+	system    *actorhost.System
+	bridge    *zkbridge.Bridge
+	frozen    chan struct{} // closed to end the freeze; nil without a freeze
+	blockers  []*actorhost.Ref
+	suspended atomic.Int64 // for how long the machine was suspended, a time.Duration
 }
 
 // connectComponents does what actors.Connect does, by means of public functions.
 func connectComponents(servers string, cfg actors.Config) (*actors.Locks, *components, error) {
-	system := actorhost.NewSystem(cfg.System, cfg.Logger)
-	bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: servers, SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger})
+	c := &components{system: actorhost.NewSystem(cfg.System, cfg.Logger)}
+	var err error
+	c.bridge, err = zkbridge.Open(c.system, zkbridge.Config{Servers: servers, SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger,
+		SuspendedFor: func() time.Duration { return time.Duration(c.suspended.Load()) }})
 	if err == nil {
-		if err = bridge.Connected(context.Background()); err != nil {
-			bridge.Close()
+		if err = c.bridge.Connected(context.Background()); err != nil {
+			c.bridge.Close()
 		}
 	}
 	if err != nil {
-		system.Close()
+		c.system.Close()
 		return nil, nil, err
 	}
-	return actors.New(system, bridge, cfg), &components{system: system, bridge: bridge}, nil
+	return actors.New(c.system, c.bridge, cfg), c, nil
 }
 
 func (c *components) close() {
@@ -56,6 +62,32 @@ func (c *components) freeze() {
 	for _, ref := range c.blockers {
 		ref.Tell("block")
 	}
+}
+
+// sleep suspends the machine of a process. Its clock goes on, and its timers stand still: the clock
+// jumps, and a moment passes in virtual time. If the jump is longer than the session timeout, the servers end the
+// session within that moment, and other processes are granted what it held. The process must not believe in it, nor
+// be granted anything by the messages that wait for its actors.
+func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
+	if p.components == nil {
+		return
+	}
+	moment := 10*time.Millisecond + time.Duration(r.Int64N(int64(2*time.Second)))
+	p.markAffected(moment + sim.plan.sessionTimeout)
+	p.host.block(true)
+	p.frozen = true
+	p.components.freeze()
+	sim.record("%s sleeps for %v", p.name, asleep)
+	p.components.suspended.Add(int64(asleep))
+	if session := p.session; session != 0 && asleep > sim.plan.sessionTimeout {
+		sim.overslept[session] = true
+		sim.after(2*time.Millisecond, func() { sim.server.Expire(session) }) // the clock shows a jump a millisecond later
+	}
+	sim.undoAfter(moment, func() {
+		p.frozen = false
+		p.components.unfreeze()
+		p.unblock()
+	})
 }
 
 // hasLost reports whether the process has lost a session by its own clock. Its actors do not learn of that while

@@ -160,7 +160,8 @@ func (sim *simulation) mayRemain(path string) bool {
 		return true
 	}
 	if path == root+"/delay-__held__" { // after an unclean end the held marker stays until a holder releases
-		return sim.lastFault > 0
+		_, unclean := sim.uncleanEnd[root+"/delay"] // perhaps by HoldAtMost
+		return unclean || sim.lastFault > 0
 	}
 	return sim.specs[path] != nil
 }

@@ -67,6 +67,9 @@ func newPlan(seed uint64, length time.Duration) *plan {
 		p.foreignClients = 1 + r.IntN(3) // clients of other libraries are not safe near the end of the numbers
 	}
 	p.drawServers(rand.New(rand.NewPCG(seed, 4)))
+	if seed%8 == 1 {
+		p.draw(rand.New(rand.NewPCG(seed, 6)), []string{"sleep"}, 1, phase{time.Minute, 20 * time.Second}, time.Second, 5*time.Second)
+	}
 	p.drawCandidates(rand.New(rand.NewPCG(seed, 5)))
 	p.drawTargeted()
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })

@@ -150,13 +150,14 @@ func (p *process) close() {
 
 // markAffected notes that a fault may have an effect on the process for a time.
 func (p *process) markAffected(d time.Duration) {
-	p.affectedUntil = max(p.affectedUntil, p.sim.now()+d)
+	p.markDisconnected(d)
 	p.delayedUntil = max(p.delayedUntil, p.sim.now()+d)
 }
 
 // markDisconnected is markAffected for a fault that loses messages but delays none.
 func (p *process) markDisconnected(d time.Duration) {
 	p.affectedUntil = max(p.affectedUntil, p.sim.now()+d)
+	p.sim.unaffectedSince = 0 // checkLiveness looks once a second only
 }
 
 // isAffected reports whether a fault may have an effect on the process.

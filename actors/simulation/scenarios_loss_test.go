@@ -14,22 +14,33 @@ func (sim *simulation) loseSessionByClock(e entry) {
 		return
 	}
 	holder, session := sim.acquireAt(p, r, path, "op plain"), p.session
-	holder.holdTime = 3 * sim.plan.sessionTimeout
+	holder.holdTime = 4 * sim.plan.sessionTimeout
 	sim.after(8*p.host.maxDelay, func() {
 		sim.acquireAt(pick(r, []*process{p, q}), r, path, "op plain")
 	})
 	sim.after(8*p.host.maxDelay+8*q.host.maxDelay, func() {
 		sim.lastFault = sim.now()
-		p.markAffected(2*sim.plan.sessionTimeout + 3*time.Second)
-		p.host.block(true)
+		p.markAffected(3*sim.plan.sessionTimeout + 3*time.Second)
 		over := false
-		sim.undoAfter(2*sim.plan.sessionTimeout, func() {
+		if r.IntN(2) == 0 {
+			p.host.block(true)
+		} else { // the last answers are late
+			p.host.setExtraAnswerDelay(sim.plan.sessionTimeout * 3 / 10)
+			sim.after(sim.plan.sessionTimeout, func() {
+				if !over {
+					p.host.muteRequests()
+				}
+			})
+		}
+		sim.undoAfter(3*sim.plan.sessionTimeout, func() {
 			over = true
+			p.host.setExtraAnswerDelay(0)
 			p.unblock()
 		})
 		var connect func()
 		connect = func() {
 			if _, lost := p.lostSessions[session]; lost || over {
+				p.host.setExtraAnswerDelay(0)
 				p.unblock()
 			} else {
 				sim.after(10*time.Millisecond, connect)
