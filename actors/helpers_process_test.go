@@ -162,6 +162,8 @@ func childMain(arguments string) {
 			go p.lock(path)
 		case "unlock":
 			go p.unlock()
+		case "deadline":
+			p.print("deadline %d", p.locks.Session().Deadline.UnixNano())
 		case "write":
 			p.write(path)
 		case "stop":

@@ -3,6 +3,7 @@
 package actors_test
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,45 @@ func TestProcessPausedHolder(t *testing.T)  { each(t, pausedHolder) }
 func TestProcessShortPause(t *testing.T)    { each(t, shortPause) }
 func TestProcessKilledWaiters(t *testing.T) { each(t, killedWaiters) }
 func TestProcessHandOff(t *testing.T)       { each(t, handOffAfterPause) }
+
+// A holder is paused, and its follower is cut off from the leader just before the process goes on: the follower answers it for another
+// two seconds. The holder does not believe in its session when the leader has expired it. Its margin, 2400 ms, is more than
+// (syncLimit + 1/2) * tickTime.
+func TestProcessPausedBesideACutOffFollower(t *testing.T) {
+	const timeout = 12 * time.Second
+	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
+	follower, others := b.follower()
+	p := startProcess(b, follower.Addr(), timeout, "")
+	p.send("lock %s", b.path)
+	first := p.granted()
+	f := connect(b.T, others).Mutex(b.path).Acquire(within(b))
+	granted := closedAt(f.Done())
+	b.waitNodes(2)
+	var latest time.Time // of its deadlines
+	hasLost := func() bool {
+		p.send("deadline")
+		text, is := strings.CutPrefix(p.nextLine(), "deadline ")
+		if nanos, err := strconv.ParseInt(text, 10, 64); is && err == nil {
+			latest = time.Unix(0, max(latest.UnixNano(), nanos))
+		}
+		return !is
+	}
+	hasLost()
+	p.pause()
+	<-time.After(timeout * 3 / 10) // not half of it, after which the process gives up the connection
+	follower.Isolate(b, true)
+	p.resume()
+	zktest.Eventually(b, timeLimit, hasLost, "the process has lost the lock")
+	second := result(b, f)
+	if late := latest.Sub(<-granted); late > 0 {
+		b.Errorf("the deadline of the paused holder is %v after the next grant", late)
+	}
+	expectIncreasing(b, first, second.Token())
+	p.kill()
+	follower.Isolate(b, false)
+	unlock(b, second)
+	b.clean()
+}
 
 // The same on three servers.
 func TestProcessEnsemble(t *testing.T) {
