@@ -164,5 +164,7 @@ func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	expectIncreasing(b, g.Token(), last.Token())
 	unlock(b, last)
 	b.clean()
+	fault.mu.Lock() // the session of the lock may send more
+	defer fault.mu.Unlock()
 	return fault.sent
 }
