@@ -275,3 +275,32 @@ func TestSessionNodeIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// A process that may not write the generation's node goes on with the generation that it knows when the node shows a
+// smaller one, and says so.
+func TestGenerationThatCannotBeRaised(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		must(t, conn.AddAuth("digest", []byte("operator:secret")))
+		readable := append(zk.WorldACL(zk.PermRead|zk.PermCreate), zk.AuthACL(zk.PermAll)...)
+		for _, path := range []string{root, root + homeDirectory} {
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		_, err := conn.Create(root+GenerationPath, []byte("50"), 0, readable)
+		must(t, err)
+		var log bridgeLog
+		u := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr() + root})))
+		if m := u.created("/d", "n-"); m.GetGeneration() != 50 {
+			t.Errorf("%v", m)
+		}
+		_, err = conn.Set(root+GenerationPath, []byte("7"), -1)
+		must(t, err)
+		zktest.Eventually(t, timeLimit, func() bool {
+			return strings.Contains(log.String(), "the generation of tokens is not what it was") && strings.Contains(log.String(), "it is not raised")
+		}, "the bridge reports the smaller generation")
+		if m := u.created("/d", "n-"); m.GetGeneration() != 50 {
+			t.Errorf("%v", m)
+		}
+	})
+}

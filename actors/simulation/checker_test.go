@@ -268,10 +268,15 @@ func (c *checker) historyLost() {
 func (c *checker) ended(now time.Duration, id int) {
 	for _, h := range c.held {
 		if h.id == id && h.invalidated {
-			c.deletedNodeEnded[h.process+h.uses[0].path] = now
+			c.noteDeletedNodeEnd(h.process+h.uses[0].path, now)
 		}
 	}
 	c.held = slices.DeleteFunc(c.held, func(h *heldGrant) bool { return h.id == id })
+}
+
+// noteDeletedNodeEnd notes when a grant of a process has ended whose node was already deleted.
+func (c *checker) noteDeletedNodeEnd(processAndPath string, at time.Duration) {
+	c.deletedNodeEnded[processAndPath] = max(c.deletedNodeEnded[processAndPath], at)
 }
 
 // beginInvalidation notes that the nodes of some grants are being deleted, or their sessions ended, by force.

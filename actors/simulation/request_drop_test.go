@@ -26,6 +26,9 @@ func abandonGrant(g *actors.Grant) {
 //go:linkname grantDropped github.com/actorlock/actorlock/actors.(*acquisition).dropped
 func grantDropped(acquisition unsafe.Pointer)
 
+// longestTick is the time between two ticks of a lock, at most.
+const longestTick = time.Second
+
 // dropFuture has the program drop the future, whether or not it is complete.
 func (r *programRequest) dropFuture() {
 	switch {
@@ -33,15 +36,17 @@ func (r *programRequest) dropFuture() {
 	case r.p.frozen:
 		r.sim.after(100*time.Millisecond, r.dropFuture)
 	default:
-		answered := isDone(r.future.Done())
-		r.sim.record("%d is dropped; answered: %v", r.id, answered)
-		if answered { // the program may have held by a deleted node, unknown to the checker
-			r.sim.deletedNodeEnded[r.p.name+r.uses[0].path] = r.sim.now()
-		}
+		r.sim.record("%d is dropped; answered: %v", r.id, isDone(r.future.Done()))
+		// It may hold by a deleted node, unknown to the checker, until the tick at which the lock hears of this.
+		r.sim.noteDeletedNodeEnd(r.p.name+r.uses[0].path, r.sim.now()+longestTick)
 		abandonFuture(r.future)
 		r.close() // the context does not end: only the drop may end the request
+		r.endOwnerAtTick()
 	}
 }
+
+// endOwnerAtTick notes that the owner has the request until the tick at which the lock hears of its end.
+func (r *programRequest) endOwnerAtTick() { r.sim.ownerEnded[r.owner] = r.sim.now() + longestTick }
 
 // dropGrants has a process drop some of its grants. The grants that are not lost hold until the session ends, so
 // the server ends it later.
@@ -55,6 +60,7 @@ func (sim *simulation) dropGrants(p *process, r *rand.Rand, span time.Duration) 
 		abandonGrant(q.grant)
 		if q.grant.Err() != nil {
 			q.finish()
+			q.endOwnerAtTick()
 			continue
 		}
 		q.dropped, held = true, true

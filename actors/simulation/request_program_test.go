@@ -274,7 +274,7 @@ func (r *programRequest) handleAnswer(now time.Duration) {
 	r.sim.grants++
 	r.sim.record("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
 	if grant.Err() != nil {
-		r.sim.deletedNodeEnded[r.p.name+r.uses[0].path] = now
+		r.sim.noteDeletedNodeEnd(r.p.name+r.uses[0].path, now)
 	} else {
 		r.believed = true
 		h := &heldGrant{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
