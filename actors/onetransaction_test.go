@@ -59,3 +59,28 @@ func TestLastOfTwoIsReplaced(t *testing.T) {
 		v.clean()
 	})
 }
+
+// The first use of a lock takes one transaction, or two with a semaphore, which make its directories.
+func TestNewPathIsOneTransaction(t *testing.T) {
+	each(t, func(b *testLock) {
+		d := &dialer{}
+		locks := b.locks(d.config)
+		unlock(b, lock(b, locks.Mutex(b.path+"/first"))) // makes the directory above
+		for _, first := range []struct {
+			handle
+			transactions int
+		}{
+			{locks.Mutex(b.path + "/mutex"), 1},
+			{locks.Semaphore(b.path+"/semaphore", 3), 2},
+			{locks.MultiLock(locks.Mutex(b.path+"/a"), locks.Mutex(b.path+"/b")), 1},
+			{locks.MultiLock(locks.Semaphore(b.path+"/c", 3), locks.Mutex(b.path+"/d")), 2},
+		} {
+			var g *actors.Grant
+			_, ops := d.during(func() { g = lock(b, first.handle) })
+			if ops[embedded.OpMulti] != first.transactions || ops[embedded.OpCreateContainer]+ops[embedded.OpExists] > 0 {
+				b.Errorf("%v takes %v", first.handle, ops)
+			}
+			unlock(b, g)
+		}
+	})
+}

@@ -303,6 +303,9 @@ type Create struct {
 	// The sender has seen the directory in this session, and says so in all later creates. Otherwise
 	// the bridge may make the directory in the transaction that creates the node.
 	DirectorySeen bool `protobuf:"varint,10,opt,name=directory_seen,json=directorySeen,proto3" json:"directory_seen,omitempty"`
+	// The directory above is of this lock alone, so that it is mostly missing if the directory is. The
+	// bridge then makes both in that transaction.
+	ParentIsOwn   bool `protobuf:"varint,11,opt,name=parent_is_own,json=parentIsOwn,proto3" json:"parent_is_own,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,6 +406,13 @@ func (x *Create) GetDirectoryExists() bool {
 func (x *Create) GetDirectorySeen() bool {
 	if x != nil {
 		return x.DirectorySeen
+	}
+	return false
+}
+
+func (x *Create) GetParentIsOwn() bool {
+	if x != nil {
+		return x.ParentIsOwn
 	}
 	return false
 }
@@ -1453,7 +1463,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\x97\x02\n" +
+	"\vUnsubscribe\"\xbb\x02\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1466,7 +1476,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05after\x18\b \x01(\tR\x05after\x12)\n" +
 	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\x12%\n" +
 	"\x0edirectory_seen\x18\n" +
-	" \x01(\bR\rdirectorySeen\"\xf9\x01\n" +
+	" \x01(\bR\rdirectorySeen\x12\"\n" +
+	"\rparent_is_own\x18\v \x01(\bR\vparentIsOwn\"\xf9\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +

@@ -171,3 +171,83 @@ func TestNewDirectoryWithoutRight(t *testing.T) {
 		}
 	})
 }
+
+// The directory above is made in the same transaction if it is of the same lock.
+func TestNewDirectoryWithParentIsOneRequest(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
+		create := func(directory string, own bool) string {
+			d.take()
+			u.sendCreate(&messages.Create{Directory: directory, Prefix: "n-", ListAfter: true, ParentIsOwn: own})
+			if m := next[*messages.Created](u); !slices.Equal(m.GetChildren(), []string{"n-0000000000"}) || m.GetDirectoryCzxid() != m.GetCzxid() {
+				t.Errorf("%v", m)
+			}
+			return fmt.Sprint(d.take())
+		}
+		if got := create(dir+"/locks", true); got != "map[multi:1]" {
+			t.Errorf("took %v", got)
+		}
+		if got := create(dir+"/leases", false); got != "map[multi:1]" {
+			t.Errorf("a second directory took %v", got)
+		}
+	})
+}
+
+// A hundred new directories below others that are missing: the bridge reads once which are missing, and then one
+// transaction makes them all.
+func TestFewRequestsForMissingParents(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
+		const n = 30
+		for _, path := range []string{dir, dir + "/3"} {
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		d.take()
+		u.batch(func() {
+			for i := range n {
+				u.create(fmt.Sprintf("%s/%d/locks", dir, i), "n-")
+				u.create(fmt.Sprintf("%s/%d/deep/er", dir, i), "n-")
+			}
+		})
+		for range 2 * n {
+			next[*messages.Created](u)
+		}
+		took := d.take()
+		if took[embedded.OpMulti] > 4 || took[embedded.OpCreateContainer] > 0 || took[embedded.OpExists] > 4*n {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A lock in use whose directory was deleted while it was idle goes before all those that are new.
+func TestDeletedDirectoryGoesBeforeNewOnes(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	u.release(dir, u.created(dir, "known-").GetNode())
+	next[*messages.NodeReleased](u)
+	conn := s.Client(t)
+	for _, _, err := conn.Get(dir); err == nil; _, _, err = conn.Get(dir) { // the server may be first
+		conn.Delete(dir, -1)
+	}
+	const n = 1000
+	var id uint64
+	u.batch(func() {
+		for i := range n {
+			u.create(fmt.Sprintf("%s-%d", dir, i), "n-")
+		}
+		id = u.create(dir, "known-")
+	})
+	before := 0
+	for ; next[*messages.Created](u).GetId() != id; before++ {
+	}
+	if before > n/2 {
+		t.Errorf("%d new ones come before", before)
+	}
+	for range n - before {
+		next[*messages.Created](u)
+	}
+}

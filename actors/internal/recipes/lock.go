@@ -90,7 +90,7 @@ func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 func (l *lockActor) create(f lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
-		DirectorySeen: f.DirectorySeen}
+		DirectorySeen: f.DirectorySeen, ParentIsOwn: l.Recipe.OwnsParent}
 	if f.ID != 0 || l.leaseCreates != nil { // f.ID is set for an atomic create only; leaseCreates while a semaphore acquires leases
 		l.createWithOthers(f.ID, msg)
 		return

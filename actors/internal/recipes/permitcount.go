@@ -77,7 +77,7 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 // SessionChanged implements messages.BridgeClientHandler.
 func (s *semaphoreActor) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 	if msg.State == messages.SessionState_CONNECTED {
-		s.listDirectory(msg.Epoch)
+		s.unlistedIn = msg.Epoch
 		if s.count != nil {
 			s.count.epoch = msg.Epoch
 			s.count.read()

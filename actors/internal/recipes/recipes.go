@@ -60,7 +60,8 @@ func simpleForm(name string, rule queue.Rule, grants int, kinds ...string) *shel
 		Deps: []shell.Dependency{{Recipe: below}}, NewActor: newLocalQueue}
 }
 
-var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"}, NewActor: newLock}
+var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
+	OwnsParent: true, NewActor: newLock} // the leases are not made before: their parent exists
 
 // Semaphore returns the recipe of a semaphore with so many permits. If countPath is not "", the
 // node there says how many, and permits is the first value of a missing node.

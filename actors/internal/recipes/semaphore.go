@@ -26,8 +26,11 @@ type semaphoreActor struct {
 	queue  messages.LockRef // the request queue
 	leases messages.LockRef
 	state  *semaphore.State
-	count  *permitCount  // nil if the number of permits is fixed
-	create *atomicCreate // of the message in hand; nil if that is not of a multi-lock
+	count  *permitCount // nil if the number of permits is fixed
+	// unlistedIn is the epoch in which the directory is to be listed at the next tick: the read does not delay the first
+	// requests, and spares a semaphore that goes before.
+	unlistedIn uint64
+	create     *atomicCreate // of the message in hand; nil if that is not of a multi-lock
 }
 
 // Where the two locks below are, in the order of Recipe.Deps.
@@ -110,6 +113,10 @@ func (s *semaphoreActor) Idle() bool { return s.state.Idle() }
 func (s *semaphoreActor) Tick(bool) {
 	if s.count != nil && s.count.readAgain {
 		s.count.read()
+	}
+	if s.unlistedIn != 0 {
+		s.listDirectory(s.unlistedIn)
+		s.unlistedIn = 0
 	}
 }
 

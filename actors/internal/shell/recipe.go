@@ -29,6 +29,9 @@ type Recipe struct {
 	Deps []Dependency
 	// NewActor makes the actor of an entry.
 	NewActor func(*Entry) host.Actor
+	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is made by the
+	// lock's first node.
+	OwnsParent bool
 	// Unlisted reports that the lock's nodes do not stand in a queue: the lock has neither
 	// participants nor holders to revoke.
 	Unlisted bool

@@ -17,15 +17,14 @@ import (
 // that the batch creates in follow in the same flight. ZooKeeper answers a session's requests in
 // order, so the reads see the new nodes.
 type batch struct {
-	groups  []*Group
-	writes  []write // of the groups
-	creates uint32  // among the writes
-	// directories are those of a batch from their lines; containers those of them that the
-	// transaction makes first.
-	directories, containers []*directory
-	mayFail                 bool // the directory of one of the creates may be missing, so that nothing is executed
-	reads                   []directoryRead
-	// readIndex has Create.read for each directory in which the batch creates. A search in its
+	groups      []*Group
+	writes      []write      // of the groups
+	creates     uint32       // among the writes
+	directories []*directory // of a batch from their lines
+	containers  []container  // that the transaction makes first
+	mayFail     bool         // the directory of one of the creates may be missing, so that nothing is executed
+	reads       []directoryRead
+	// readIndex has Create.read for each directory that the batch creates in or makes. A search in its
 	// place builds a batch of 60 locks in three times the time.
 	readIndex map[string]int32
 	ops       []zkconn.Op // those that make directories, those of the writes, and that on the session node if the batch writes it
@@ -34,6 +33,12 @@ type batch struct {
 	answersDue atomic.Int32 // of the transaction and of the reads
 	results    []zk.MultiResponse
 	err        error
+}
+
+// container is a directory that a transaction makes: one with creates of the batch, or one above such a directory.
+type container struct {
+	path string
+	of   *directory
 }
 
 // directoryRead is a read of a directory behind a transaction.
@@ -96,7 +101,7 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 		return false
 	case !sessionNode && (b.creates > 0 || g.release == nil):
 		return false
-	case len(b.containers)+len(b.writes)+len(g.directories)+n+1 > maxOps:
+	case len(b.containers)+len(b.writes)+g.containers()+n+1 > maxOps:
 		return false
 	}
 	return b.size+g.bytes() <= MaxBytes
@@ -110,7 +115,7 @@ func (b *batch) addCreate(c *Create) {
 	}
 	switch {
 	case c.in != nil && c.in.state == missing:
-		b.addContainer(c)
+		b.addContainers(c)
 	case c.after != "" && b.deletes(c.directory, c.after):
 		c.read = noReadNeeded
 		if _, known := b.readIndex[c.directory]; !known {
@@ -165,13 +170,15 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].withNames = b.reads[i].withNames || c.withNames
 }
 
-// addContainer has the transaction make the directory of a create.
-func (b *batch) addContainer(c *Create) {
+// addContainers has the transaction make the directory of a create, behind those above that are missing.
+func (b *batch) addContainers(c *Create) {
 	c.read = newDirectory
-	if _, known := b.readIndex[c.directory]; !known {
-		b.readIndex[c.directory] = newDirectory
-		b.containers = append(b.containers, c.in)
-		b.size += zkconn.OpBytes + len(c.directory) + c.aclBytes
+	for _, path := range slices.Backward(c.in.paths()) {
+		if _, known := b.readIndex[path]; !known {
+			b.readIndex[path] = newDirectory
+			b.containers = append(b.containers, container{path, c.in})
+			b.size += zkconn.OpBytes + len(path) + c.aclBytes
+		}
 	}
 }
 
@@ -210,9 +217,9 @@ func (b *batch) namesIn(d *directory) (names []string) {
 // or empty.
 func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)
-	for _, d := range b.containers {
-		op := zkconn.Op{Kind: zkconn.OpContainer, Path: d.path, Data: zkconn.NoData, ACL: acl}
-		if d.persistent {
+	for _, made := range b.containers {
+		op := zkconn.Op{Kind: zkconn.OpContainer, Path: made.path, Data: zkconn.NoData, ACL: acl}
+		if made.of.persistent {
 			op.Kind = zkconn.OpCreate // without flags
 		}
 		b.ops = append(b.ops, op)
@@ -244,6 +251,15 @@ func (b *batch) sendReads(client zkconn.Client, answered func()) {
 			client.List(r.directory, false, listed)
 		} else {
 			client.ReadDirectoryCzxid(r.directory, listed)
+		}
+	}
+}
+
+// countAnswer returns a function that calls done when it is called for the last of the answers that are due.
+func (b *batch) countAnswer(done func()) (answered func()) {
+	return func() {
+		if b.answersDue.Add(-1) == 0 {
+			done()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 type directory struct {
 	path       string
 	state      directoryState
+	above      int      // how many directories above are missing, too, if it is
 	guessed    bool     // the state is a guess, for Writer.learn
 	persistent bool     // ZooKeeper has refused to make it as a container
 	refusal    error    // why ZooKeeper does not make it, though it was missing; nil otherwise
@@ -29,7 +30,7 @@ type directoryState int
 
 const (
 	untold  directoryState = iota
-	missing                // the transaction makes it
+	missing                // the transaction makes it, and those above that are missing
 	there
 	shown // a node of this process is there: creates need not wait
 )
@@ -47,14 +48,17 @@ func (w *Writer) mayBeNew(g *Group) bool {
 }
 
 // enter puts creates into the lines of their directories, or into the queue if all of these are
-// open. An atomic create stands in several lines, and is sent when it is the first in all of them.
-func (w *Writer) enter(g *Group) {
+// open. An atomic create stands in several lines, and is sent when it is the first in all of them. again is for creates
+// that were sent before: they do not wait for those that came later, of directories that are new.
+func (w *Writer) enter(g *Group, again bool) {
 	for _, c := range g.creates {
 		d := w.directories[c.directory]
 		if d == nil {
 			d = &directory{path: c.directory}
 			if c.exists || c.seen {
 				d.state = there
+			} else if c.ownParent {
+				d.above = 1
 			}
 			w.directories[c.directory] = d
 		}
@@ -74,7 +78,7 @@ func (w *Writer) enter(g *Group) {
 			i--
 		}
 		d.line = slices.Insert(d.line, i, g)
-		w.offer(d, false)
+		w.offer(d, again)
 	}
 }
 
@@ -139,6 +143,14 @@ func (w *Writer) addLine(b *batch, d *directory) bool {
 	return true // what is left in the line is offered when the batch is answered
 }
 
+// containers returns how many directories a transaction makes with the group, at most.
+func (g *Group) containers() (n int) {
+	for _, d := range g.directories {
+		n += 1 + d.above
+	}
+	return n
+}
+
 // isNext reports whether the group is the next in all of its lines, none of which has groups in
 // another batch.
 func (g *Group) isNext(b *batch) bool {
@@ -167,14 +179,19 @@ func (w *Writer) learn(wasMissing bool) {
 	}
 }
 
+// tell notes what a directory is known to be, or to have been.
+func (w *Writer) tell(d *directory, state directoryState) {
+	if d.guessed {
+		w.learn(state == missing)
+	}
+	d.state, d.guessed = state, false
+}
+
 // onShown handles a batch that has made nodes in its directories. The creates in their lines go
 // into the queue.
 func (w *Writer) onShown(b *batch) {
 	for _, d := range b.directories {
-		if d.guessed {
-			w.learn(d.state == missing)
-			d.guessed = false
-		}
+		w.tell(d, d.state) // it was so
 		d.state, d.line, d.sent, d.batch = shown, d.line[d.sent:], 0, nil
 	}
 	var open []*Group
@@ -257,6 +274,15 @@ func (w *Writer) noteMissing(path string) {
 	if d := w.directories[path]; d != nil && d.batch == nil {
 		d.state, d.guessed = missing, false
 	}
+}
+
+// paths returns the path of the directory and of those above that are missing, from below.
+func (d *directory) paths() []string {
+	all := []string{d.path}
+	for len(all) <= d.above {
+		all = append(all, parentOf(all[len(all)-1]))
+	}
+	return all
 }
 
 // parentOf returns the directory above a directory.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -41,7 +40,7 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 				c.exists, c.seen = false, false
 			}
 		}
-		w.enter(g)
+		w.enter(g, true)
 		for _, c := range g.creates {
 			if gone[c.directory] {
 				w.noteMissing(c.directory)
@@ -58,17 +57,21 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 		if !gone[d.path] || d.state == missing && d != first {
 			continue
 		}
-		if d.state = missing; d.refusal != nil {
+		w.tell(d, missing)
+		if d.refusal != nil {
 			w.failLine(d, d.refusal)
-			continue
-		}
-		if d == first {
-			for _, g := range slices.Clone(d.line[:d.sent]) {
-				w.mayRetry(g, errDeletedAgain)
-			}
+		} else if d == first {
+			w.countTry(d)
 		}
 	}
 	w.offerAgain(b)
+}
+
+// countTry counts one more attempt of the creates of a directory that are sent.
+func (w *Writer) countTry(d *directory) {
+	for _, g := range slices.Clone(d.line[:d.sent]) {
+		w.mayRetry(g, errDeletedAgain)
+	}
 }
 
 // failLine ends all creates that wait for a directory.
@@ -83,36 +86,52 @@ func (w *Writer) failLine(d *directory, err error) {
 // at those behind it.
 func (w *Writer) onContainerFailed(b *batch, i int, err error) {
 	w.countFailure(b)
-	d, behind := b.containers[i], b.containers[i:]
+	failed, behind := b.containers[i], b.containers[i:]
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
-		for _, d := range behind { // others may exist, too: reads behind the next transaction say which of them do
-			d.state = there
+		for _, c := range behind {
+			w.onExisting(c.of, failed.path)
 		}
 	case zkconn.IsMissing(err):
-		w.makeParents(b, behind)
+		w.countTry(failed.of)
+		w.survey(b, behind)
 		return
 	case !errors.Is(err, zk.ErrNoAuth):
-		d.refuse(w.epoch.Client(), err)
+		failed.of.refuse(w.epoch.Client(), err, failed.path)
 	default:
-		for _, d := range behind { // the right is missing for all in that directory
-			if parentOf(d.path) == parentOf(b.containers[i].path) {
-				d.refuse(w.epoch.Client(), err)
+		for _, c := range behind { // the right is missing for all in that directory
+			for _, path := range c.of.paths() {
+				if parentOf(path) == parentOf(failed.path) {
+					c.of.refuse(w.epoch.Client(), err, path)
+				}
 			}
 		}
 	}
 	w.offerAgain(b)
 }
 
-// refuse notes that ZooKeeper does not make the directory. To make one that exists may take a right
-// that is not granted: the next transaction shows whether it does.
-func (d *directory) refuse(client zkconn.Client, err error) {
+// onExisting notes what it says of a directory that another, or itself, exists and was taken for missing. What was
+// guessed in the same way is guessed the other way: reads behind the next transaction say whether that is right.
+func (w *Writer) onExisting(d *directory, path string) {
+	switch i := slices.Index(d.paths(), path); {
+	case i == 0:
+		w.tell(d, there)
+	case d.guessed:
+		d.state, d.above = there, 0
+	case i > 0:
+		d.above = i - 1
+	}
+}
+
+// refuse notes that ZooKeeper does not make the directory, or the one above it at path. To make one that exists may
+// take a right that is not granted: the next transaction shows whether it does.
+func (d *directory) refuse(client zkconn.Client, err error, path string) {
 	if !d.persistent && !errors.Is(err, zk.ErrNoAuth) {
 		d.persistent = true // the server may not know containers
 		return
 	}
-	d.state = there
-	d.refusal = zkconn.MakeError(client, err, d.path)
+	d.state, d.above = there, 0
+	d.refusal = zkconn.MakeError(client, err, path)
 }
 
 // countFailure counts a failure of the batch for each of its groups: after some, each goes alone.
@@ -122,63 +141,67 @@ func (w *Writer) countFailure(b *batch) {
 	}
 }
 
-// makeParents makes the directories above the directories of a batch, of which the first is known
-// to be missing. Then it has the batch sent again.
-func (w *Writer) makeParents(b *batch, below []*directory) {
-	w.newInFlight = append(w.newInFlight, b) // until the parents are made
-	var parents []string
-	for _, d := range below {
-		if parent := parentOf(d.path); !slices.Contains(parents, parent) {
-			parents = append(parents, parent)
+// survey reads which directories are missing above those that a batch makes, of which the first has none above it.
+// Then it has the batch sent again, with all that is missing.
+func (w *Writer) survey(b *batch, behind []container) {
+	clear(b.readIndex)
+	b.reads = b.reads[:0]
+	for _, c := range behind {
+		for path := c.of.path; path != "/"; {
+			path = parentOf(path)
+			if _, asked := b.readIndex[path]; asked {
+				break
+			}
+			b.readIndex[path] = int32(len(b.reads))
+			b.reads = append(b.reads, directoryRead{directory: path})
 		}
 	}
-	w.epoch.Run(func(client zkconn.Client) func() {
-		errs := make([]error, len(parents))
-		var g errgroup.Group
-		for i, parent := range parents {
-			g.Go(func() error {
-				errs[i] = makeIfMissing(client, parent, i == 0)
-				return nil
-			})
-		}
-		g.Wait()
-		return func() { w.onParentsMade(b, below, parents, errs) }
-	})
+	w.newInFlight = append(w.newInFlight, b)
+	b.answersDue.Store(int32(len(b.reads)))
+	b.sendReads(w.epoch.Client(), b.countAnswer(func() { w.epoch.Post(func() { w.onSurveyed(b, behind) }) }))
 }
 
-// makeIfMissing makes a directory. To make one that exists may take a right that is not granted.
-func makeIfMissing(client zkconn.Client, directory string, missing bool) error {
-	if !missing {
-		if _, exists, err := client.Exists(directory, false); exists { // also if it may not be read
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	return zkconn.MakeDirectory(client, directory)
-}
-
-func (w *Writer) onParentsMade(b *batch, below []*directory, parents []string, errs []error) {
+func (w *Writer) onSurveyed(b *batch, behind []container) {
 	w.newInFlight = without(w.newInFlight, b)
-	retry := false
-	for i, err := range errs {
-		switch {
-		case err == nil || zkconn.IsMissing(err): // missing: another client has deleted a directory above
-		case zkconn.IsTransient(err):
-			retry = true
-		default:
-			for _, d := range below {
-				if parentOf(d.path) == parents[i] {
+	isMissing := func(path string) bool { return zkconn.IsMissing(b.reads[b.readIndex[path]].err) } // one that may not be read exists
+	switch {
+	case slices.ContainsFunc(b.reads, func(r directoryRead) bool { return zkconn.IsTransient(r.err) }):
+		w.retryUnsent(b)
+		return
+	case isMissing("/"):
+		w.makeRoot(b)
+		return
+	}
+	for _, c := range behind {
+		d := c.of
+		d.above = 0
+		for path := parentOf(d.path); isMissing(path); path = parentOf(path) {
+			d.above++
+			w.tell(d, missing)
+		}
+	}
+	w.offerAgain(b)
+}
+
+// makeRoot makes the chroot, which was deleted, and has a batch sent again.
+func (w *Writer) makeRoot(b *batch) {
+	w.newInFlight = append(w.newInFlight, b)
+	w.epoch.Run(func(client zkconn.Client) func() {
+		err := zkconn.MakeDirectory(client, "/")
+		return func() {
+			w.newInFlight = without(w.newInFlight, b)
+			switch {
+			case zkconn.IsTransient(err):
+				w.retryUnsent(b)
+				return
+			case err != nil && !zkconn.IsMissing(err): // missing: another client has deleted a directory above
+				for _, d := range b.directories {
 					w.failLine(d, err)
 				}
 			}
+			w.offerAgain(b)
 		}
-	}
-	if retry {
-		w.retryUnsent(b)
-		return
-	}
-	w.offerAgain(b)
+	})
 }
 
 var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)

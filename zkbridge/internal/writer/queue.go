@@ -17,7 +17,7 @@ func (w *Writer) add(added *Group) {
 		added.arrival = w.arrivals
 	}
 	if w.mayBeNew(added) {
-		w.enter(added)
+		w.enter(added, false)
 	} else {
 		w.queue = append(w.queue, added)
 	}
@@ -134,7 +134,7 @@ func (w *Writer) newBatch() *batch {
 func (w *Writer) addToBatch(b *batch, added *Group) bool {
 	if len(w.directories) > 0 && w.mayBeNew(added) {
 		w.forget(added)
-		w.enter(added)
+		w.enter(added, false)
 		return true
 	}
 	for _, c := range added.creates {

@@ -22,6 +22,7 @@ type Create struct {
 	after     string // the directory is not read if the same transaction deletes this node
 	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
 	seen      bool   // the sender has seen the directory in this session
+	ownParent bool   // the directory above is mostly missing if the directory is
 	aclBytes  int    // size of the node's ACL in a message
 
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
@@ -40,7 +41,7 @@ type Create struct {
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
 		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetListAfter(), after: msg.GetAfter(),
-		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen()}
+		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), ownParent: msg.GetParentIsOwn()}
 	if c.data == nil {
 		c.data = zkconn.NoData
 	}

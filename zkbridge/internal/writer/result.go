@@ -19,8 +19,8 @@ func (w *Writer) onFailure(b *batch) {
 	}
 	switch outcome, why := zkconn.Classify(err); {
 	case outcome == zkconn.Refused && len(b.groups) == 1 && len(b.containers) > 0: // because of the create or the container
-		for _, d := range b.containers {
-			d.refuse(w.epoch.Client(), err)
+		for _, c := range b.containers {
+			c.of.refuse(w.epoch.Client(), err, c.path)
 		}
 		w.sendAgain(b, nil)
 	case outcome == zkconn.Refused && len(b.groups) == 1:

@@ -40,7 +40,7 @@ type Writer struct {
 	directories  map[string]*directory // that may be missing
 	offered      []*directory          // whose lines are to be sent
 	offeredAgain []*directory          // the same, of batches that were not executed: they come first
-	newInFlight  []*batch              // from these lines, sent and not answered, or waiting for directories above
+	newInFlight  []*batch              // from these lines, sent and not answered, or waiting for what survey reads
 	existing     int                   // up to maxExisting: how often directories existed that the session had not seen, of late
 
 	unknownCreates []*Create // that may have made a node: lookUpUnknown will look for it
@@ -76,11 +76,7 @@ func (w *Writer) Flush() {
 // answered.
 func (b *batch) send(client zkconn.Client, done func()) {
 	b.answersDue.Store(int32(1 + len(b.reads)))
-	answered := func() {
-		if b.answersDue.Add(-1) == 0 {
-			done()
-		}
-	}
+	answered := b.countAnswer(done)
 	executed := func(results []zk.MultiResponse, err error) {
 		b.results, b.err = results, err
 		answered()
