@@ -1,8 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -21,7 +24,8 @@ type Ref struct {
 
 	// Only the goroutine that serves the mailbox uses the fields below.
 	stopped  bool
-	watchers []Identity // are informed of the end; empty if stopped
+	watchers map[Identity]uint64 // are informed of the end, in the order of these numbers; empty if stopped
+	watches  uint64              // so far
 }
 
 // start allows the mailbox to be served, with the messages that have arrived before.
@@ -222,7 +226,7 @@ func (r *Ref) end(failure any) {
 		r.system.Actors.ProcessRegistry.Remove(pid)
 	}
 	defer func() {
-		for _, watcher := range r.watchers {
+		for _, watcher := range slices.SortedFunc(maps.Keys(r.watchers), func(a, b Identity) int { return cmp.Compare(r.watchers[a], r.watchers[b]) }) {
 			r.tellEnd(watcher)
 		}
 		r.watchers = nil

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -112,11 +111,15 @@ type watchRequest struct {
 func (r *Ref) onWatchRequest(w watchRequest) {
 	switch {
 	case w.unwatch:
-		r.watchers = slices.DeleteFunc(r.watchers, func(other Identity) bool { return other == w.watcher })
+		delete(r.watchers, w.watcher)
 	case r.stopped:
 		r.tellEnd(w.watcher)
 	default:
-		r.watchers = append(r.watchers, w.watcher)
+		if r.watchers == nil {
+			r.watchers = map[Identity]uint64{}
+		}
+		r.watches++
+		r.watchers[w.watcher] = r.watches
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *State) requestCreate(e *entry) {
 	e.createdAt, e.provenAt, e.hiddenAt, e.shownAt, e.revoked, e.inDirectory = 0, 0, 0, 0, false, false
 	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
 	put(&s.entries, e.serial, e)
-	s.unanswered = append(s.unanswered, e)
+	s.awaitAnswer(e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),
 		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn(),
 		DirectorySeen: s.directory != 0}
@@ -95,7 +95,7 @@ func (ev Created) apply(s *State) {
 	}
 	shown := s.noteNode(e, ev)
 	s.settle(e, shown, unwanted)
-	if hasChildren {
+	if hasChildren && !(unwanted && s.listsDue > 0) { // a later list says more, and there may be many of these
 		s.merge(ev.Children, nil, sentAt)
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
 			s.ownNodeDeleted(e) // between its creation and the read

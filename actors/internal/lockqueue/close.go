@@ -69,6 +69,6 @@ func (s *State) ReleaseMemory() {
 		s.contenders = nil
 	}
 	if len(s.watches) == 0 {
-		s.watches = nil
+		s.watches, s.asked = nil, nil
 	}
 }

@@ -18,6 +18,9 @@ type ownEntries struct {
 	// unanswered are the entries in order of their CreateNode. The first one is not answered.
 	// Answered ones stay behind it until its answer comes.
 	unanswered []*entry
+	// creating is how many entries are in stage creating. Abandoned ones may be many, before them in unanswered.
+	// listsDue is how many of both have listAfter.
+	creating, listsDue int
 	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int
@@ -169,8 +172,23 @@ func (s *State) nextToHold() []*contender {
 	return next
 }
 
+// awaitAnswer notes that the entry's CreateNode is sent.
+func (s *State) awaitAnswer(e *entry) {
+	s.unanswered = append(s.unanswered, e)
+	s.creating++
+	if e.listAfter {
+		s.listsDue++
+	}
+}
+
 // markAnswered notes that the entry's CreateNode is answered.
 func (s *State) markAnswered(e *entry) {
+	if e.stage == creating {
+		s.creating--
+	}
+	if e.listAfter {
+		s.listsDue--
+	}
 	e.stage = created
 	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
 		s.unanswered = shift(s.unanswered)
@@ -188,5 +206,5 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 // behindOwn reports whether a new contender comes behind others of this process. Then its place
 // mostly follows from theirs, without a list.
 func (s *State) behindOwn() bool {
-	return s.listsOwn() || slices.ContainsFunc(s.unanswered, func(e *entry) bool { return e.stage == creating })
+	return s.listsOwn() || s.creating > 0
 }

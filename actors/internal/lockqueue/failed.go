@@ -71,7 +71,7 @@ func (s *State) readFailed(ev Failed) {
 
 // unwatch forgets the watches of a serial, and reports whether there were any.
 func (s *State) unwatch(serial uint64) bool {
-	names := s.watchedFor(serial)
+	names := s.takeWatched(serial)
 	for _, name := range names {
 		delete(s.watches, name)
 	}

@@ -80,6 +80,18 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrades, downgrades[e])
 		}
 	}
+	open, lists := 0, 0
+	for _, e := range s.unanswered {
+		if e.stage == creating {
+			open++
+		}
+		if !e.answered() && e.listAfter {
+			lists++
+		}
+	}
+	if open != s.creating || lists != s.listsDue {
+		return fmt.Errorf("%d creates and %d lists are open, and %d and %d are counted", open, lists, s.creating, s.listsDue)
+	}
 	left := 0
 	for _, e := range s.unsent {
 		if e.stage != unsent && !hasLeft(e) {

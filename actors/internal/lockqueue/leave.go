@@ -23,6 +23,7 @@ func (s *State) leave(e *entry) {
 		e.stage = leaving
 		s.compactUnsent()
 	case creating:
+		s.creating--
 		e.stage = abandoned // its node is deleted once it is known
 	case created, queued, makingMarker:
 		s.deleteNode(e)

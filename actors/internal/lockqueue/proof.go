@@ -27,8 +27,9 @@ type proofs struct {
 	// departuresListedAt is the clock at which a list last showed a departure: it lacked a contender known
 	// before, or skipped a number. A Created copies that clock to hiddenAt if no list has shown its node.
 	departuresListedAt uint64
-	// watches holds the watches on nodes by name.
+	// watches holds the watches on nodes by name, and asked the names of each WatchNodes that is not answered.
 	watches map[string]*watch
+	asked   map[uint64][]string
 	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has asked
 	// for. If that fails, too, readFailed does not repeat it.
 	watchAfterFailure uint64
@@ -109,7 +110,7 @@ func (ev Watched) apply(s *State) {
 	if s.awaitsMarker(ev.Serial) {
 		s.heldMarkerRead(ev)
 	}
-	for _, name := range s.watchedFor(ev.Serial) {
+	for _, name := range s.takeWatched(ev.Serial) {
 		w := s.watches[name]
 		if w == nil {
 			continue
@@ -131,13 +132,14 @@ func (ev Watched) apply(s *State) {
 	s.grantEligible()
 }
 
-// watchedFor returns the names of the nodes that the WatchNodes of a serial watches, sorted.
-func (s *State) watchedFor(serial uint64) (names []string) {
-	for name, w := range s.watches {
-		if w.serial == serial {
+// takeWatched returns the names of the nodes that the WatchNodes of a serial watches, which is answered, sorted.
+func (s *State) takeWatched(serial uint64) (names []string) {
+	for _, name := range s.asked[serial] {
+		if w := s.watches[name]; w != nil && w.serial == serial {
 			names = append(names, name)
 		}
 	}
+	delete(s.asked, serial)
 	slices.Sort(names)
 	return names
 }

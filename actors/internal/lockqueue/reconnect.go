@@ -59,6 +59,8 @@ func (s *State) startAnew() {
 	s.listing = listing{}
 	clear(s.entries)
 	clear(s.watches)
+	clear(s.asked)
+	s.creating, s.listsDue = 0, 0
 	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
 	s.contention = contentionWatch{wanted: s.contention.wanted}
 	for _, e := range again {

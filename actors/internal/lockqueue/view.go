@@ -108,7 +108,8 @@ func remove(list []*contender, c *contender) []*contender {
 	switch {
 	case i >= len(list):
 		return list
-	case i == 0: // the usual departure: do not move the others
+	case i < len(list)/2: // the usual departure is one of the first: move those before it
+		copy(list[1:], list[:i])
 		return shift(list)
 	}
 	return slices.Delete(list, i, i+1)

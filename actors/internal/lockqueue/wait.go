@@ -54,6 +54,7 @@ func (s *State) requestWatch(nodes []string) {
 		c := s.find(name)
 		ours = ours || c != nil && c.entry != nil
 	}
+	put(&s.asked, s.lastSerial, nodes)
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
 }
 

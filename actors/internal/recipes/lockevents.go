@@ -104,7 +104,7 @@ func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 
 // Tick implements shell.Behavior.
 func (l *lockActor) Tick(quiet bool) {
-	l.forgetAttempts(nil)
+	l.forgetAttempts()
 	if quiet {
 		l.state.ReleaseMemory()
 	}

@@ -25,7 +25,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		}
 		return
 	}
-	l.forgetAttempts(msg.create.queueing)
+	l.expected.Remove(msg.Owner, func(q *queueingAttempt) bool { return q == msg.create.queueing || q.over.Load() })
 	r := l.Accept(from, msg.Acquire)
 	if r == nil {
 		return
@@ -80,9 +80,9 @@ func (l *lockActor) refuseExpected(owner string, kind queue.Kind, mine *queueing
 	l.expected.Remove(owner, func(q *queueingAttempt) bool { return q != mine })
 }
 
-// forgetAttempts forgets the attempt that has come to this lock, and attempts that are over.
-func (l *lockActor) forgetAttempts(arrived *queueingAttempt) {
+// forgetAttempts forgets attempts that are over.
+func (l *lockActor) forgetAttempts() {
 	for owner := range l.expected {
-		l.expected.Remove(owner, func(q *queueingAttempt) bool { return q == arrived || q.over.Load() })
+		l.expected.Remove(owner, func(q *queueingAttempt) bool { return q.over.Load() })
 	}
 }

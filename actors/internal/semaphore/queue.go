@@ -171,8 +171,10 @@ func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason
 
 // withdraw leaves all that a request has of the locks below.
 func (p *State) withdraw(q *openRequest) {
-	if i := slices.Index(p.next, q); q.passedQueue && i >= 0 {
-		p.dropNext(i)
+	if q.passedQueue { // otherwise it is not there, and need not be looked for
+		if i := slices.Index(p.next, q); i >= 0 {
+			p.dropNext(i)
+		}
 	}
 	p.withdrawLeases(q)
 	p.leaveQueue(q)
@@ -188,8 +190,10 @@ func (p *State) leaveQueue(q *openRequest) {
 }
 
 func (p *State) withdrawLeases(q *openRequest) {
-	if i := slices.Index(p.asked, q); q.passedQueue && i >= 0 {
-		p.asked = slices.Delete(p.asked, i, i+1)
+	if q.passedQueue {
+		if i := slices.Index(p.asked, q); i >= 0 {
+			p.asked = slices.Delete(p.asked, i, i+1)
+		}
 	}
 	for _, serial := range q.serials {
 		if p.below[serial] == q {

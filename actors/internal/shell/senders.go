@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -14,7 +16,7 @@ import (
 // watchedSender is an actor of the program with open requests. The lock's actor watches it
 // until the tick at which it has none.
 type watchedSender struct {
-	open []*Request
+	open map[*Request]struct{}
 }
 
 // addToSender adds the request to those of its sender.
@@ -33,14 +35,14 @@ func (s *Shell) addToSender(from ask.Recipient, r *Request) {
 				"do", "look at the actor system; restart the process if it goes on")
 			return
 		}
-		sender = &watchedSender{}
+		sender = &watchedSender{map[*Request]struct{}{}}
 		if s.senders == nil {
 			s.senders = map[host.Identity]*watchedSender{}
 		}
 		s.senders[who] = sender
 	}
 	r.needExtras().sender = sender
-	sender.open = append(sender.open, r)
+	sender.open[r] = struct{}{}
 }
 
 // removeFromSender takes the request off its sender.
@@ -53,8 +55,7 @@ func (s *Shell) removeFromSender(r *Request) {
 		s.Self.EndAlias(x.alias)
 	}
 	if x.sender != nil {
-		i := slices.Index(x.sender.open, r) // one of the first, as requests mostly end in their order
-		x.sender.open = slices.Delete(x.sender.open, i, i+1)
+		delete(x.sender.open, r)
 	}
 }
 
@@ -85,8 +86,9 @@ func (s *Shell) senderEnded(who host.Identity) {
 		return
 	}
 	delete(s.senders, who)
+	inOrder := slices.SortedFunc(maps.Keys(sender.open), func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
 	for _, granted := range []bool{false, true} {
-		for _, r := range sender.open {
+		for _, r := range inOrder {
 			if (r.Granted != nil) == granted && !r.Released {
 				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
 					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", s.Manager.Bridge.TimeOf(r.since),

@@ -252,13 +252,26 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 		return s
 	}
 	s = c.sent[i]
-	c.sent = slices.Delete(c.sent, i, i+1)
+	if i == 0 { // mostly
+		c.sent = shift(c.sent)
+	} else {
+		c.sent = slices.Delete(c.sent, i, i+1)
+	}
 	c.unanswered -= s.size
 	c.session.onAnswered(s)
 	if c.closing != 0 && xid == c.closing {
 		c.session.sessionEnded.Store(true)
 	}
 	return s
+}
+
+// shift drops the first element of a list, and does not move the others. A list that becomes empty keeps its memory.
+func shift[T any](list []T) []T {
+	clear(list[:1])
+	if len(list) == 1 {
+		return list[:0]
+	}
+	return list[1:]
 }
 
 // extendReadDeadline extends go-zookeeper's read deadline, as each answer to go-zookeeper does.

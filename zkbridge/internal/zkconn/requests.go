@@ -125,7 +125,7 @@ func (c *Conn) flushLoop() {
 // nothing answers nothing, and reading has a deadline.
 func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
-	c.unwritten = slices.Delete(c.unwritten, 0, 1)
+	c.unwritten = shift(c.unwritten)
 	c.mu.Unlock()
 	_, err := c.Conn.Write(piece)
 	c.writeMu.Unlock()

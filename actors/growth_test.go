@@ -1,0 +1,187 @@
+package actors_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// growthEnv is how many of each TestGrowthScenarios has.
+const growthEnv = "ACTORLOCK_GROWTH"
+
+// The work for each of many things that wait must not depend on how many there are. TestGrowth runs the scenarios with
+// few and with many, and counts how often each statement of the library runs: no clock is read. Loops in the standard library
+// are not counted, but for the functions that are passed to them.
+func TestGrowth(t *testing.T) {
+	zktest.OneRunIn(t, 8)
+	const few, times = 300, 8
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "growth.test")
+	command(t, "go", "test", "-c", "-o", binary, "-covermode=atomic", "-coverpkg=./...,../zkbridge,../zkbridge/internal/...,../gen/host", ".")
+	for _, name := range growthNames() {
+		t.Run(name, func(t *testing.T) {
+			count := func(n int) map[string]int {
+				profile := filepath.Join(dir, strconv.Itoa(n))
+				t.Setenv(growthEnv, strconv.Itoa(n))
+				command(t, binary, "-test.run", "^TestGrowthScenarios$/^"+name+"$", "-test.coverprofile", profile)
+				return readCounts(t, profile)
+			}
+			before, after := count(few), count(times*few)
+			for statement, n := range after {
+				if n > 3*times*before[statement] && n > 20*times*few { // 20 for each may be a sort, or chance
+					t.Errorf("%s runs %d times for %d, and %d times for %d", statement, before[statement], few, n, times*few)
+				}
+			}
+		})
+	}
+}
+
+func command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// readCounts returns how often each block of statements has run.
+func readCounts(t *testing.T, profile string) map[string]int {
+	t.Helper()
+	f, err := os.Open(profile)
+	must(t, err)
+	defer f.Close()
+	counts := map[string]int{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if n, err := strconv.Atoi(fields[len(fields)-1]); err == nil {
+			counts[fields[0]] += n
+		}
+	}
+	return counts
+}
+
+var growthScenarios = map[string]func(v *virtual, n int){
+	"new_paths": func(v *virtual, n int) {
+		locks := v.locks()
+		var fs []*actors.Future[*actors.Grant]
+		for i := range n {
+			fs = append(fs, locks.Mutex(fmt.Sprint("/m/", i)).Acquire(v.Context()),
+				locks.Semaphore(fmt.Sprint("/s/", i), 2).Acquire(v.Context()),
+				locks.MultiLock(locks.Mutex(fmt.Sprint("/a/", i)), locks.Mutex(fmt.Sprint("/b/", i))).Acquire(v.Context()))
+		}
+		for _, f := range fs {
+			result(v, f)
+		}
+	},
+	"waiters": func(v *virtual, n int) {
+		mu := v.locks().Mutex("/lock")
+		holder := lock(v, mu)
+		var fs []*actors.Future[*actors.Grant]
+		for range n {
+			fs = append(fs, mu.Acquire(v.Context()))
+		}
+		synctest.Wait()
+		for _, f := range fs[:n/2] {
+			f.Cancel()
+		}
+		unlock(v, holder)
+		for _, f := range fs[n/2:] {
+			unlock(v, result(v, f))
+		}
+	},
+	"unanswered": func(v *virtual, n int) { // creates wait in the writer's queue, and their requests end
+		locks := v.locks()
+		mu := locks.Mutex("/lock")
+		unlock(v, lock(v, mu))
+		v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: time.Second, Times: 3})
+		for range n {
+			ctx, cancel := context.WithCancel(v.Context())
+			f := mu.Acquire(ctx)
+			synctest.Wait()
+			cancel()
+			<-f.Done()
+		}
+		unlock(v, lock(v, mu))
+	},
+	"watches": func(v *virtual, n int) {
+		here, there := v.locks(), v.locks()
+		var held []*actors.Grant
+		var fs []*actors.Future[*actors.Grant]
+		for i := range n {
+			held = append(held, lock(v, there.Mutex(fmt.Sprint("/w/", i))))
+			fs = append(fs, here.Mutex(fmt.Sprint("/w/", i)).Acquire(v.Context()))
+		}
+		synctest.Wait()
+		v.DropConnections()
+		<-time.After(time.Second)
+		for _, g := range held {
+			unlock(v, g)
+		}
+		for _, f := range fs {
+			result(v, f)
+		}
+	},
+	"one_actor": func(v *virtual, n int) { // the open requests of one actor
+		config, all := testActors(v.T, 1)
+		me := all[0]
+		mu := pid(v.testLock, v.locks(config).Mutex("/lock"))
+		for i := range n {
+			me.send(mu, &messages.Acquire{RequestId: uint64(i) + 1})
+		}
+		me.granted(1)
+		for i := range n - 1 {
+			me.send(mu, &messages.Cancel{RequestId: uint64(i) + 2})
+			me.refused(uint64(i)+2, messages.Reason_CANCELLED)
+		}
+	},
+	"session_lost": func(v *virtual, n int) {
+		locks := v.locks()
+		var fs []*actors.Future[*actors.Grant]
+		for i := range n {
+			fs = append(fs, locks.Mutex(fmt.Sprint("/l/", i%7)).Acquire(v.Context()))
+		}
+		synctest.Wait()
+		v.expire(locks)
+		for range 7 {
+			<-time.After(session)
+		}
+		for _, f := range fs {
+			f.Cancel()
+		}
+	},
+}
+
+func growthNames() (names []string) {
+	for name := range growthScenarios {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	return names
+}
+
+// TestGrowthScenarios runs for TestGrowth, in a process of its own.
+func TestGrowthScenarios(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv(growthEnv))
+	if err != nil {
+		t.Skip("it runs for TestGrowth")
+	}
+	for name, scenario := range growthScenarios {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) { scenario(v, n) })
+		})
+	}
+}
