@@ -33,8 +33,8 @@ type Semaphore struct{ handle }
 
 // Semaphore returns the semaphore at path with so many permits, or with the number of
 // SharedPermits. All processes that use the path must give the same number. A process that meets a
-// lease of another process with another number logs that at ERROR, and goes on with its own number.
-// Curator's leases, and those of SharedPermits, do not show a number. Semaphore does not block or ask
+// lease of another process with another number logs that at ERROR, and goes on with its own number,
+// so that more may hold than the smaller number; Inspect shows both. Curator's leases, and those of SharedPermits, do not show a number. Semaphore does not block or ask
 // ZooKeeper: an unacceptable argument shows at the first request, as ErrInvalid.
 func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Semaphore {
 	return &Semaphore{l.semaphore(path, permits, options)}
