@@ -18,27 +18,29 @@ import (
 type Queue struct {
 	// Path is the lock's path.
 	Path string
-	// Recipe is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple read-write" or
-	// "custom", by the names of the nodes. It is empty while the lock has no node.
+	// Recipe is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple
+	// read-write" or "custom", by the names of the nodes. It is empty while the lock has no node.
 	Recipe string
-	// Permits is how many permits a semaphore has. It is 0 if that is not known, or if its processes do not
-	// agree: see [Participant.Permits]. Curator's nodes and those of SharedPermits do not show the number.
+	// Permits is how many permits a semaphore has. It is 0 if that is not known, or if its
+	// processes do not agree: see [Participant.Permits]. Curator's nodes and those of SharedPermits
+	// do not show the number.
 	Permits int
 	// Participants are the holders and the waiters, in their order.
 	//
 	// The participants of a semaphore are its leases, with the kind "permit", and behind them the
-	// requests in the request queue that have no lease, with the kind "request". (A request may appear beside
-	// its leases if one transaction has created them together with those of others.) A lease holds by the number of
-	// permits of its process. If nothing shows that, Holds is true of the leases that hold for certain, and false of
-	// the last leases of a session that has requests in the request queue: they may hold or not.
+	// requests in the request queue that have no lease, with the kind "request". (A request may
+	// appear beside its leases if one transaction has created them together with those of others.)
+	// A lease holds by the number of permits of its process. If nothing shows that, Holds is true
+	// of the leases that hold for certain, and false of the last leases of a session that has
+	// requests in the request queue: they may hold or not.
 	//
-	// No participant of a custom lock Holds, because only its handle knows the rule: use the handle's
-	// Participants.
-	// A waiter of a simple lock has no node, and neither has a waiter of kazoo's that polls.
+	// No participant of a custom lock Holds, because only its handle knows the rule: use the
+	// handle's Participants. A waiter of a simple lock has no node, and neither has a waiter of
+	// kazoo's that polls.
 	Participants []Participant
-	// Err is the reason why Observe cannot read the queue at present. Participants are the last ones
-	// that Observe has read then, or the present ones without tokens if only the generation of tokens cannot
-	// be read. Err is nil in the result of Inspect.
+	// Err is the reason why Observe cannot read the queue at present. Participants are the last
+	// ones that Observe has read then, or the present ones without tokens if only the generation of
+	// tokens cannot be read. Err is nil in the result of Inspect.
 	Err error
 }
 
@@ -60,16 +62,16 @@ func (q Queue) String() string {
 // recipe by the names of the nodes, and needs no handle. A lock that is not in use, and a path that
 // does not exist, have an empty queue.
 //
-// The names in a directory are of one moment during the call, and include all nodes that ZooKeeper had
-// acknowledged when Inspect was called; the contenders hold by these names. The data are read
-// after them. Nodes that are deleted meanwhile are left out, which lets the contenders behind them appear
-// to hold: by then they do. A semaphore's request queue is read before its leases, so that no request
-// is missed between the two.
+// The names in a directory are of one moment during the call, and include all nodes that ZooKeeper
+// had acknowledged when Inspect was called; the contenders hold by these names. The data are read
+// after them. Nodes that are deleted meanwhile are left out, which lets the contenders behind them
+// appear to hold: by then they do. A semaphore's request queue is read before its leases, so that
+// no request is missed between the two.
 //
 // It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or the
-// connection is lost (ErrSuspended). It returns ErrNoAuth if this process may not list the directory;
-// contenders whose data it may not read have none. If the generation of tokens alone cannot be read, it
-// returns that error, and the queue without tokens.
+// connection is lost (ErrSuspended). It returns ErrNoAuth if this process may not list the
+// directory; contenders whose data it may not read have none. If the generation of tokens alone
+// cannot be read, it returns that error, and the queue without tokens.
 func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 	if err := shell.CheckPath(path); err != nil {
 		return Queue{}, err
@@ -86,8 +88,8 @@ func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
 	return q, err
 }
 
-// stampTokens completes the tokens with the generation. It reads that after the nodes, so that it is not
-// older than they are.
+// stampTokens completes the tokens with the generation. It reads that after the nodes, so that it
+// is not older than they are.
 func (q *Queue) stampTokens(data func(path string) (zkbridge.NodeView, error)) error {
 	if len(q.Participants) == 0 {
 		return nil
@@ -145,7 +147,8 @@ func recognize(children []zkbridge.Child) (recipes.Form, []zkbridge.Child) {
 	var names []string
 	var contenders []zkbridge.Child
 	for _, c := range children {
-		// A node without a sequence number may be anything; a contender's is ephemeral, or it may not be read.
+		// A node without a sequence number may be anything; a contender's is ephemeral, or it may
+		// not be read.
 		if queue.IsContender(c.Name) || recipes.MayContend(c.Name) && (c.Stat.EphemeralOwner != 0 || c.Stat.Czxid == 0) {
 			names, contenders = append(names, c.Name), append(contenders, c)
 		}
@@ -157,8 +160,8 @@ func (r *queueReader) participants(directory string, form recipes.Form, contende
 	return participants(directory, contenders, form.Positions, form.KindName, r.session)
 }
 
-// readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in the
-// places of its directories, there is no semaphore.
+// readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in
+// the places of its directories, there is no semaphore.
 func (r *queueReader) readSemaphore(q *Queue) error {
 	requests, _, isQueue, err := r.readDirectory(q.Path+recipes.RequestQueueSuffix, mutex)
 	if err != nil {
@@ -173,8 +176,8 @@ func (r *queueReader) readSemaphore(q *Queue) error {
 	return nil
 }
 
-// readDirectory returns the contenders of a semaphore's request queue or leases, and how many other children there are.
-// It returns false if the directory has contenders of another recipe.
+// readDirectory returns the contenders of a semaphore's request queue or leases, and how many other
+// children there are. It returns false if the directory has contenders of another recipe.
 func (r *queueReader) readDirectory(directory, recipe string) (all []Participant, others int, is bool, err error) {
 	children, err := r.children(directory)
 	if err != nil {
@@ -187,8 +190,8 @@ func (r *queueReader) readDirectory(directory, recipe string) (all []Participant
 	return r.participants(directory, form, contenders), len(children) - len(contenders), true, nil
 }
 
-// setSemaphore makes the queue a semaphore's, with the requests behind the leases. It leaves out a request for each
-// request that its session's leases show to wait, so that no waiter counts twice.
+// setSemaphore makes the queue a semaphore's, with the requests behind the leases. It leaves out a
+// request for each request that its session's leases show to wait, so that no waiter counts twice.
 func (q *Queue) setSemaphore(held, requests []Participant) {
 	if len(held)+len(requests) == 0 {
 		return
@@ -214,13 +217,14 @@ func (q *Queue) setSemaphore(held, requests []Participant) {
 	q.Recipe, q.Participants = semaphore, append(held, requests...)
 }
 
-// holdKnown has those leases hold of which that is known, and returns the number of permits on which all
-// leases agree that show one, or 0. others is how many other children the directory has: each takes a permit.
+// holdKnown has those leases hold of which that is known, and returns the number of permits on
+// which all leases agree that show one, or 0. others is how many other children the directory has:
+// each takes a permit.
 //
-// Without the number, this is known: a request leaves the request queue when it holds all its leases. One
-// transaction has created them, so of a session with n requests the leases of the last n transactions may
-// wait. Leases are granted in their order. There is one permit at least, and the first lease has it unless
-// others may have taken it.
+// Without the number, this is known: a request leaves the request queue when it holds all its
+// leases. One transaction has created them, so of a session with n requests the leases of the last
+// n transactions may wait. Leases are granted in their order. There is one permit at least, and the
+// first lease has it unless others may have taken it.
 func holdKnown(held, requests []Participant, others int) (permits int) {
 	mayWait := map[int64]int{} // by session: how many more transactions may have created leases that wait
 	for _, p := range requests {
@@ -258,8 +262,8 @@ func agreedPermits(all []Participant) (permits int) {
 	return permits
 }
 
-// readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder, and its
-// requests wait in a lock beside it.
+// readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder,
+// and its requests wait in a lock beside it.
 func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders []zkbridge.Child) error {
 	requests, _, _, err := r.readDirectory(q.Path+kazooRequestQueueSuffix, mutex)
 	if err != nil {

@@ -21,30 +21,31 @@ type Participant struct {
 	Node string
 	// Kind is the kind that it wants, such as "read".
 	Kind string
-	// Host, PID and Program are those of its process, and Owner is the owner's name, as the record in
-	// its node's data says; see Config.OmitHolder. What is not known is empty.
+	// Host, PID and Program are those of its process, and Owner is the owner's name, as the record
+	// in its node's data says; see Config.OmitHolder. What is not known is empty.
 	Host    string
 	PID     int
 	Program string
 	Owner   string
-	// Permits is how many contenders may hold at a time as its process knows the lock, by the name of its node. It
-	// is 0 if the name does not show that: only a lease or a node of a custom lock does, of this library, with a
-	// fixed number below 2^20.
+	// Permits is how many contenders may hold at a time as its process knows the lock, by the name
+	// of its node. It is 0 if the name does not show that: only a lease or a node of a custom lock
+	// does, of this library, with a fixed number below 2^20.
 	Permits int
 	// Data is the data of its node, as WithData or another library has written it. For a record it
 	// is the text of the record's member data, or nil without it. It is nil if this process may not
 	// read the node.
 	Data []byte
-	// Since is when it has queued: when its node was created, by the clock of ZooKeeper's leader. It is zero if this process
-	// may not read the node: servers from 3.8.4 and 3.9.2 on deny that, too, and the session.
+	// Since is when it has queued: when its node was created, by the clock of ZooKeeper's leader.
+	// It is zero if this process may not read the node: servers from 3.8.4 and 3.9.2 on deny that,
+	// too, and the session.
 	Since time.Time
-	// HeldSince is when it came to hold, at the latest, by the clock of this process. It is zero if that is not
-	// known: it is known of the holders of this process, and Observe knows it of the participants that came to
-	// hold while it watched.
+	// HeldSince is when it came to hold, at the latest, by the clock of this process. It is zero if
+	// that is not known: it is known of the holders of this process, and Observe knows it of the
+	// participants that came to hold while it watched.
 	HeldSince time.Time
-	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports that
-	// it is the session of this process. Persistent reports that no session owns the node, so that only a
-	// client can delete it.
+	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports
+	// that it is the session of this process. Persistent reports that no session owns the node, so
+	// that only a client can delete it.
 	Session    int64
 	Mine       bool
 	Persistent bool
@@ -52,17 +53,17 @@ type Participant struct {
 	// transaction created several nodes, and for a downgraded reader. Generation is 0 if the node
 	// is older than the last raise.
 	Token Token
-	// Ahead is how many contenders come before it. A child of a semaphore's leases that is no lease does not count,
-	// though it takes a permit.
+	// Ahead is how many contenders come before it. A child of a semaphore's leases that is no lease
+	// does not count, though it takes a permit.
 	Ahead int
 	// Holds reports that it is first in turn. Its process may not have noticed that yet.
 	Holds bool
 }
 
 // Participants returns the holders and the waiters of the lock, in their order: contenders of all
-// processes and libraries. Its read includes all writes that ZooKeeper had acknowledged when it
-// was called. It blocks until ZooKeeper has answered, with one request for each contender, ctx
-// ends, or the connection is lost (ErrSuspended). If the generation of tokens alone cannot be read, it
+// processes and libraries. Its read includes all writes that ZooKeeper had acknowledged when it was
+// called. It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or
+// the connection is lost (ErrSuspended). If the generation of tokens alone cannot be read, it
 // returns that error, and the participants without tokens.
 //
 // The participants of a semaphore are its leases, one for each permit; some leases may belong to
@@ -86,7 +87,8 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 	return q.Participants, err
 }
 
-// noteOwnGrants has the holders of this process hold since their owners were granted the lock at path.
+// noteOwnGrants has the holders of this process hold since their owners were granted the lock at
+// path.
 func (q *Queue) noteOwnGrants(m *shell.Manager, path string) {
 	if !slices.ContainsFunc(q.Participants, func(p Participant) bool { return p.Mine && p.Holds }) {
 		return
@@ -109,7 +111,8 @@ func (q *Queue) noteOwnGrants(m *shell.Manager, path string) {
 	}
 }
 
-// participants returns the contenders among the children of a directory. Their tokens have generation 0.
+// participants returns the contenders among the children of a directory. Their tokens have
+// generation 0.
 func participants(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
 	session int64) (all []Participant) {
 	index := map[string]int{}
@@ -144,8 +147,8 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 	return all
 }
 
-// String returns the participant for people: whether it holds, its kind, since when, its session, what
-// is known of the process and the owner, and its node.
+// String returns the participant for people: whether it holds, its kind, since when, its session,
+// what is known of the process and the owner, and its node.
 func (p Participant) String() string {
 	text := "waits"
 	if p.Holds {

@@ -7,11 +7,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// An epoch learns the generation of its tokens by a read of the generation's node that sets a watch:
-// when the session begins, when the watch has fired, and over each new connection. ZooKeeper sends
-// the event of a watch before the answer to any later transaction. So the answer to a create waits
-// for the read if it comes while the node is unread. A create that is answered before was executed
-// in the generation that is known.
+// An epoch learns the generation of its tokens by a read of the generation's node that sets a
+// watch: when the session begins, when the watch has fired, and over each new connection. ZooKeeper
+// sends the event of a watch before the answer to any later transaction. So the answer to a create
+// waits for the read if it comes while the node is unread. A create that is answered before was
+// executed in the generation that is known.
 
 // generationPause is how long the bridge waits before it reads a node again that it could not read.
 const generationPause = 10 * time.Second
@@ -70,7 +70,8 @@ func (ep *epoch) onGenerationRead(n NodeView, err error) {
 	}
 }
 
-// useGeneration has the generation that is known be in force. An error says why the node is not to be believed.
+// useGeneration has the generation that is known be in force. An error says why the node is not to
+// be believed.
 func (ep *epoch) useGeneration(err error) {
 	if err != nil {
 		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,

@@ -18,8 +18,8 @@ const (
 	GenerationDirectory = "/actorlock"
 )
 
-// ParseGeneration returns the generation in the node's data. The error is INVALID and names the data
-// unless that is a decimal number from 0 to 2^64-1.
+// ParseGeneration returns the generation in the node's data. The error is INVALID and names the
+// data unless that is a decimal number from 0 to 2^64-1.
 func ParseGeneration(data []byte) (uint64, error) {
 	value, err := strconv.ParseUint(string(data), 10, 64)
 	if err != nil {
@@ -36,8 +36,8 @@ func ParseGeneration(data []byte) (uint64, error) {
 // the generation that was in force at a czxid: the value that the node had then.
 //
 // The bridge calls asking before it sends a read of the node, which sets a watch as well, and read
-// when the read is answered: one read at a time. It calls changed whenever the watch has fired or may
-// have been missed, also between the two. It must read the node before it creates anything in a
+// when the read is answered: one read at a time. It calls changed whenever the watch has fired or
+// may have been missed, also between the two. It must read the node before it creates anything in a
 // session, and again while unread. It calls sessionOver when a session is over. The zero value has
 // seen nothing. Only one goroutine may use a history at a time.
 type generationHistory struct {
@@ -67,8 +67,8 @@ const (
 	noVersion = -1 // of a node that follows on nothing
 )
 
-// asking notes that the node is about to be read: a change that is reported from now on may be newer
-// than the value that the read returns.
+// asking notes that the node is about to be read: a change that is reported from now on may be
+// newer than the value that the read returns.
 func (g *generationHistory) asking() { g.missed = false }
 
 // changed notes that the node has changed since it was last read.
@@ -96,24 +96,24 @@ func (g *generationHistory) sessionOver(zxid int64) {
 	g.formerZxid = max(g.formerZxid, zxid)
 }
 
-// isHistoryLost reports whether ZooKeeper has lost transactions that a former session has seen. zxid is of
-// a transaction of the present session.
+// isHistoryLost reports whether ZooKeeper has lost transactions that a former session has seen.
+// zxid is of a transaction of the present session.
 func (g *generationHistory) isHistoryLost(zxid int64) bool { return zxid <= g.formerZxid }
 
-// isStale reports whether tokens would go back: zxid, of a transaction of the present session, proves a loss of
-// history, and no generation has come since.
+// isStale reports whether tokens would go back: zxid, of a transaction of the present session,
+// proves a loss of history, and no generation has come since.
 func (g *generationHistory) isStale(zxid int64) bool {
 	return g.isHistoryLost(zxid) && g.present() <= g.formerGeneration
 }
 
-// mustRaise reports whether tokens would go back: those of this process, or those of a process that sees only
-// the node as it is.
+// mustRaise reports whether tokens would go back: those of this process, or those of a process that
+// sees only the node as it is.
 func (g *generationHistory) mustRaise(zxid int64) bool { return g.wentBack || g.isStale(zxid) }
 
 // at returns the generation that was in force at a czxid, and reports whether the generation is
-// known. It is not known before the first read, for czxids before the first write that was seen, for
-// czxids of a span that is not exact, and, while the node is unread, for czxids of the present span. Nor
-// is it known if the token would not be greater than all tokens of former sessions.
+// known. It is not known before the first read, for czxids before the first write that was seen,
+// for czxids of a span that is not exact, and, while the node is unread, for czxids of the present
+// span. Nor is it known if the token would not be greater than all tokens of former sessions.
 func (g *generationHistory) at(czxid int64) (generation uint64, known bool) {
 	for i := len(g.spans) - 1; i >= 0; i-- {
 		if s := g.spans[i]; s.from <= czxid {
@@ -126,8 +126,8 @@ func (g *generationHistory) at(czxid int64) (generation uint64, known bool) {
 
 // read adds the result of a read of the node. It returns an error, for the log, if the data is no
 // generation, or if the node was deleted or set to a smaller generation than the process has known:
-// the known one stays in force, and mustRaise reports true. (An answer of a server that lags behind, in a
-// new session, looks the same: a write at its version fails.)
+// the known one stays in force, and mustRaise reports true. (An answer of a server that lags
+// behind, in a new session, looks the same: a write at its version fails.)
 //
 // A greater generation of a lower mzxid comes from another ensemble, or from a restored one, and
 // begins a new history; so does another node.
@@ -172,8 +172,8 @@ func (g *generationHistory) read(data []byte, stat zk.Stat, exists bool) error {
 	return nil
 }
 
-// keep keeps the present generation although the node has another, or none. It also drops the history
-// before: a restored ensemble may use its czxids again.
+// keep keeps the present generation although the node has another, or none. It also drops the
+// history before: a restored ensemble may use its czxids again.
 func (g *generationHistory) keep() {
 	if n := len(g.spans); n > 1 {
 		g.spans = append(g.spans[:0], g.spans[n-1])

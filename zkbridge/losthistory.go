@@ -14,14 +14,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// An ensemble may come back empty, or from a backup. Its transactions then have lower zxids than before,
-// and so would the tokens. A server refuses a session that has seen a later zxid, but not a new one. The
-// first transaction of a session goes through the leader, so its zxid is greater than each that a former
-// session has seen, or history was lost. Then the bridge raises the generation before any lock is granted,
-// unless another process has done so. Without the right to do it the bridge refuses all creates.
+// An ensemble may come back empty, or from a backup. Its transactions then have lower zxids than
+// before, and so would the tokens. A server refuses a session that has seen a later zxid, but not a
+// new one. The first transaction of a session goes through the leader, so its zxid is greater than
+// each that a former session has seen, or history was lost. Then the bridge raises the generation
+// before any lock is granted, unless another process has done so. Without the right to do it the
+// bridge refuses all creates.
 //
-// The generation itself may go back while zxids do not: an ensemble that came back empty gets a backup of
-// greater zxids later. A process that has seen the greater generation raises it, for those that have not.
+// The generation itself may go back while zxids do not: an ensemble that came back empty gets a
+// backup of greater zxids later. A process that has seen the greater generation raises it, for
+// those that have not.
 
 // onFirstZxid notes the zxid of a transaction of the session.
 func (ep *epoch) onFirstZxid(zxid int64) {
@@ -36,8 +38,8 @@ func (ep *epoch) onFirstZxid(zxid int64) {
 	}
 }
 
-// raiseGeneration writes a generation to the node, which n shows, and reads the node again. wentBack says, if it
-// is no error of the zxids, what is wrong with the node.
+// raiseGeneration writes a generation to the node, which n shows, and reads the node again.
+// wentBack says, if it is no error of the zxids, what is wrong with the node.
 func (ep *epoch) raiseGeneration(n NodeView, wentBack error) {
 	ep.generationReading = true
 	g := &ep.actor.generations
@@ -61,8 +63,8 @@ func (ep *epoch) raiseGeneration(n NodeView, wentBack error) {
 	})
 }
 
-// NextGeneration returns the generation above one: the present Unix time in seconds, or one more if the
-// generation is not below that. The error is INVALID if the generation is the greatest.
+// NextGeneration returns the generation above one: the present Unix time in seconds, or one more if
+// the generation is not below that. The error is INVALID if the generation is the greatest.
 func NextGeneration(was uint64) (uint64, error) {
 	if was == math.MaxUint64 {
 		return 0, fmt.Errorf("zkbridge: %w: generation %d: it is the greatest, and cannot be raised", messages.Reason_INVALID, was)
@@ -70,8 +72,8 @@ func NextGeneration(was uint64) (uint64, error) {
 	return max(was+1, uint64(max(time.Now().Unix(), 0))), nil
 }
 
-// writeGeneration writes the node unless it has changed since it was read as n. An error names the right that
-// is missing.
+// writeGeneration writes the node unless it has changed since it was read as n. An error names the
+// right that is missing.
 func (ep *epoch) writeGeneration(n NodeView, value uint64) error {
 	op := zkconn.Op{Kind: zkconn.OpCreate, Path: GenerationPath, Data: strconv.AppendUint(nil, value, 10), ACL: ep.actor.bridge.GenerationACL()}
 	if n.Exists {

@@ -46,15 +46,16 @@ func (in Incarnation) serial(name string) (uint64, bool) {
 	return binary.BigEndian.Uint64(id[8:]) &^ variant, true
 }
 
-// The serials of a State whose rule has a fixed number of permits begin at that number, shifted. So the names alone
-// show that two processes do not agree on it.
+// The serials of a State whose rule has a fixed number of permits begin at that number, shifted. So
+// the names alone show that two processes do not agree on it.
 const (
 	permitsShift = 42
 	maxPermits   = 1<<20 - 1
 )
 
-// serialsOf returns the number above which the serials of a State with the rule begin. It is 0 if the number of
-// permits is not known, or too great, and for rules other than those of leases and custom locks, whose number is fixed.
+// serialsOf returns the number above which the serials of a State with the rule begin. It is 0 if
+// the number of permits is not known, or too great, and for rules other than those of leases and
+// custom locks, whose number is fixed.
 func serialsOf(rule queue.Rule) uint64 {
 	if rule.Permits > maxPermits || !rule.CountUnknown && !rule.OwnMarkersOnly {
 		return 0
@@ -62,7 +63,8 @@ func serialsOf(rule queue.Rule) uint64 {
 	return uint64(max(rule.Permits, 0)) << permitsShift
 }
 
-// PermitsOf returns the number of permits of the State that has made a name, or 0 if the name does not show it.
+// PermitsOf returns the number of permits of the State that has made a name, or 0 if the name does
+// not show it.
 func PermitsOf(name string) int {
 	id, ok := uuidOf(name)
 	if !ok || id[6]>>4 != 8 || id[8]>>6 != 0b10 {

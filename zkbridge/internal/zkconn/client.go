@@ -38,8 +38,8 @@ type Client interface {
 	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
 	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.
-	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat of a node that the client may not READ: then
-	// exists is true, with zk.ErrNoAuth.
+	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat of a node that the client may not READ:
+	// then exists is true, with zk.ErrNoAuth.
 	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
@@ -85,8 +85,8 @@ func Children(c Client, directory string, watch bool) (Listing, error) {
 // NoData is empty data. Java clients distinguish it from nil, which some do not expect.
 var NoData = []byte{}
 
-// Listing is the names in a directory, and the czxid of the directory itself. Another directory of the
-// same path has another czxid.
+// Listing is the names in a directory, and the czxid of the directory itself. Another directory of
+// the same path has another czxid.
 type Listing struct {
 	Children []string
 	Czxid    int64
@@ -127,8 +127,8 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
-// sendRead is sendQuery for a read whose answer may be larger than MaxReply. The log has each such path once in a
-// session, because some readers try again and again.
+// sendRead is sendQuery for a read whose answer may be larger than MaxReply. The log has each such
+// path once in a session, because some readers try again and again.
 func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read func(*reader) (T, error), then Callback[T]) {
 	sendQuery(l, encodeRead(op, path, watch), read, func(answer T, err error) {
 		if errors.Is(err, errTooLarge) {
@@ -151,8 +151,8 @@ func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
 		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, answered)
 }
 
-// onContainers notes what the answer to a transaction that makes containers says of the server, and returns the
-// transaction's error.
+// onContainers notes what the answer to a transaction that makes containers says of the server, and
+// returns the transaction's error.
 func (c zkClient) onContainers(results []zk.MultiResponse, err error) error {
 	if len(results) > 0 { // the server has looked at the operations
 		c.noteContainers(nil)
@@ -246,8 +246,8 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 	return err
 }
 
-// CreateContainer sends a request of its own type: no other creates containers. It creates a persistent
-// node if servers do not know the request.
+// CreateContainer sends a request of its own type: no other creates containers. It creates a
+// persistent node if servers do not know the request.
 func (c zkClient) CreateContainer(path string) error {
 	if c.session.cfg.Containers.IsUnknown() {
 		return c.Create(path, zk.FlagPersistent)
@@ -299,8 +299,8 @@ func (c zkClient) FullPath(path string) string { return c.root.prepend(path) }
 
 func (c zkClient) Chroot() string { return string(c.chroot) }
 
-// MakeDirectory creates the directory at path, and missing directories above it. It returns nil if there is one
-// already.
+// MakeDirectory creates the directory at path, and missing directories above it. It returns nil if
+// there is one already.
 func MakeDirectory(c Client, path string) error {
 	err := makeNode(c, path)
 	if IsMissing(err) {
@@ -342,8 +342,8 @@ func makeParent(c Client, path string) error {
 	return MakeDirectory(c, parent)
 }
 
-// makeNode creates a container, which ZooKeeper deletes after its last lock has gone, or a persistent
-// node if the server refuses containers.
+// makeNode creates a container, which ZooKeeper deletes after its last lock has gone, or a
+// persistent node if the server refuses containers.
 func makeNode(c Client, path string) error {
 	err := c.CreateContainer(path)
 	if err == nil || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {

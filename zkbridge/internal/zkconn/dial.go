@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// open opens a connection, by Config.Dial if that is set, and secures it. raw is the connection below
-// TLS. A lookup may go on until life ends, on a goroutine that lookups counts.
+// open opens a connection, by Config.Dial if that is set, and secures it. raw is the connection
+// below TLS. A lookup may go on until life ends, on a goroutine that lookups counts.
 func (cfg *Settings) open(ctx, life context.Context, lookups *sync.WaitGroup, network, address string) (conn, raw net.Conn, err error) {
 	if cfg.Dial != nil {
 		raw, err = cfg.Dial(ctx, network, address)
@@ -51,8 +51,8 @@ func (cfg *Settings) secure(ctx context.Context, raw net.Conn, address string) (
 	return conn, nil
 }
 
-// explainDial returns the error of a dial, with an explanation if no program listens at the address, the name
-// of the host is unknown, or the server hangs up so soon that the dial fails.
+// explainDial returns the error of a dial, with an explanation if no program listens at the
+// address, the name of the host is unknown, or the server hangs up so soon that the dial fails.
 func (cfg *Settings) explainDial(err error) error {
 	var unknown *net.DNSError
 	switch {
