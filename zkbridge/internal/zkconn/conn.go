@@ -265,12 +265,12 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	return s
 }
 
-// shift drops the first element of a list, and does not move the others. A list that becomes empty keeps its memory.
+// shift drops the first element of a list. It moves the others only if they are few: then the list keeps its memory.
 func shift[T any](list []T) []T {
-	clear(list[:1])
-	if len(list) == 1 {
-		return list[:0]
+	if len(list) <= 32 {
+		return slices.Delete(list, 0, 1)
 	}
+	clear(list[:1])
 	return list[1:]
 }
 
