@@ -77,6 +77,29 @@ func TestSuspendedBeforeGrant(t *testing.T) {
 	}
 }
 
+// A future that has not been read keeps its grant, though the lock has a notice for its holder at the same moment: no
+// connection, a client that asks for the node, or a loss.
+func TestFutureKeepsItsGrant(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		v.awaitDeadLetters()
+		config, all := testActors(v.T, 1)
+		locks := v.locks(config)
+		mu := locks.RWMutex(v.path, actors.LocalQueue(actors.LocalQueueConfig{})).Read()
+		to, holder := pid(v, mu), lock(v, mu)
+		restore := v.cutOff()
+		future := all[0].system.Root.RequestFuture(to, &messages.Acquire{RequestId: 1, Kind: uint32(messages.Kind_READ), Owner: "me"}, timeLimit)
+		<-time.After(time.Minute) // the session is lost
+		must(v, future.Wait())
+		answer, err := future.Result()
+		must(v, err)
+		if _, is := answer.(*messages.Granted); !is {
+			v.Errorf("the answer is %T %v", answer, answer)
+		}
+		is(v, holder.Err(), actors.ErrSessionLost)
+		restore()
+	})
+}
+
 // Two singletons of one process: the second is granted the lock while the connection is lost, and stops its child.
 func TestSingletonsWithoutConnection(t *testing.T) {
 	bubble(t, func(v *virtual) {

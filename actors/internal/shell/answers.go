@@ -48,7 +48,7 @@ func (s *Shell) RefuseRequest(id requests.ID, why requests.Reason) {
 // of the connection themselves.
 func (s *Shell) tellIfSuspended(r *Request) {
 	if s.suspended && r.Holds() && !r.FromLockActor {
-		r.Tell(&messages.Suspended{RequestId: r.Number()})
+		r.notify(&messages.Suspended{RequestId: r.Number()})
 	}
 }
 
@@ -57,14 +57,14 @@ func (s *Shell) tellIfSuspended(r *Request) {
 func (s *Shell) RequestRevoke(id requests.ID) {
 	if r := s.Request(id); !r.revokeSent {
 		r.revokeSent = true
-		r.Tell(&messages.RevokeRequested{RequestId: r.Number()})
+		r.notify(&messages.RevokeRequested{RequestId: r.Number()})
 	}
 }
 
 // NotifyContended tells a holder that other contenders wait.
 func (s *Shell) NotifyContended(id requests.ID) {
 	r := s.Request(id)
-	r.Tell(&messages.Contended{RequestId: r.Number()})
+	r.notify(&messages.Contended{RequestId: r.Number()})
 }
 
 // Holds reports whether the request holds the lock, and its release has not begun.

@@ -10,7 +10,7 @@ import "github.com/actorlock/actorlock/messages"
 func (s *Shell) tellLost(r *Request, why messages.Reason, detail string) {
 	s.countLoss(r, why)
 	r.lost = why
-	r.Tell(&messages.Lost{RequestId: r.Number(), Reason: why, Detail: JoinDetail(s.Path, detail)})
+	r.notify(&messages.Lost{RequestId: r.Number(), Reason: why, Detail: JoinDetail(s.Path, detail)})
 }
 
 // awaitRelease keeps the request of a lost grant until its owner has released it. It removes the request at once

@@ -74,6 +74,14 @@ func (r *Request) Number() uint64 {
 // Tell sends a message to the owner of the request.
 func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
 
+// notify tells the owner what is no answer. A protoactor future does not get it: it would put the
+// message in the place of an answer that has not been read.
+func (r *Request) notify(msg any) {
+	if to, is := r.owner.(host.Sender); !is || !to.IsFuture() {
+		r.Tell(msg)
+	}
+}
+
 // requestKey identifies a request by its owner and the number that the owner has given it.
 type requestKey struct {
 	from  host.Identity // the actor that has sent the request; zero for a named owner, unless a lock's actor asks
