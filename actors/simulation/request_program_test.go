@@ -382,7 +382,7 @@ func (r *programRequest) finish() {
 func (r *programRequest) close() {
 	r.sim.noteRequestEnd(r)
 	r.stage = stageDone
-	r.sim.ownerEnded[r.owner] = r.sim.now()
+	r.sim.ownerEnded[r.owner] = max(r.sim.ownerEnded[r.owner], r.sim.now()) // a dropped request of the owner may end later
 }
 
 // kill ends the request because its process is killed.
