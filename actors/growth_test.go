@@ -104,7 +104,7 @@ var growthScenarios = map[string]func(v *virtual, n int){
 		}
 	},
 	"unanswered": func(v *virtual, n int) { // creates wait in the writer's queue, and their requests end
-		locks := v.locks()
+		locks := v.locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 }) // their nodes are in one list
 		mu := locks.Mutex("/lock")
 		unlock(v, lock(v, mu))
 		v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: time.Second, Times: 3})
@@ -184,4 +184,31 @@ func TestGrowthScenarios(t *testing.T) {
 			bubble(t, func(v *virtual) { scenario(v, n) })
 		})
 	}
+}
+
+// BenchmarkGrowth reports the processor time for each of n. It should not grow with n, but for what the garbage collector
+// does more often while there is much that lives.
+func BenchmarkGrowth(b *testing.B) {
+	for _, name := range growthNames() {
+		for _, n := range []int{1000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				var spent time.Duration
+				for b.Loop() {
+					spent += growthTime(b, name, n) - growthTime(b, name, 1)
+				}
+				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*n), "cpu-ns/each")
+			})
+		}
+	}
+}
+
+// growthTime returns the processor time of a scenario with n, in a process of its own.
+func growthTime(b *testing.B, name string, n int) time.Duration {
+	b.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestGrowthScenarios$/^"+name+"$", "-test.timeout", "30m")
+	cmd.Env = append(os.Environ(), fmt.Sprint(growthEnv, "=", n))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%s with %d: %v\n%s", name, n, err, out)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
