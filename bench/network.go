@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,11 +71,10 @@ func passOn(from, to net.Conn, delay time.Duration) {
 	flying := make(chan inFlight, 1<<14)
 	go func() {
 		defer close(flying)
-		for {
-			data := make([]byte, 64<<10)
-			n, err := from.Read(data)
+		for buffer := make([]byte, 64<<10); ; {
+			n, err := from.Read(buffer)
 			if n > 0 {
-				flying <- inFlight{time.Now().Add(delay), slices.Clip(data[:n])}
+				flying <- inFlight{time.Now().Add(delay), bytes.Clone(buffer[:n])}
 			}
 			if err != nil {
 				return

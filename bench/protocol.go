@@ -74,7 +74,7 @@ type load struct {
 	recipe       string        // as in access; every writesOf-th turn at a read-write lock is a write
 	connections  int           // at least one; divided between the clients, by this library only
 	hold         time.Duration // how long a holder sleeps with the lock
-	fresh        bool          // each turn has a path of its own, below that of the client's lock
+	fresh        bool          // whether each turn has a path of its own
 }
 
 // writesOf is the number of turns at a read-write lock of which one is a write.
