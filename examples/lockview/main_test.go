@@ -124,7 +124,8 @@ func events(t *testing.T, url string, found func(event, data string) bool) {
 	t.Fatalf("the events end: %v", lines.Err())
 }
 
-// The server sends the present queues, and then each change.
+// The server sends the present queues, and then each change. A free lock is shown without contenders, or
+// is gone if the board has looked for locks meanwhile.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -138,6 +139,9 @@ func TestEvents(t *testing.T) {
 			}
 			var u update
 			must(t, json.Unmarshal([]byte(data), &u))
+			for _, free := range u.Gone {
+				u.Changed = append(u.Changed, lock{Path: free})
+			}
 			for _, l := range u.Changed {
 				if l.Path != path || summary(l) != want[0] {
 					continue
