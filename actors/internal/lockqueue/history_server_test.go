@@ -210,6 +210,12 @@ func (m *model) serveRead(p *process) {
 	p.reads = p.reads[1:]
 	fails := rapid.IntRange(0, 9).Draw(m.t, "read behind a create fails") == 0
 	for _, e := range read.created {
+		_, deleted := m.deleted[e.Node]
+		if !fails && deleted && !slices.Contains(m.children(p), e.Node) && rapid.Bool().Draw(m.t, "the bridge looks for the node") {
+			p.reply(Failed{Serial: e.Serial, Reason: requests.NodeDeleted})
+			p.answers[len(p.answers)-1].gone = e.Node
+			continue
+		}
 		if !fails && !e.SameDirectory {
 			e.Directory = p.follower.directory
 			if read.listAfter[e.Serial] {
@@ -252,13 +258,22 @@ func (m *model) deliverEvent(p *process) {
 	e := p.events[0]
 	p.events = p.events[1:]
 	p.delivered++
-	if last := m.deleted[e.Node]; e.Deleted && last.process == p && p.state.find(e.Node) != nil {
-		for name, d := range m.deleted {
-			d.laterKnown = d.laterKnown || d.process == p && d.order < last.order
-			m.deleted[name] = d
-		}
+	if e.Deleted && p.state.find(e.Node) != nil {
+		m.noteDeletion(p, e.Node)
 	}
 	m.step(p, e)
+}
+
+// noteDeletion notes that a process knows that a node is deleted, perhaps one of its own.
+func (m *model) noteDeletion(p *process, node string) {
+	last := m.deleted[node]
+	if last.process != p {
+		return
+	}
+	for name, d := range m.deleted {
+		d.laterKnown = d.laterKnown || d.process == p && d.order < last.order
+		m.deleted[name] = d
+	}
 }
 
 // tick gives a process a Tick. The bridge gives up a follower or a connection that is later than this: a change is shown
@@ -284,6 +299,9 @@ func (m *model) deliverAnswer(p *process, i int) {
 	p.answers = slices.Delete(p.answers, i, i+1)
 	for p.delivered < a.after {
 		m.deliverEvent(p)
+	}
+	if failed, _ := a.event.(Failed); a.gone != "" && p.state.entries[failed.Serial] != nil && !p.state.entries[failed.Serial].answered() {
+		m.noteDeletion(p, a.gone)
 	}
 	m.step(p, a.event)
 }

@@ -128,8 +128,9 @@ type process struct {
 // answer is an answer of the server to an effect.
 type answer struct {
 	event Event
-	after int // number of events that are delivered first
-	due   int // number of the tick before which it is delivered at the latest, 0: none
+	after int    // number of events that are delivered first
+	due   int    // number of the tick before which it is delivered at the latest, 0: none
+	gone  string // the node of a create that has failed because the node is deleted
 }
 
 func newModel(t *rapid.T, rule queue.Rule, processes int) *model {

@@ -6,7 +6,9 @@
 //
 // Run it in the root of the module. At the end it prints a table for the README of the simulation. It exits
 // with 1 if a fault is not found. A seed counts only if it passes without the fault. With -known the command
-// first runs the seed of the README's table, and others only if that seed does not find the fault.
+// first runs the seed of the README's table, and others only if that seed does not find the fault. A patch
+// with the line "Found by: go test ..." is of a fault that the simulation does not find, or hardly ever: the
+// command runs that test in place of the simulation.
 package main
 
 import (
@@ -154,15 +156,43 @@ type finding struct {
 	after time.Duration // processor time of the simulation, without compiling
 }
 
+// withPatch calls do while the copy has the patch.
+func (c *moduleCopy) withPatch(ctx context.Context, path string, do func() error) error {
+	if err := command(ctx, c.dir, "git", "apply", "--whitespace=nowarn", path); err != nil {
+		return err
+	}
+	err := do()
+	return errors.Join(err, command(ctx, c.dir, "git", "apply", "-R", "--whitespace=nowarn", path))
+}
+
+// findByTest runs the go test arguments with the patch, and without it.
+func (c *moduleCopy) findByTest(ctx context.Context, path, args string) (f finding, err error) {
+	test := func() error {
+		return command(ctx, c.dir, "go", append([]string{"test", "-count=1"}, strings.Fields(args)...)...)
+	}
+	var failure error
+	if err := c.withPatch(ctx, path, func() error { failure = test(); return nil }); err != nil {
+		return f, err
+	}
+	if failure == nil || !strings.Contains(failure.Error(), "--- FAIL") { // not a compile error
+		return f, failure
+	}
+	f.text, f.seed = "go test "+args, "none"
+	return f, test()
+}
+
 // find runs the simulation with the patch until a seed fails that passes without the patch. It begins with the
 // known seed, if there is one.
 func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration, from uint64, known string) (f finding, err error) {
 	path := filepath.Join(c.root, patch)
-	if err := command(ctx, c.dir, "git", "apply", "--whitespace=nowarn", path); err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil {
 		return f, err
 	}
-	err = c.build(ctx, "faulty")
-	if err := errors.Join(err, command(ctx, c.dir, "git", "apply", "-R", "--whitespace=nowarn", path)); err != nil {
+	if m := foundBy.FindSubmatch(text); m != nil {
+		return c.findByTest(ctx, path, string(m[1]))
+	}
+	if err := c.withPatch(ctx, path, func() error { return c.build(ctx, "faulty") }); err != nil {
 		return f, err
 	}
 	if known != "" {
@@ -233,6 +263,9 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 	}
 	return nil
 }
+
+// foundBy matches the line of a patch that names the test of its fault.
+var foundBy = regexp.MustCompile(`(?m)^Found by: go test (.+)$`)
 
 var (
 	violation  = regexp.MustCompile(`simulation_test\.go:\d+: (at .*)`)
