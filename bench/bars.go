@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // bar is a measured goal. Its value is the median of the values of each round: the peers of a round are measured one
 // shortly after the other, so that a change of the machine's speed matters little.
@@ -38,7 +42,7 @@ var goals = []goal{
 	{over: ops("hot64", "actorlock-local"), under: ops("hot64", "zklock"), atLeast: 300},
 	{over: figure{"scale", "actorlock", queueKey(10_000)}, under: figure{"scale", "actorlock", queueKey(100)}, atLeast: 0.8},
 	{over: figure{"fleet", "actorlock", handoffKey(8)}, under: figure{"fleet", "actorlock", handoffKey(2)}, atMost: 1.3},
-	{over: figure{"fleet", "actorlock", packetsKey(8)}, under: figure{"fleet", "actorlock", packetsKey(2)}, atMost: 1.2}, // nearly constant: pings, and locks that are found free, differ
+	{over: figure{"fleet", "actorlock", packetsOf(8)}, under: figure{"fleet", "actorlock", packetsOf(2)}, atMost: 1.2}, // nearly constant: pings, and locks that are found free, differ
 	{over: ops("rw90", "actorlock"), under: ops("rw90", "curator"), atLeast: 10},
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
 }
@@ -88,10 +92,11 @@ func (g goal) measure(all summaries) bar {
 	return b
 }
 
-// ratios returns the ratio of two figures for each round in which both were measured. A figure of 0 counts as not measured.
+// ratios returns the ratio of two figures for each round in which both were measured, in the order of the rounds. A figure of 0 counts as not measured.
 func (all summaries) ratios(over, under figure) (ratios []float64) {
-	for round, r := range all.rounds(over) {
-		base := 1.0
+	rounds := all.rounds(over)
+	for _, round := range slices.Sorted(maps.Keys(rounds)) {
+		r, base := rounds[round], 1.0
 		if under.scenario != "" {
 			base = under.of(all.rounds(under)[round])
 		}

@@ -107,7 +107,7 @@ func TestEveryPeer(t *testing.T) {
 	}
 	for _, p := range []string{"actorlock", "actorlock-simple"} {
 		for _, run := range r.Runs {
-			if run.Peer == p && run.Scenario == "simple-herd" && run.Extra["packets_per_handoff"] < 4 {
+			if run.Peer == p && run.Scenario == "simple-herd" && run.Extra[packetsKey] < 4 {
 				t.Errorf("%+v", run)
 			}
 		}

@@ -21,8 +21,8 @@ type environment struct {
 	remove            func()
 	length            time.Duration // of a peer in a round
 	progress          io.Writer
-	addrs             map[string]string // of the servers, by name
-	running           []*childProcess   // servers that bench has started
+	addrs             map[string]string          // of the servers, by name
+	serving           map[string][]*childProcess // servers that bench has started, by name
 	programs          map[string]func(addr string) *exec.Cmd
 	workers           map[string][]*workerProcess
 	paths             int // number of paths that newPath has returned
@@ -40,7 +40,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{},
+	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{}, serving: map[string][]*childProcess{},
 		programs: map[string]func(string) *exec.Cmd{}, workers: map[string][]*workerProcess{}, missing: map[string]string{},
 		networks: map[time.Duration]string{}, bareRoundTrips: map[string]float64{},
 		root: fmt.Sprintf("/bench-%d-%d", os.Getpid(), time.Now().Unix())}
@@ -50,12 +50,12 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	case err != nil:
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case len(e.missing) == len(o.peers):
+	case len(e.missing) == len(o.peers) || o.compares && len(e.missing) > 0:
 		err = fmt.Errorf("nothing to measure: %s", strings.Join(values(e.missing), "; "))
 	case e.externalZooKeeper:
 		err = e.reachZooKeeper(ctx)
 	case e.addrs[zooKeeper.name] != "":
-		err = e.warmServer(ctx, min(20*o.length, 20*time.Second))
+		err = e.warmServer(ctx, min(40*o.length, 20*time.Second))
 	}
 	if err != nil {
 		e.close()
@@ -105,7 +105,7 @@ func (e *environment) startServers(ctx context.Context, o *options) error {
 				return err
 			}
 			e.addrs[srv.name] = addr
-			e.running = append(e.running, p)
+			e.serving[srv.name] = append(e.serving[srv.name], p)
 			fmt.Fprintf(e.progress, "%s serves at %s\n", srv.name, addr)
 			return nil
 		})
@@ -169,8 +169,10 @@ func (e *environment) close() {
 			fmt.Fprintf(e.progress, "%s is left in ZooKeeper: %v\n", e.root, err)
 		}
 	}
-	for _, p := range e.running {
-		p.kill()
+	for _, servers := range e.serving {
+		for _, p := range servers {
+			p.kill()
+		}
 	}
 	e.remove()
 }

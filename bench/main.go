@@ -1,6 +1,7 @@
 // Command bench measures actorlock and other locks side by side:
 //
 //	go -C bench run . -scenarios uncontended,hot64 -peers actorlock,zklock -seconds 3 -out /tmp/bench
+//	go -C bench run . -compare main -scenarios uncontended,hot64
 //
 // It starts the servers that it needs on free ports of the loopback, and stops them in any case when it ends. For each
 // scenario it runs -rounds rounds, and in each round one peer after the other. Each peer has processes of its own, in any language,
@@ -8,7 +9,8 @@
 //
 // Files in reading order: scenario*.go has the scenarios, plan.go their order; environment.go and servers.go start what a run
 // needs, network.go the networks, workers.go the worker processes; worker.go, load.go and exclusion.go are the worker's side; peer*.go are the peers;
-// summary.go, bars.go and report.go make the report, plot.go and plots.go its images.
+// summary.go, bars.go and report.go make the report, plot.go and plots.go its images; commits.go and comparison.go compare two
+// commits of this library.
 //
 // The exit code is 0, or one of these:
 //
@@ -78,7 +80,11 @@ func bench(ctx context.Context, args []string, progress io.Writer) (code int, er
 	if ctx.Err() != nil {
 		return exitInterrupted, errors.New("interrupted")
 	}
-	if reportErr := writeReport(o.out, results, progress); reportErr != nil {
+	write := writeReport
+	if o.compares {
+		write = writeComparison
+	}
+	if reportErr := write(o.out, results, progress); reportErr != nil {
 		return exitFailed, reportErr
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,11 +18,17 @@ type options struct {
 	length    time.Duration // of a peer in a round
 	out       string
 	zk        string
+	compares  bool // two commits of this library, which are the peers
 }
 
 const usage = `usage: go -C bench run . [flags]
-Measures locks side by side and writes results.json, REPORT.md and plots.
+Measures locks side by side and writes results.json, REPORT.md and plots,
+or with -compare two commits of this library, and writes results.json and COMPARISON.md.
 `
+
+// comparedDefaults are the values of flags that a comparison has unless they are given. Its rounds suffice for an interval of
+// a few percent.
+var comparedDefaults = map[string]string{"peers": "actorlock", "rounds": "40", "seconds": "0.5"}
 
 // Fewer rounds have no useful median, and more are a mistake.
 const minRounds, maxRounds = 3, 1000
@@ -37,6 +44,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	o := &options{}
 	flags.IntVar(&o.rounds, "rounds", minRounds, "how many `rounds` there are; many short ones are better than a few long ones if the machine changes its speed")
 	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to; it is made if need be")
+	commits := flags.String("compare", "", "`OLD..NEW`, two commits to measure in alternation, or OLD alone, to compare it with this tree; the defaults are then "+
+		"-peers actorlock (or actorlock-local), -rounds 40 and -seconds 0.5, alike in all scenarios")
 	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
 	flags.SetOutput(io.Discard) // main prints the error
 	err := flags.Parse(args)
@@ -48,12 +57,25 @@ func parse(args []string, out io.Writer) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	o.compares = given["compare"]
+	for name, value := range comparedDefaults {
+		if o.compares && !given[name] {
+			_ = flags.Set(name, value) // it is acceptable
+		}
+	}
 	o.length = time.Duration(*seconds * float64(time.Second))
 	if o.scenarios, err = choose("-scenarios", *scenarioList, scenarios); err != nil {
 		return nil, err
 	}
 	if o.peers, err = choose("-peers", *peerList, peers); err != nil {
 		return nil, err
+	}
+	if o.compares {
+		if err := o.compare(*commits); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case flags.NArg() > 0:
@@ -68,6 +90,26 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, errors.New("-out is empty: it must be a folder")
 	}
 	return o, nil
+}
+
+// compare replaces the peer by itself at two commits.
+func (o *options) compare(commits string) error {
+	old, new, err := commitsIn(commits)
+	if err != nil {
+		return err
+	}
+	if len(o.peers) != 1 || !o.peers[0].isActorlock() {
+		return fmt.Errorf("-peers %s: with -compare it must be one of %s", accepted(o.peers), strings.Join(slices.Sorted(maps.Keys(actorlockModes)), ", "))
+	}
+	if o.rounds < minComparedRounds {
+		return fmt.Errorf("-rounds %d: with -compare it must be at least %d", o.rounds, minComparedRounds)
+	}
+	o.peers = []peer{o.peers[0].at(old, oldPeer), o.peers[0].at(new, newPeer)}
+	o.scenarios = slices.Clone(o.scenarios)
+	for i := range o.scenarios {
+		o.scenarios[i].costly, o.scenarios[i].brief = false, false // each round has new workers
+	}
+	return nil
 }
 
 // named is an item that a list on the command line can name.

@@ -20,8 +20,9 @@ type peer struct {
 
 	recipes    []string    // in addition to the mutex
 	rwUnusable func() bool // if not nil, reports whether the read-write lock of the installed version does not work
-	only       string      // the only scenario in which it is measured; empty: all
+	only       []string    // the only scenarios in which it is measured; empty: all
 	reference  bool        // it is also measured over networks and on new paths
+	mode       string      // of this library, as in actorlockModes; empty: another library, or another lock of this one
 }
 
 func (p peer) label() string { return p.name }

@@ -24,6 +24,7 @@ func actorlockPeers() []peer {
 		mode := actorlockModes[name]
 		all = append(all, peer{
 			name:    name,
+			mode:    name,
 			about:   "this library",
 			server:  "zookeeper",
 			version: func() string { return "this tree" },
@@ -39,7 +40,7 @@ func actorlockPeers() []peer {
 		server:  "zookeeper",
 		version: func() string { return "this tree" },
 		open:    openActorlock(func(locks *actors.Locks, path string) handle { return locks.SimpleMutex(path) }),
-		only:    simpleHerd.name,
+		only:    []string{simpleHerd.name},
 	})
 }
 

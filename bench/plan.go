@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
 // results is the content of results.json.
 type results struct {
-	Runs     []run    `json:"runs"`
-	Machine  machine  `json:"machine"`
-	Missing  []string `json:"missing,omitempty"` // peers that are not installed
-	Bars     []bar    `json:"bars"`
-	Failures []string `json:"failures,omitempty"` // peers that failed in a scenario
-	Rounds   int      `json:"rounds"`
-	Seconds  float64  `json:"seconds"`
+	Runs     []run      `json:"runs"`
+	Machine  machine    `json:"machine"`
+	Missing  []string   `json:"missing,omitempty"` // peers that are not installed
+	Bars     []bar      `json:"bars,omitempty"`
+	Compared []compared `json:"compared,omitempty"` // of two commits
+	Failures []string   `json:"failures,omitempty"` // peers that failed in a scenario
+	Rounds   int        `json:"rounds"`
+	Seconds  float64    `json:"seconds"`
 }
 
 // step is one run of the plan.
@@ -33,7 +35,7 @@ func plan(scenarios []scenario, peers []peer, rounds int, length time.Duration) 
 	for _, s := range scenarios {
 		var fit []peer
 		for _, p := range peers {
-			if s.fits(p) && (p.only == "" || p.only == s.name) {
+			if s.fits(p) && (len(p.only) == 0 || slices.Contains(p.only, s.name)) {
 				fit = append(fit, p)
 			}
 		}
@@ -64,6 +66,9 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 			continue
 		}
 		started := time.Now()
+		if o.compares {
+			e.stopWorkers(step.peer) // chance that belongs to a process must not count as many rounds
+		}
 		_, length := step.scenario.rounds(o.rounds, e.length)
 		result, err := run{}, e.useNetwork(ctx, step.scenario.roundTrip)
 		if err == nil {

@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 func TestRounds(t *testing.T) {
 	for _, s := range scenarios {
 		n, length := s.rounds(12, time.Second)
-		if n*int(length) != 12*int(time.Second) || n != 12 && !s.costly && !s.brief {
+		if time.Duration(n)*length != 12*time.Second || n != 12 && !s.costly && !s.brief {
 			t.Errorf("%s has %d rounds of %v", s.name, n, length)
 		}
 	}

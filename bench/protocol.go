@@ -138,6 +138,7 @@ type tally struct {
 	total      int // acquires also before and after the window
 	violations int
 	latencies  histogram // of ops
+	used       cost      // by all acquires; bench measures it, not the worker
 }
 
 func (t *tally) merge(other tally) {
@@ -145,6 +146,7 @@ func (t *tally) merge(other tally) {
 	t.total += other.total
 	t.violations += other.violations
 	t.latencies.merge(&other.latencies)
+	t.used = t.used.plus(other.used)
 }
 
 func (t tally) message() message {

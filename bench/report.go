@@ -16,11 +16,7 @@ import (
 func writeReport(dir string, r *results, progress io.Writer) error {
 	all := r.summarize()
 	r.Bars = measureBars(all)
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	files := map[string]string{"results.json": string(text) + "\n", "REPORT.md": render(r, all)}
+	files := map[string]string{"REPORT.md": render(r, all)}
 	for _, s := range scenarios {
 		if len(all[s.name]) > 0 {
 			files[s.name+".svg"] = plotScenario(s.name, all.peersIn(s.name))
@@ -29,12 +25,22 @@ func writeReport(dir string, r *results, progress io.Writer) error {
 	if len(all["scale"]) > 0 {
 		files["scale-waiters.svg"] = plotScale(all.peersIn("scale"))
 	}
+	return writeFiles(dir, r, files, "REPORT.md", progress)
+}
+
+// writeFiles writes results.json and the files, of which one is for people to begin with.
+func writeFiles(dir string, r *results, files map[string]string, first string, progress io.Writer) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	files["results.json"] = string(text) + "\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(progress, "results are in %s\n", filepath.Join(dir, "REPORT.md"))
+	fmt.Fprintf(progress, "results are in %s\n", filepath.Join(dir, first))
 	return nil
 }
 

@@ -43,7 +43,7 @@ func sample() *results {
 	add("hot64", "zklock", 820, 80_000, 90_000, 1, nil)
 	add("hot64", "curator", 100, 640_000, 700_000, 0, map[string]float64{ownObjectsKey: 700})
 	add("fleet", "actorlock", 2000, 500, 900, 0, map[string]float64{
-		handoffKey(2): 400, handoffKey(8): 600, packetsKey(2): 8, packetsKey(8): 8.1})
+		handoffKey(2): 400, handoffKey(8): 600, packetsOf(2): 8, packetsOf(8): 8.1})
 	add("scale", "actorlock", 50_000, 2000, 3000, 0, map[string]float64{
 		queueKey(10): 14_000, queueKey(100): 50_000, queueKey(1000): 51_000, queueKey(10_000): 48_000, "bytes_per_waiter": 1500})
 	add("scale", "zklock", 0, 0, 0, 0, map[string]float64{queueKey(10): 1500, queueKey(100): 0})

@@ -69,18 +69,13 @@ func warmUp(length time.Duration) time.Duration {
 
 // load runs a load in processes of the peer for the given time.
 func (t *trial) load(ctx context.Context, processes int, l load, length time.Duration) (run, error) {
-	sum, err := t.tally(ctx, processes, l, length)
-	return sum.run(length), err
-}
-
-// tally is load, and returns the counts.
-func (t *trial) tally(ctx context.Context, processes int, l load, length time.Duration) (tally, error) {
 	workers, err := t.ensureWorkers(ctx, t.peer, processes)
 	if err != nil {
-		return tally{}, err
+		return run{}, err
 	}
 	l.path = t.newPath(t.peer.name)
-	return t.work(ctx, workers, l, warmUp(length), length)
+	sum, err := t.work(ctx, t.peer, workers, l, warmUp(length), length)
+	return sum.run(length), err
 }
 
 func (t tally) run(length time.Duration) run {
@@ -89,6 +84,7 @@ func (t tally) run(length time.Duration) run {
 		P50:        micros(t.latencies.percentile(50)),
 		P99:        micros(t.latencies.percentile(99)),
 		Violations: t.violations,
+		Extra:      t.used.per(t.total),
 	}
 }
 

@@ -18,7 +18,7 @@ var hot64 = scenario{
 		}
 		own, err := t.load(ctx, 1, load{clients: 64, locks: 1, ownObjects: true}, t.length/2)
 		r.Violations += own.Violations
-		r.Extra = map[string]float64{ownObjectsKey: own.OpsPerSec}
+		r.Extra[ownObjectsKey] = own.OpsPerSec
 		return r, err
 	},
 }

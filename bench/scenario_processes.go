@@ -22,7 +22,7 @@ var handoff = scenario{
 		pass.hold = holdTime
 		waiting, err := t.load(ctx, 2, pass, t.length-t.length/2)
 		atOnce.Violations += waiting.Violations
-		atOnce.Extra = map[string]float64{waitingKey: waiting.P50}
+		atOnce.Extra[waitingKey] = waiting.P50
 		return atOnce, err
 	},
 }
@@ -49,37 +49,25 @@ func passedAround(name string, hold time.Duration) scenario {
 	}
 	return scenario{name: name, about: about, fits: isLock, run: func(ctx context.Context, t *trial) (run, error) {
 		pass := load{clients: 1, locks: 1, hold: hold}
-		two, packetsOfTwo, err := t.counted(ctx, 2, pass, t.length/2)
+		two, err := t.load(ctx, 2, pass, t.length/2)
 		if err != nil {
 			return run{}, err
 		}
-		all, packetsOfAll, err := t.counted(ctx, fleetSize, pass, t.length-t.length/2)
-		r := all.run(t.length - t.length/2)
-		r.Violations += two.violations
-		r.Extra = map[string]float64{handoffKey(2): 1e6 / two.run(t.length/2).OpsPerSec, handoffKey(fleetSize): 1e6 / r.OpsPerSec}
-		if packetsOfTwo > 0 {
-			r.Extra[packetsKey(2)], r.Extra[packetsKey(fleetSize)] = packetsOfTwo, packetsOfAll
+		all, err := t.load(ctx, fleetSize, pass, t.length-t.length/2)
+		all.Violations += two.Violations
+		for processes, r := range map[int]run{2: two, fleetSize: all} {
+			if r.OpsPerSec > 0 {
+				all.Extra[handoffKey(processes)] = 1e6 / r.OpsPerSec
+			}
+			if packets, counted := r.Extra[packetsKey]; counted {
+				all.Extra[packetsOf(processes)] = packets
+			}
 		}
-		return r, err
+		return all, err
 	}}
 }
 
 func handoffKey(processes int) string { return fmt.Sprintf("handoff_us_%d", processes) }
-func packetsKey(processes int) string { return fmt.Sprintf("packets_per_handoff_%d", processes) }
+func packetsOf(processes int) string  { return fmt.Sprintf("packets_per_handoff_%d", processes) }
 
 func isLock(p peer) bool { return !p.unlocked }
-
-// counted is tally, and returns ZooKeeper's packets per acquire as well, or 0 without ZooKeeper.
-func (t *trial) counted(ctx context.Context, processes int, l load, length time.Duration) (tally, float64, error) {
-	if _, err := t.ensureWorkers(ctx, t.peer, processes); err != nil { // their start is not counted
-		return tally{}, 0, err
-	}
-	before, errBefore := t.packets()
-	sum, err := t.tally(ctx, processes, l, length)
-	after, errAfter := t.packets()
-	perHandoff := 0.0
-	if t.peer.server == "zookeeper" && errBefore == nil && errAfter == nil && sum.total > 0 {
-		perHandoff = (after - before) / float64(sum.total)
-	}
-	return sum, perHandoff, err
-}

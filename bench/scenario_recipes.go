@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 var rw90 = ofRecipe("rw90", "64 clients of one process share one read-write lock; each reads nine times, then writes, and asks again as soon as "+
 	"it has released. No client may be inside together with a writer.", load{clients: 64, locks: 1, recipe: readWrite})
@@ -22,13 +25,8 @@ var simpleHerd = scenario{
 	name: "simple-herd",
 	about: "30 clients with a session each pass one lock around: the mutex, where a release wakes the next in line, and the simple one, where it " +
 		"wakes all. Each asks again as soon as it has released. ZooKeeper counts the packets for each hand-off; p50 and p99 are those of a wait.",
-	fits: func(p peer) bool { return p.name == "actorlock" || p.only == "simple-herd" },
+	fits: func(p peer) bool { return p.nodeEach() || slices.Contains(p.only, "simple-herd") },
 	run: func(ctx context.Context, t *trial) (run, error) {
-		sum, perHandoff, err := t.counted(ctx, 1, load{clients: herdSize, locks: 1, connections: herdSize}, t.length)
-		r := sum.run(t.length)
-		if perHandoff > 0 {
-			r.Extra = map[string]float64{"packets_per_handoff": perHandoff}
-		}
-		return r, err
+		return t.load(ctx, 1, load{clients: herdSize, locks: 1, connections: herdSize}, t.length)
 	},
 }

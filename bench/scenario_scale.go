@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 )
 
 // The sizes of scenario scale. The report has the result for mainSize waiters in its table.
@@ -33,10 +32,13 @@ var scale = scenario{
 			maps.Copy(extra, memory)
 		}
 		result, err := t.queues(ctx, extra)
-		if err == nil && t.peer.isActorlock() {
+		if err != nil {
+			return run{}, err
+		}
+		if t.peer.isActorlock() {
 			err = t.manyLocks(ctx, extra)
 		}
-		result.Extra = extra
+		maps.Copy(result.Extra, extra)
 		return result, err
 	},
 }
@@ -101,7 +103,7 @@ var beside = scenario{
 	name: "beside",
 	about: fmt.Sprintf("One client acquires and releases a mutex in turn, and waits for each, in a process that is busy: %d read-write locks with a local queue "+
 		"have %d readers each, and each reader asks again as soon as it has released. p50, p99 and the worst are those of the mutex.", busyLocks, busyReaders),
-	fits: func(p peer) bool { return p.name == "actorlock-local" },
+	fits: func(p peer) bool { return p.mode == "actorlock-local" },
 	run:  onlySpecial("beside"),
 }
 
@@ -121,9 +123,7 @@ func onlySpecial(name string) func(context.Context, *trial) (run, error) {
 	}
 }
 
-func (p peer) isActorlock() bool {
-	return slices.Contains(slices.Collect(maps.Keys(actorlockModes)), p.name)
-}
+func (p peer) isActorlock() bool { return p.mode != "" }
 
 // nodeEach reports whether each waiter has a node of its own, which shows that it waits. A local queue has one for all.
-func (p peer) nodeEach() bool { return p.name == "actorlock" }
+func (p peer) nodeEach() bool { return p.mode == "actorlock" }

@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // median returns the middle value, the mean of the two in the middle, or 0 if there are no values.
 func median(values []float64) float64 {
@@ -19,4 +22,38 @@ func spread(values []float64) float64 {
 		return 0
 	}
 	return (slices.Max(values) - slices.Min(values)) / middle
+}
+
+// interval returns two of the values between which the true median lies with at least the probability, whatever the
+// distribution is: the number of values below it is that of heads among as many coins. It returns the least and the greatest
+// value if the values are too few for that probability.
+func interval(values []float64, probability float64) (low, high float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n == 0 {
+		return 0, 0
+	}
+	rank := 0
+	for outside := 0.0; rank < (n-1)/2; rank++ {
+		if outside += 2 * heads(rank, n); outside > 1-probability {
+			break
+		}
+	}
+	rank = max(rank-1, 0)
+	return sorted[rank], sorted[n-1-rank]
+}
+
+// heads returns the probability of k heads among n coins.
+func heads(k, n int) float64 {
+	logarithm := func(n int) float64 { f, _ := math.Lgamma(float64(n + 1)); return f }
+	return math.Exp(logarithm(n) - logarithm(k) - logarithm(n-k) - float64(n)*math.Ln2)
+}
+
+// trend returns the median of the second half of the values divided by that of the first, or 1 if there is no such ratio.
+func trend(values []float64) float64 {
+	first, second := median(values[:len(values)/2]), median(values[(len(values)+1)/2:])
+	if first == 0 || second == 0 {
+		return 1
+	}
+	return second / first
 }

@@ -138,7 +138,7 @@ func (e *environment) ensureWorkers(ctx context.Context, p peer, n int) ([]*work
 
 // warmUp runs a load, so that a virtual machine compiles the code.
 func (e *environment) warmUp(ctx context.Context, p peer, workers []*workerProcess) error {
-	_, err := e.work(ctx, workers, load{path: e.newPath(p.name), clients: 16, locks: 16}, 0, min(e.length, 2*time.Second))
+	_, err := e.work(ctx, p, workers, load{path: e.newPath(p.name), clients: 16, locks: 16}, 0, min(e.length, 2*time.Second))
 	return err
 }
 
@@ -161,7 +161,7 @@ func each(workers []*workerProcess, f func(i int, m *workerProcess) error) error
 
 // work runs a load in the workers, first a warm-up and then a window of the length, and returns the sum of their tallies.
 // Several workers share the file of sections.
-func (e *environment) work(ctx context.Context, workers []*workerProcess, l load, warmUp, length time.Duration) (tally, error) {
+func (e *environment) work(ctx context.Context, p peer, workers []*workerProcess, l load, warmUp, length time.Duration) (tally, error) {
 	if len(workers) > 1 {
 		l.sections = filepath.Join(e.dir, "sections"+strings.ReplaceAll(l.path, "/", "-"))
 		if err := makeSections(l.sections, l.locks); err != nil {
@@ -177,6 +177,7 @@ func (e *environment) work(ctx context.Context, workers []*workerProcess, l load
 	if err != nil {
 		return tally{}, err
 	}
+	before := e.used(p, workers)
 	from := now() + int64(warmUp)
 	question := message{"run", map[string]string{"from": fmt.Sprint(from), "until": fmt.Sprint(from + int64(length)),
 		"await_turns": fmt.Sprint(btoi(len(workers) == 1))}} // several processes share the window
@@ -188,7 +189,7 @@ func (e *environment) work(ctx context.Context, workers []*workerProcess, l load
 		}
 		return err
 	})
-	var sum tally
+	sum := tally{used: e.used(p, workers).since(before)}
 	for _, t := range tallies {
 		sum.merge(t)
 	}
