@@ -9,10 +9,16 @@ import (
 	"time"
 )
 
-// loaded is a load that is ready to run: its clients have their lock handles.
+// prepared is a load that is ready to run.
+type prepared interface {
+	run(from, until int64, awaitTurns bool) (tally, error)
+	free()
+}
+
+// loaded is a load whose clients have their lock handles.
 type loaded struct {
 	clients []client
-	free    func()
+	unmap   func() // ends the use of the file of sections
 	window  window
 	started atomic.Int64 // number of clients that have held a lock
 	inside  func()       // called by each holder, unless nil
@@ -48,11 +54,11 @@ func (p *lockUse) next() (locker, string) {
 }
 
 func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
-	sections, free, err := openSections(l.sections, l.locks)
+	sections, unmap, err := openSections(l.sections, l.locks)
 	if err != nil {
 		return nil, err
 	}
-	ready := &loaded{clients: make([]client, l.clients), free: free}
+	ready := &loaded{clients: make([]client, l.clients), unmap: unmap}
 	if l.hold > 0 {
 		ready.inside = func() { time.Sleep(l.hold) }
 	}
@@ -62,7 +68,7 @@ func (l load) prepare(ctx context.Context, d driver) (*loaded, error) {
 		for lock := i % l.locks; lock < l.locks; lock += l.clients {
 			use, err := l.use(ctx, d, lock, i)
 			if err != nil {
-				free()
+				unmap()
 				return nil, err
 			}
 			use.section = &sections[lock]
@@ -94,6 +100,8 @@ func (l load) use(ctx context.Context, d driver, lock, client int) (p lockUse, e
 	p.locker, err = d.lock(ctx, a)
 	return p, err
 }
+
+func (r *loaded) free() { r.unmap() }
 
 // turnsLimit is the longest wait until every client has held a lock.
 const turnsLimit = 5 * time.Second

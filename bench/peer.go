@@ -34,6 +34,11 @@ type driver interface {
 	close()
 }
 
+// bulkDriver is a driver that does the work of a load itself, instead of clients that use its locks.
+type bulkDriver interface {
+	prepare(ctx context.Context, l load) (prepared, error)
+}
+
 // access is the use of one lock by one client.
 type access struct {
 	path   string
@@ -70,7 +75,7 @@ type locker interface {
 }
 
 // peers are all peers, in the order of the report.
-var peers = concat(actorlockPeers(), []peer{raw, zklock, curator, kazoo, etcd, redsyncPeer})
+var peers = concat(actorlockPeers(), []peer{raw, limit, zklock, curator, kazoo, etcd, redsyncPeer})
 
 func concat(lists ...[]peer) []peer {
 	var all []peer

@@ -21,7 +21,7 @@ type worker struct {
 	peer   peer
 	addr   string
 	driver driver
-	loaded *loaded
+	loaded prepared // nil: nothing
 }
 
 // serveWorker answers requests until the input ends.
@@ -79,7 +79,15 @@ func (w *worker) prepare(m message) error {
 	ctx, cancel := context.WithTimeout(context.Background(), setUpTime)
 	defer cancel()
 	w.unload()
-	w.loaded, err = l.prepare(ctx, w.driver)
+	var ready prepared
+	if bulk, ok := w.driver.(bulkDriver); ok {
+		ready, err = bulk.prepare(ctx, l)
+	} else {
+		ready, err = l.prepare(ctx, w.driver)
+	}
+	if err == nil {
+		w.loaded = ready
+	}
 	return err
 }
 
