@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -11,6 +12,8 @@ import (
 type bar struct {
 	Text    string  `json:"bar"`
 	Value   float64 `json:"value"`
+	Low     float64 `json:"low"` // its limits
+	High    float64 `json:"high"`
 	Reached *bool   `json:"reached"` // nil: not measured
 }
 
@@ -23,11 +26,29 @@ type goal struct {
 
 // figure names a value of a summary. A figure without a scenario is 1.
 type figure struct {
-	scenario, peer, key string // key: ops, p50, or an extra field
+	scenario, peer, key string  // key: ops, p50, roundTripsKey, or an extra field
+	plus                float64 // what a goal adds to the value
 }
 
-func ops(scenario, peer string) figure { return figure{scenario, peer, "ops"} }
-func p50(scenario, peer string) figure { return figure{scenario, peer, "p50"} }
+func ops(scenario, peer string) figure { return extra(scenario, peer, "ops") }
+func p50(scenario, peer string) figure { return extra(scenario, peer, "p50") }
+func extra(scenario, peer, key string) figure {
+	return figure{scenario: scenario, peer: peer, key: key}
+}
+
+func (f figure) and(plus float64) figure {
+	f.plus = plus
+	return f
+}
+
+// The fields of a run over a network, measured in its round: the time of a bare round trip, and how many there are in a second.
+const (
+	bareKey       = "bare_round_trip_us"
+	roundTripsKey = "round trips per second"
+)
+
+// reportSureness is the probability with which the limits of a ratio in the report have the true median.
+const reportSureness = 0.95
 
 var goals = []goal{
 	{over: p50("uncontended", "actorlock"), under: p50("uncontended", "raw"), atMost: 1.10},
@@ -37,12 +58,33 @@ var goals = []goal{
 	{over: ops("many256", "actorlock"), under: ops("many256", "raw"), atLeast: 6},
 	{over: ops("many256", "actorlock"), under: ops("many256", "curator"), atLeast: 15},
 	{over: p50("handoff", "actorlock"), under: p50("handoff", "zklock"), atMost: 0.75},
-	{over: figure{"handoff", "actorlock", waitingKey}, under: figure{"handoff", "zklock", waitingKey}, atMost: 0.75},
+	{over: extra("handoff", "actorlock", waitingKey), under: extra("handoff", "zklock", waitingKey), atMost: 0.75},
 	{over: ops("hot64", "actorlock-local"), atLeast: 300_000},
 	{over: ops("hot64", "actorlock-local"), under: ops("hot64", "zklock"), atLeast: 300},
-	{over: figure{"scale", "actorlock", queueKey(10_000)}, under: figure{"scale", "actorlock", queueKey(100)}, atLeast: 0.8},
-	{over: figure{"fleet", "actorlock", handoffKey(8)}, under: figure{"fleet", "actorlock", handoffKey(2)}, atMost: 1.3},
-	{over: figure{"fleet", "actorlock", packetsOf(8)}, under: figure{"fleet", "actorlock", packetsOf(2)}, atMost: 1.2}, // nearly constant: pings, and locks that are found free, differ
+	{over: extra("scale", "actorlock", queueKey(10_000)), under: extra("scale", "actorlock", queueKey(100)), atLeast: 0.8},
+	{over: extra("fleet", "actorlock", handoffKey(8)), under: extra("fleet", "actorlock", handoffKey(2)), atMost: 1.3},
+	{over: extra("fleet", "actorlock", packetsOf(8)), under: extra("fleet", "actorlock", packetsOf(2)), atMost: 1.2}, // nearly constant: pings, and locks that are found free, differ
+	{over: ops("fleet", "actorlock"), under: ops("fleet", "zklock"), atLeast: 1.2},
+	{over: ops("rtt2-fleet", "actorlock"), under: ops("rtt2-fleet", "zklock"), atLeast: 1.7},
+	{over: ops("rtt10-fleet", "actorlock"), under: ops("rtt10-fleet", "zklock"), atLeast: 1.7},
+	{over: ops("rtt2-fleet-hold", "actorlock"), under: ops("rtt2-fleet-hold", "zklock"), atLeast: 1.2},
+	{over: ops("rtt10-fleet-hold", "actorlock"), under: ops("rtt10-fleet-hold", "zklock"), atLeast: 1.5},
+	{over: extra("rtt2-handoff", "actorlock", waitingKey), under: extra("rtt2-handoff", "actorlock", bareKey), atMost: 1.1},
+	{over: extra("fleet", "actorlock", packetsOf(8)), under: extra("fleet", "zklock", packetsOf(8)), atMost: 1},
+	{over: extra("fleet", "actorlock", packetsOf(2)), under: extra("fleet", "zklock", packetsOf(2)).and(0.5), atMost: 1},
+	{over: p50("uncontended", "actorlock"), under: p50("uncontended", "raw"), atMost: 1.20},
+	{over: p50("rtt2-uncontended", "actorlock"), under: p50("rtt2-uncontended", "raw"), atMost: 1.03},
+	{over: p50("handoff", "actorlock"), under: p50("handoff", "zklock"), atMost: 0.9},
+	{over: extra("handoff", "actorlock", waitingKey), under: extra("handoff", "zklock", waitingKey), atMost: 0.6},
+	{over: ops("hot64", "actorlock"), under: ops("hot64", "limit"), atLeast: 0.70},
+	{over: ops("rtt2-hot64", "actorlock"), under: extra("rtt2-hot64", "actorlock", roundTripsKey), atLeast: 0.70 * 64},
+	{over: ops("rtt10-hot64", "actorlock"), under: extra("rtt10-hot64", "actorlock", roundTripsKey), atLeast: 0.75 * 64},
+	{over: ops("many256", "actorlock"), under: ops("many256", "limit"), atLeast: 0.85},
+	{over: p50("rtt2-cold", "actorlock"), under: extra("rtt2-cold", "actorlock", bareKey), atMost: 1.1},
+	{over: p50("rtt10-cold", "actorlock"), under: extra("rtt10-cold", "actorlock", bareKey), atMost: 1.1},
+	{over: ops("rtt2-cold64", "actorlock"), under: ops("rtt2-cold64", "zklock"), atLeast: 5},
+	{over: ops("cold256", "actorlock"), under: ops("many256", "actorlock"), atLeast: 0.3},
+	{over: p50("rtt10-cold256", "actorlock"), under: p50("rtt10-cold256", "zklock"), atMost: 0.3},
 	{over: ops("rw90", "actorlock"), under: ops("rw90", "curator"), atLeast: 10},
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
 }
@@ -53,6 +95,8 @@ func (f figure) of(r run) float64 {
 		return r.OpsPerSec
 	case "p50":
 		return r.P50
+	case roundTripsKey:
+		return 1e6 / r.Extra[bareKey] // +Inf without a network
 	}
 	return r.Extra[f.key]
 }
@@ -63,8 +107,14 @@ func (f figure) String() string {
 		return f.peer + " per second"
 	case "p50":
 		return "p50 of " + f.peer
+	case roundTripsKey, bareKey:
+		return f.key
 	}
-	return fmt.Sprintf("%s of %s", f.key, f.peer)
+	text := fmt.Sprintf("%s of %s", f.key, f.peer)
+	if f.plus != 0 {
+		text = fmt.Sprintf("(%s + %v)", text, f.plus)
+	}
+	return text
 }
 
 func (g goal) String() string {
@@ -75,7 +125,11 @@ func (g goal) String() string {
 		text += fmt.Sprintf(" at least %v", g.atLeast)
 	}
 	if g.under.scenario != "" {
-		text += " × " + g.under.String()
+		text += " × "
+		if g.under.scenario != g.over.scenario {
+			text += g.under.scenario + ": "
+		}
+		text += g.under.String()
 	}
 	return text
 }
@@ -87,6 +141,7 @@ func (g goal) measure(all summaries) bar {
 		return b
 	}
 	b.Value = median(ratios)
+	b.Low, b.High = interval(ratios, reportSureness)
 	reached := g.atMost > 0 && b.Value <= g.atMost || g.atLeast > 0 && b.Value >= g.atLeast
 	b.Reached = &reached
 	return b
@@ -98,9 +153,9 @@ func (all summaries) ratios(over, under figure) (ratios []float64) {
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
 		r, base := rounds[round], 1.0
 		if under.scenario != "" {
-			base = under.of(all.rounds(under)[round])
+			base = under.of(all.rounds(under)[round]) + under.plus
 		}
-		if value := over.of(r); value > 0 && base > 0 {
+		if value := over.of(r); value > 0 && base > under.plus && !math.IsInf(base, 0) {
 			ratios = append(ratios, value/base)
 		}
 	}

@@ -71,7 +71,7 @@ func buildAt(commit, dir, binary string) error {
 			return err
 		}
 	}
-	if _, err := call("go", "build", "-C", filepath.Join(dir, "bench"), mod, "-trimpath", "-o", binary, "."); err != nil {
+	if _, err := call("go", "build", "-C", filepath.Join(dir, "bench"), mod, "-o", binary, "."); err != nil {
 		return fmt.Errorf("the bench of this tree does not build with the library of %s: %w", cmp.Or(commit, "this tree"), err)
 	}
 	return nil

@@ -46,7 +46,7 @@ func (all summaries) compare() (list []compared) {
 			continue
 		}
 		for _, key := range append([]string{"ops", "p50"}, old.extraKeys()...) {
-			before, after := figure{s.name, oldPeer, key}, figure{s.name, newPeer, key}
+			before, after := extra(s.name, oldPeer, key), extra(s.name, newPeer, key)
 			if ratios := all.ratios(after, before); len(ratios) > 0 {
 				olds := all.ratios(before, figure{})
 				low, high := interval(ratios, sureness)

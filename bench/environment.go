@@ -27,11 +27,11 @@ type environment struct {
 	workers           map[string][]*workerProcess
 	paths             int // number of paths that newPath has returned
 	root              string
-	externalZooKeeper bool                     // ZooKeeper was started by the user
-	missing           map[string]string        // reasons, by the name of a peer that cannot be measured
-	roundTrip         time.Duration            // of the network that the workers use; 0: none
-	networks          map[time.Duration]string // addresses of proxies that stand for networks, by the round-trip time
-	bareRoundTrips    map[string]float64       // in microseconds, by the intended time
+	externalZooKeeper bool                        // ZooKeeper was started by the user
+	missing           map[string]string           // reasons, by the name of a peer that cannot be measured
+	roundTrip         time.Duration               // of the network that the workers use; 0: none
+	networks          map[time.Duration]string    // addresses of proxies that stand for networks, by the round-trip time
+	bareRoundTrips    map[time.Duration][]float64 // in microseconds, of each run over that network
 }
 
 // openEnvironment starts the servers that the peers need, and checks which peers are installed.
@@ -42,7 +42,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	}
 	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{}, serving: map[string][]*childProcess{},
 		programs: map[string]func(string) *exec.Cmd{}, workers: map[string][]*workerProcess{}, missing: map[string]string{},
-		networks: map[time.Duration]string{}, bareRoundTrips: map[string]float64{},
+		networks: map[time.Duration]string{}, bareRoundTrips: map[time.Duration][]float64{},
 		root: fmt.Sprintf("/bench-%d-%d", os.Getpid(), time.Now().Unix())}
 	err = e.startServers(ctx, o)
 	e.findPeers(o)

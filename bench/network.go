@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 )
@@ -94,7 +93,7 @@ func passOn(from, to net.Conn, delay time.Duration) {
 
 // useNetwork puts a network with the round-trip time between the peers and ZooKeeper, or none if it is 0. It stops all workers
 // that use another one.
-func (e *environment) useNetwork(ctx context.Context, roundTrip time.Duration) error {
+func (e *environment) useNetwork(roundTrip time.Duration) error {
 	if roundTrip == e.roundTrip {
 		return nil
 	}
@@ -110,12 +109,7 @@ func (e *environment) useNetwork(ctx context.Context, roundTrip time.Duration) e
 		return err
 	}
 	e.networks[roundTrip] = addr
-	took, err := bareRoundTrip(ctx, addr)
-	if err == nil {
-		fmt.Fprintf(e.progress, "a bare round trip takes %.2f ms over the network of %v\n", float64(took.Microseconds())/1000, roundTrip)
-		e.bareRoundTrips[roundTrip.String()] = micros(took)
-	}
-	return err
+	return nil
 }
 
 // startNetwork starts the proxy: with real-time priority where that is allowed, because its timers are late otherwise on a
@@ -153,23 +147,25 @@ func (e *environment) startNetwork(roundTrip time.Duration) (addr string, err er
 	return strings.TrimSpace(line), nil
 }
 
-// bareRoundTrip returns the median time of a request of a few bytes and its answer on connections that are open.
-func bareRoundTrip(ctx context.Context, addr string) (time.Duration, error) {
-	conn, err := dialZooKeeper(ctx, addr)
+// bareRoundTrip returns the median time, in microseconds, of a request of a few bytes and its answer on a connection that is open, over
+// the network that the workers use.
+func (e *environment) bareRoundTrip(ctx context.Context) (float64, error) {
+	conn, err := dialZooKeeper(ctx, e.networks[e.roundTrip])
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	var all []time.Duration
-	for range 51 {
+	var all []float64
+	for range 15 {
 		begun := time.Now()
 		if _, _, err := conn.Exists("/zookeeper"); err != nil {
 			return 0, err
 		}
-		all = append(all, time.Since(begun))
+		all = append(all, micros(time.Since(begun)))
 	}
-	slices.Sort(all)
-	return all[len(all)/2], nil
+	middle := median(all)
+	e.bareRoundTrips[e.roundTrip] = append(e.bareRoundTrips[e.roundTrip], middle)
+	return middle, nil
 }
 
 // over returns the scenario over a network with the round-trip time. Curator is not measured: its 64 threads need more than ten

@@ -70,10 +70,7 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 			e.stopWorkers(step.peer) // chance that belongs to a process must not count as many rounds
 		}
 		_, length := step.scenario.rounds(o.rounds, e.length)
-		result, err := run{}, e.useNetwork(ctx, step.scenario.roundTrip)
-		if err == nil {
-			result, err = step.scenario.run(ctx, &trial{e, step.peer, length})
-		}
+		result, err := e.measure(ctx, step, length)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -92,10 +89,22 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 		fmt.Fprintf(e.progress, "%4d/%d %-18s %-16s round %d: %9.0f/s  p50 %9.1f us  p99 %10.1f us%s  (%.1f s)\n", i+1, len(steps),
 			result.Scenario, result.Peer, result.Round, result.OpsPerSec, result.P50, result.P99, violationsText(result), time.Since(started).Seconds())
 	}
-	for roundTrip, micros := range e.bareRoundTrips {
-		r.Machine.Networks[roundTrip] = micros
+	for roundTrip, took := range e.bareRoundTrips {
+		r.Machine.Networks[roundTrip.String()] = median(took)
 	}
 	return r, r.verdict(steps)
+}
+
+// measure runs a step over the network of its scenario.
+func (e *environment) measure(ctx context.Context, s step, length time.Duration) (run, error) {
+	if err := e.useNetwork(s.scenario.roundTrip); err != nil {
+		return run{}, err
+	}
+	r, err := s.scenario.run(ctx, &trial{e, s.peer, length})
+	if err == nil && s.scenario.roundTrip > 0 {
+		r.Extra[bareKey], err = e.bareRoundTrip(ctx)
+	}
+	return r, err
 }
 
 func violationsText(r run) string {

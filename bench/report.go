@@ -48,8 +48,9 @@ func writeFiles(dir string, r *results, files map[string]string, first string, p
 func render(r *results, all summaries) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Benchmarks\n\n%s. Each figure is the median of %d rounds of %v s%s; in each round the peers were measured one "+
-		"after the other, in changing order, each in processes of its own. A ratio is the median of the rounds' ratios. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
-		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, r.otherRounds(all), r.Machine.Cores)
+		"after the other, in changing order, each in processes of its own. A ratio is the median of the rounds' ratios; in parentheses are limits that have the true median with a probability of %.0f %%, or, of fewer than six rounds, the least and the greatest of their ratios. "+
+		"The trend is the median of the second half of the rounds divided by that of the first. Warm-up does not count, and in one process lasts until every client had its turn. Ratios hold for this machine "+
+		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, r.otherRounds(all), 100*reportSureness, r.Machine.Cores)
 	renderBars(&b, r.Bars, all["hot64"])
 	renderWinners(&b, all)
 	for _, s := range scenarios {
@@ -66,7 +67,7 @@ func renderBars(b *strings.Builder, bars []bar, hot map[string]*summary) {
 	for _, bar := range bars {
 		measured, reached := "", "not measured"
 		if bar.Reached != nil {
-			measured, reached = number(bar.Value), "no"
+			measured, reached = within(bar.Value, bar.Low, bar.High), "no"
 			if *bar.Reached {
 				reached = "yes"
 			}
@@ -122,10 +123,11 @@ func renderWinners(b *strings.Builder, all summaries) {
 func renderScenario(b *strings.Builder, s scenario, all summaries) {
 	list := all.peersIn(s.name)
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n![%s](%s.svg)\n\n", s.name, s.about, s.name, s.name)
-	b.WriteString("| peer | per second | p50 us | p99 us | spread | × raw | × zklock | × curator | violations |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| peer | per second | p50 us | p99 us | spread | trend | × raw | × limit | × zklock | × curator | violations |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range list {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% |", p.peer, number(p.ops), number(p.p50), number(p.p99), 100*p.spread)
-		for _, base := range []string{"raw", "zklock", "curator"} {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% | %.2f |", p.peer, number(p.ops), number(p.p50), number(p.p99), 100*p.spread,
+			trend(all.ratios(ops(s.name, p.peer), figure{})))
+		for _, base := range []string{"raw", "limit", "zklock", "curator"} {
 			fmt.Fprintf(b, " %s |", all.ratio(ops(s.name, p.peer), ops(s.name, base)))
 		}
 		fmt.Fprintf(b, " %s |\n", violations(p))
@@ -171,7 +173,16 @@ func (all summaries) ratio(over, under figure) string {
 	if len(ratios) == 0 {
 		return ""
 	}
-	return number(median(ratios))
+	low, high := interval(ratios, reportSureness)
+	return within(median(ratios), low, high)
+}
+
+// within formats a ratio with its limits.
+func within(ratio, low, high float64) string {
+	if low == high {
+		return number(ratio)
+	}
+	return fmt.Sprintf("%s (%s to %s)", number(ratio), number(low), number(high))
 }
 
 func violations(s *summary) string {
