@@ -108,14 +108,23 @@ func NewClient(session *SessionConn, acl []zk.ACL, root Chroot) Client {
 
 // sendQuery sends a request and calls then with the answer that read has decoded.
 func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error), then Callback[T]) {
+	sendQueryOf(l, "", request, read, then)
+}
+
+// sendQueryOf is sendQuery for a read of the node at path, unless that is empty: its answer may be
+// larger than MaxReply.
+func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*reader) (T, error), then Callback[T]) {
 	l.send(request, func(body []byte, err error) {
 		var answer T
-		if err == nil {
+		switch {
+		case err == nil:
 			r := reader{rest: body}
 			if answer, err = read(&r); r.bad {
 				var none T
 				answer, err = none, errGarbled
 			}
+		case path != "" && errors.Is(err, errTooLarge):
+			l.logTooLarge(path, err)
 		}
 		then(answer, err)
 	})
@@ -127,18 +136,16 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
-// sendRead is sendQuery for a read whose answer may be larger than MaxReply. The log has each such
-// path once in a session, because some readers try again and again.
 func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read func(*reader) (T, error), then Callback[T]) {
-	sendQuery(l, encodeRead(op, path, watch), read, func(answer T, err error) {
-		if errors.Is(err, errTooLarge) {
-			if _, known := l.tooLarge.LoadOrStore(path, true); !known {
-				l.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read", "path", path, "error", err,
-					"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
-			}
-		}
-		then(answer, err)
-	})
+	sendQueryOf(l, path, encodeRead(op, path, watch), read, then)
+}
+
+// logTooLarge logs each path once in a session, because some readers try again and again.
+func (l *SessionConn) logTooLarge(path string, err error) {
+	if _, known := l.tooLarge.LoadOrStore(path, true); !known {
+		l.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read", "path", path, "error", err,
+			"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
+	}
 }
 
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
