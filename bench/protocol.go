@@ -16,7 +16,7 @@ import (
 //	ready
 //	run from=123456 until=234567 await_turns=0
 //	result ops=9 total=11 violations=0 latencies=512:9
-//	special name=futures path=/b/2 nanos=1000000000
+//	special name=futures path=/b/2 locks=0 nanos=1000000000
 //	result ops_per_sec=5 ...
 //
 // A request that fails has the answer "error TEXT". A worker ends when its standard input ends. Instants are CLOCK_MONOTONIC

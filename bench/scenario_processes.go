@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -32,38 +33,58 @@ const holdTime = 5 * time.Millisecond
 
 const waitingKey = "p50_us_waiting"
 
-// fleetSize is the number of processes that share the lock of scenario fleet.
-const fleetSize = 8
-
+// The numbers of processes that share the lock of scenario fleet, and those of scenario processes.
 var (
-	fleet     = passedAround("fleet", 0)
-	fleetHold = passedAround("fleet-hold", holdTime)
+	fleetSizes   = []int{2, 8}
+	processSizes = []int{2, 4, 8, 16, 32, 64}
 )
 
-// passedAround returns a scenario of processes that pass one lock around, and hold it for a time.
-func passedAround(name string, hold time.Duration) scenario {
-	about := "Eight processes with a client each pass one lock around, and two for comparison; each gets half of the time. A client " +
-		"that has released asks again as soon as the peer allows, so that a client always waits. ZooKeeper counts the packets."
+var (
+	fleet     = passedAround("fleet", 0, fleetSizes)
+	fleetHold = passedAround("fleet-hold", holdTime, fleetSizes)
+	processes = manyProcesses()
+)
+
+// manyProcesses returns a scenario of the Go peers, because a virtual machine for each process needs too much memory.
+func manyProcesses() scenario {
+	s := passedAround("processes", 0, processSizes)
+	s.costly = true
+	s.fits = func(p peer) bool { return p.reference && p.name != curator.name && isLock(p) }
+	pass := s.run
+	s.run = func(ctx context.Context, t *trial) (run, error) {
+		defer t.stopWorkers(t.peer) // so many would disturb others
+		return pass(ctx, t)
+	}
+	return s
+}
+
+// passedAround returns a scenario of processes that pass one lock around, and hold it for a time. The line in the report is for
+// the last number of processes.
+func passedAround(name string, hold time.Duration, sizes []int) scenario {
+	about := fmt.Sprintf("Processes with a client each pass one lock around: %v of them, the line in the table for %d. Each number gets a part of the time. A client "+
+		"that has released asks again as soon as the peer allows, so that a client always waits. ZooKeeper counts the packets.", sizes, sizes[len(sizes)-1])
 	if hold > 0 {
 		about += fmt.Sprintf(" Each holder keeps the lock for %v.", hold)
 	}
 	return scenario{name: name, about: about, fits: isLock, run: func(ctx context.Context, t *trial) (run, error) {
-		pass := load{clients: 1, locks: 1, hold: hold}
-		two, err := t.load(ctx, 2, pass, t.length/2)
-		if err != nil {
-			return run{}, err
-		}
-		all, err := t.load(ctx, fleetSize, pass, t.length-t.length/2)
-		all.Violations += two.Violations
-		for processes, r := range map[int]run{2: two, fleetSize: all} {
+		var r run
+		extra, violations := map[string]float64{}, 0
+		for _, n := range sizes {
+			var err error
+			if r, err = t.load(ctx, n, load{clients: 1, locks: 1, hold: hold}, t.length/time.Duration(len(sizes))); err != nil {
+				return run{}, err
+			}
+			violations += r.Violations
 			if r.OpsPerSec > 0 {
-				all.Extra[handoffKey(processes)] = 1e6 / r.OpsPerSec
+				extra[handoffKey(n)] = 1e6 / r.OpsPerSec
 			}
 			if packets, counted := r.Extra[packetsKey]; counted {
-				all.Extra[packetsOf(processes)] = packets
+				extra[packetsOf(n)] = packets
 			}
 		}
-		return all, err
+		r.Violations = violations
+		maps.Copy(r.Extra, extra)
+		return r, nil
 	}}
 }
 

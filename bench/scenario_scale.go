@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 )
 
 // The sizes of scenario scale. The report has the result for mainSize waiters in its table.
@@ -25,7 +26,7 @@ var scale = scenario{
 		extra := map[string]float64{}
 		if t.peer.nodeEach() {
 			t.stopWorkers(t.peer) // so that memory is measured in a new process
-			memory, err := t.special(ctx, "memory")
+			memory, err := t.special(ctx, "memory", idleLocks)
 			if err != nil {
 				return run{}, err
 			}
@@ -76,13 +77,14 @@ func (t *trial) manyLocks(ctx context.Context, extra map[string]float64) error {
 	return nil
 }
 
-// special runs one of specials in a worker of this library.
-func (t *trial) special(ctx context.Context, name string) (map[string]float64, error) {
+// special runs one of specials, with a number of locks if it takes one, in a worker of this library.
+func (t *trial) special(ctx context.Context, name string, locks int) (map[string]float64, error) {
 	workers, err := t.ensureWorkers(ctx, t.peer, 1)
 	if err != nil {
 		return nil, err
 	}
-	question := message{"special", map[string]string{"name": name, "path": t.newPath(t.peer.name), "nanos": fmt.Sprint(t.length.Nanoseconds())}}
+	question := message{"special", map[string]string{"name": name, "path": t.newPath(t.peer.name),
+		"locks": strconv.Itoa(locks), "nanos": fmt.Sprint(t.length.Nanoseconds())}}
 	answer, err := workers[0].ask(ctx, question, answerLimit)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ var beside = scenario{
 // onlySpecial returns the run function of a scenario that is one special.
 func onlySpecial(name string) func(context.Context, *trial) (run, error) {
 	return func(ctx context.Context, t *trial) (run, error) {
-		numbers, err := t.special(ctx, name)
+		numbers, err := t.special(ctx, name, 0)
 		if err != nil {
 			return run{}, err
 		}

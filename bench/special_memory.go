@@ -25,7 +25,32 @@ const (
 	specialLimit = 50 * time.Second
 )
 
-func init() { specials["memory"] = measureMemory }
+func init() {
+	specials["memory"] = measureMemory
+	specials["first-use"] = measureFirstUse
+}
+
+// measureFirstUse measures the first use of locks, and then the bytes of each, when it is idle.
+func measureFirstUse(w *worker, m message) (map[string]float64, error) {
+	n, err := m.number("locks")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), specialLimit)
+	defer cancel()
+	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout, IdleTimeout: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	defer locks.Close()
+	used, begun := memoryInUse(), time.Now()
+	if err := useOnce(ctx, locks, m.args["path"], int(n), actorlockModes[w.peer.name]...); err != nil {
+		return nil, err
+	}
+	took := time.Since(begun)
+	time.Sleep(idleAfter) // the library uses the machine's clock
+	return map[string]float64{"ops_per_sec": float64(n) / took.Seconds(), "bytes_per_lock": (memoryInUse() - used) / float64(n)}, nil
+}
 
 // measureMemory measures the bytes of an idle lock and of a waiter, and the time of Connect.
 func measureMemory(w *worker, m message) (map[string]float64, error) {
@@ -36,20 +61,19 @@ func measureMemory(w *worker, m message) (map[string]float64, error) {
 		return nil, err
 	}
 	mode := actorlockModes[w.peer.name]
-	mutex := func(locks *actors.Locks, path string) *actors.Mutex { return locks.Mutex(path, mode...) }
 	locks, err := actors.Connect(ctx, w.addr, actors.Config{SessionTimeout: sessionTimeout, IdleTimeout: time.Hour})
 	if err != nil {
 		return nil, err
 	}
 	defer locks.Close()
 	used := memoryInUse()
-	if err := useOnce(ctx, locks, mutex, m.args["path"]+"/idle"); err != nil {
+	if err := useOnce(ctx, locks, m.args["path"]+"/idle", idleLocks, mode...); err != nil {
 		return nil, err
 	}
 	time.Sleep(idleAfter) // the library uses the machine's clock
 	idle := (memoryInUse() - used) / idleLocks
 
-	mu := mutex(locks, m.args["path"]+"/queue")
+	mu := locks.Mutex(m.args["path"]+"/queue", mode...)
 	grant, err := mu.Lock(ctx)
 	if err != nil {
 		return nil, err
@@ -93,17 +117,20 @@ func memoryInUse() float64 {
 	return float64(stats.HeapAlloc + stats.StackInuse)
 }
 
-// useOnce acquires and releases idleLocks locks, and waits until all are released.
-func useOnce(ctx context.Context, locks *actors.Locks, mutex func(*actors.Locks, string) *actors.Mutex, path string) error {
-	var all errgroup.Group
-	all.SetLimit(256)
-	for i := range idleLocks {
+// useOnce has 256 clients acquire and release each of n locks once, and returns when the last is granted.
+func useOnce(ctx context.Context, locks *actors.Locks, path string, n int, mode ...actors.LockOption) error {
+	const clients = 256
+	all, ctx := errgroup.WithContext(ctx)
+	for client := range clients {
 		all.Go(func() error {
-			grant, err := mutex(locks, fmt.Sprintf("%s/%d", path, i)).Lock(ctx)
-			if err != nil {
-				return err
+			for i := client; i < n; i += clients {
+				grant, err := locks.Mutex(fmt.Sprintf("%s/%d", path, i), mode...).Lock(ctx)
+				if err != nil {
+					return err
+				}
+				grant.Release()
 			}
-			return grant.Unlock(ctx)
+			return nil
 		})
 	}
 	return all.Wait()
