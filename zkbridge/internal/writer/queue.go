@@ -102,8 +102,12 @@ func (w *Writer) buildBatch() *batch {
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++
 	}
-	clear(w.queue[:n])
-	w.queue = w.queue[n:]
+	if len(w.queue)-n <= maxOps { // mostly: then the queue keeps its memory
+		w.queue = slices.Delete(w.queue, 0, n)
+	} else {
+		clear(w.queue[:n])
+		w.queue = w.queue[n:]
+	}
 	return w.finishBatch(b)
 }
 
