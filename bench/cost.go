@@ -26,9 +26,9 @@ func (e *environment) used(p peer, workers []*workerProcess) (c cost) {
 	for _, m := range workers {
 		c.client += m.process.processorTime()
 	}
-	c.server = e.serverTime(p.server)
+	c.server = e.serverTime(e.serverOf(p))
 	if p.server == zooKeeper.name {
-		c.packets, _ = e.packets() // 0 if the server does not tell
+		c.packets, _ = e.packets(e.serverOf(p)) // 0 if the server does not tell
 	}
 	return c
 }

@@ -94,7 +94,7 @@ func requireServers(t *testing.T) {
 // Every peer is measured, in one process, in two, and by its recipes, or it is reported as missing.
 func TestEveryPeer(t *testing.T) {
 	requireServers(t)
-	names := []string{"many256", "handoff", "cold64", "rtt2-uncontended", "rw90", "semaphore", "simple-herd", "beside"}
+	names := []string{"many256", "handoff", "cold64", "rtt2-uncontended", "ensemble-uncontended", "rw90", "semaphore", "simple-herd", "beside"}
 	r := measure(t, "-scenarios", strings.Join(names, ","))
 	for _, s := range plan(scenarios, peers, minRounds, 0) {
 		if s.round > 1 || !slices.Contains(names, s.scenario.name) {

@@ -29,7 +29,7 @@ type environment struct {
 	root              string
 	externalZooKeeper bool                        // ZooKeeper was started by the user
 	missing           map[string]string           // reasons, by the name of a peer that cannot be measured
-	roundTrip         time.Duration               // of the network that the workers use; 0: none
+	route             route                       // that the workers use
 	networks          map[time.Duration]string    // addresses of proxies that stand for networks, by the round-trip time
 	bareRoundTrips    map[time.Duration][]float64 // in microseconds, of each run over that network
 }
@@ -55,7 +55,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	case e.externalZooKeeper:
 		err = e.reachZooKeeper(ctx)
 	case e.addrs[zooKeeper.name] != "":
-		err = e.warmServer(ctx, min(40*o.length, 20*time.Second))
+		err = e.warmServer(ctx, zooKeeper.name, min(40*o.length, 20*time.Second))
 	}
 	if err != nil {
 		e.close()
@@ -135,9 +135,9 @@ func (e *environment) findPeers(o *options) {
 
 // command returns the command of a worker of the peer: a program, or this binary.
 func (e *environment) command(p peer) *exec.Cmd {
-	addr := e.addrs[p.server]
-	if e.roundTrip > 0 {
-		addr = e.networks[e.roundTrip]
+	addr := e.addrs[e.serverOf(p)]
+	if e.route.roundTrip > 0 {
+		addr = e.networks[e.route.roundTrip]
 	}
 	if p.program != nil {
 		return e.programs[p.name](addr)
@@ -147,6 +147,14 @@ func (e *environment) command(p peer) *exec.Cmd {
 		self = os.Args[0]
 	}
 	return exec.Command(self, workerCommand, p.name, addr)
+}
+
+// serverOf returns the name of what serves the peer.
+func (e *environment) serverOf(p peer) string {
+	if e.route.ensemble && p.server == zooKeeper.name {
+		return ensembleName
+	}
+	return p.server
 }
 
 // newPath returns a path that is not in use.

@@ -91,24 +91,28 @@ func passOn(from, to net.Conn, delay time.Duration) {
 	}
 }
 
-// useNetwork puts a network with the round-trip time between the peers and ZooKeeper, or none if it is 0. It stops all workers
-// that use another one.
-func (e *environment) useNetwork(roundTrip time.Duration) error {
-	if roundTrip == e.roundTrip {
+// use has the peers reach ZooKeeper by the route. It stops all workers if they use another one.
+func (e *environment) use(ctx context.Context, r route) (err error) {
+	if r == e.route {
 		return nil
 	}
 	for name := range e.workers {
 		e.stopWorkers(peer{name: name})
 	}
-	e.roundTrip = roundTrip
-	if _, found := e.networks[roundTrip]; found || roundTrip == 0 {
-		return nil
+	e.stopEnsemble() // it would disturb others
+	e.route = route{}
+	if _, found := e.networks[r.roundTrip]; !found && r.roundTrip > 0 {
+		if e.networks[r.roundTrip], err = e.startNetwork(r.roundTrip); err != nil {
+			delete(e.networks, r.roundTrip)
+			return err
+		}
 	}
-	addr, err := e.startNetwork(roundTrip)
-	if err != nil {
-		return err
+	if r.ensemble {
+		if err := e.startEnsemble(ctx); err != nil {
+			return err
+		}
 	}
-	e.networks[roundTrip] = addr
+	e.route = r
 	return nil
 }
 
@@ -150,7 +154,7 @@ func (e *environment) startNetwork(roundTrip time.Duration) (addr string, err er
 // bareRoundTrip returns the median time, in microseconds, of a request of a few bytes and its answer on a connection that is open, over
 // the network that the workers use.
 func (e *environment) bareRoundTrip(ctx context.Context) (float64, error) {
-	conn, err := dialZooKeeper(ctx, e.networks[e.roundTrip])
+	conn, err := dialZooKeeper(ctx, e.networks[e.route.roundTrip])
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +168,7 @@ func (e *environment) bareRoundTrip(ctx context.Context) (float64, error) {
 		all = append(all, micros(time.Since(begun)))
 	}
 	middle := median(all)
-	e.bareRoundTrips[e.roundTrip] = append(e.bareRoundTrips[e.roundTrip], middle)
+	e.bareRoundTrips[e.route.roundTrip] = append(e.bareRoundTrips[e.route.roundTrip], middle)
 	return middle, nil
 }
 
@@ -174,7 +178,7 @@ func over(roundTrip time.Duration, s scenario) scenario {
 	alone := s.fits
 	s.about = fmt.Sprintf("As %s, over a network with a round-trip time of %v.", s.name, roundTrip)
 	s.name = fmt.Sprintf("rtt%d-%s", roundTrip.Milliseconds(), s.name)
-	s.roundTrip = roundTrip
+	s.route.roundTrip = roundTrip
 	s.brief = false
 	s.fits = func(p peer) bool { return p.reference && p.name != curator.name && alone(p) }
 	return s

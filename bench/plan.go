@@ -95,13 +95,13 @@ func (e *environment) runAll(ctx context.Context, o *options) (*results, error) 
 	return r, r.verdict(steps)
 }
 
-// measure runs a step over the network of its scenario.
+// measure runs a step by the route of its scenario.
 func (e *environment) measure(ctx context.Context, s step, length time.Duration) (run, error) {
-	if err := e.useNetwork(s.scenario.roundTrip); err != nil {
+	if err := e.use(ctx, s.scenario.route); err != nil {
 		return run{}, err
 	}
 	r, err := s.scenario.run(ctx, &trial{e, s.peer, length})
-	if err == nil && s.scenario.roundTrip > 0 {
+	if err == nil && s.scenario.route.roundTrip > 0 {
 		r.Extra[bareKey], err = e.bareRoundTrip(ctx)
 	}
 	return r, err

@@ -14,7 +14,7 @@ type scenario struct {
 	fits  func(p peer) bool
 	run   func(ctx context.Context, t *trial) (run, error)
 
-	roundTrip time.Duration // of the network between the peers and the server; 0: the loopback alone
+	route route // from the peers to ZooKeeper
 
 	costly bool // the preparation takes longer than the measurement: the scenario has the fewest rounds, and longer ones
 	brief  bool // the scenario has no preparation, and a few percent matter: it has more rounds, and shorter ones
@@ -25,6 +25,12 @@ const (
 	briefFactor   = 5
 	minBriefRound = 20 * time.Millisecond
 )
+
+// route is where ZooKeeper is. Its zero value is one server on the loopback.
+type route struct {
+	roundTrip time.Duration // of the network between; 0: none
+	ensemble  bool
+}
 
 func (s scenario) label() string { return s.name }
 
@@ -41,7 +47,7 @@ func (s scenario) rounds(n int, length time.Duration) (int, time.Duration) {
 
 // scenarios are all scenarios, in the order of the report.
 var scenarios = slices.Concat([]scenario{uncontended, hot64, many256, handoff, fleet, fleetHold, cold1, cold64, cold256, futures, scale, rw90,
-	semaphore3, simpleHerd, beside}, overNetworks(), []scenario{processes, growth})
+	semaphore3, simpleHerd, beside}, overNetworks(), []scenario{onEnsemble(uncontended), onEnsemble(fleet), processes, growth})
 
 // run is the result of a peer in a round of a scenario, as in results.json.
 type run struct {

@@ -58,27 +58,31 @@ var zooKeeper = server{
 		_, err := classPath()
 		return errors.Join(err, findPrograms("java"))
 	},
-	command: func(dir string, port int) (*exec.Cmd, error) {
-		path, err := classPath()
-		if err != nil {
-			return nil, err
-		}
-		config := strings.Join([]string{
-			"tickTime=2000", "dataDir=" + dir, "clientPort=" + strconv.Itoa(port), "clientPortAddress=127.0.0.1",
-			"maxClientCnxns=0", "admin.enableServer=false", "4lw.commands.whitelist=*", ""}, "\n")
-		file := filepath.Join(dir, "zoo.cfg")
-		if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-			return nil, err
-		}
-		return exec.Command("java", "-Xmx1g", "-XX:-UsePerfData", "-Dzookeeper.forceSync=no",
-			"-Dzookeeper.jmx.log4j.disable=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-			"-cp", path, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file), nil
-	},
+	command: func(dir string, port int) (*exec.Cmd, error) { return zooKeeperCommand(dir, port) },
 	serves: func(addr, dir string) bool {
 		state, _ := fourLetter(addr, "srvr")
 		conf, _ := fourLetter(addr, "conf")
 		return strings.Contains(state, "\nMode: ") && strings.Contains(conf, "dataDir="+dir)
 	},
+}
+
+// zooKeeperCommand returns the command of a server whose data and configuration are in the folder. more are lines of the
+// configuration.
+func zooKeeperCommand(dir string, port int, more ...string) (*exec.Cmd, error) {
+	path, err := classPath()
+	if err != nil {
+		return nil, err
+	}
+	config := append([]string{
+		"tickTime=2000", "dataDir=" + dir, "clientPort=" + strconv.Itoa(port), "clientPortAddress=127.0.0.1",
+		"maxClientCnxns=0", "admin.enableServer=false", "4lw.commands.whitelist=*"}, more...)
+	file := filepath.Join(dir, "zoo.cfg")
+	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	return exec.Command("java", "-Xmx1g", "-XX:-UsePerfData", "-Dzookeeper.forceSync=no",
+		"-Dzookeeper.jmx.log4j.disable=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", path, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file), nil
 }
 
 var etcdServer = server{

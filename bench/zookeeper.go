@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// packets returns the number of messages that the ZooKeeper servers have received and sent so far.
-func (e *environment) packets() (float64, error) {
+// packets returns the number of messages that the ZooKeeper servers of that name have received and sent so far.
+func (e *environment) packets(name string) (float64, error) {
 	sum := 0.0
-	for addr := range strings.SplitSeq(strings.SplitN(e.addrs["zookeeper"], "/", 2)[0], ",") {
+	for addr := range strings.SplitSeq(strings.SplitN(e.addrs[name], "/", 2)[0], ",") {
 		reply, err := fourLetter(addr, "mntr")
 		if err != nil {
 			return 0, err
@@ -51,16 +51,16 @@ func packetsIn(mntr string) (float64, error) {
 
 // warmServer has ZooKeeper do the work of locks, but of no peer, until its processes have run for a time in all: a new virtual
 // machine compiles meanwhile, and would be slow for those that are measured first.
-func (e *environment) warmServer(ctx context.Context, length time.Duration) error {
+func (e *environment) warmServer(ctx context.Context, name string, length time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*setUpTime)
 	defer cancel()
-	conn, err := dialZooKeeper(ctx, e.addrs[zooKeeper.name])
+	conn, err := dialZooKeeper(ctx, e.addrs[name])
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	var clients errgroup.Group
-	warmed := func() bool { return e.serverTime(zooKeeper.name) >= length || ctx.Err() != nil }
+	warmed := func() bool { return e.serverTime(name) >= length || ctx.Err() != nil }
 	for i := range 16 {
 		clients.Go(func() error {
 			dir := fmt.Sprintf("%s/warm-%d", e.root, i)
