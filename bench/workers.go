@@ -113,6 +113,7 @@ func (e *environment) ensureWorkers(ctx context.Context, p peer, n int) ([]*work
 	old := len(e.workers[p.name])
 	started := make([]*workerProcess, max(n-old, 0))
 	var starting errgroup.Group
+	starting.SetLimit(8) // 64 at once on two cores would all exceed setUpTime
 	for i := range started {
 		starting.Go(func() (err error) {
 			started[i], err = startWorker(ctx, e.command(p), filepath.Join(e.dir, fmt.Sprintf("%s-%d.log", p.name, old+i)))
