@@ -12,7 +12,7 @@ import (
 
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
-	a.timers = newTimers(func(f func()) { self.Tell(task(func(*bridgeActor) { f() })) })
+	a.timers = newTimers(func(f func()) { self.TellAhead(task(func(*bridgeActor) { f() })) })
 	a.session.state = messages.SessionState_LOST
 	a.store("there was no session yet")
 	return a

@@ -158,9 +158,10 @@ func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.singles.addBlocking(func() func() { return work(ep.client) })
 }
 
-// Post implements writer.Epoch.
+// Post implements writer.Epoch. The actor calls f before it handles the requests that wait in its mailbox: as many may
+// have come at one moment as a process has locks.
 func (ep *epoch) Post(f func()) {
-	ep.actor.self.Tell(task(func(*bridgeActor) {
+	ep.actor.self.TellAhead(task(func(*bridgeActor) {
 		if !ep.over {
 			f()
 		}

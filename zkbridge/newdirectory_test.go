@@ -116,6 +116,7 @@ func TestKnownDirectoryGoesFirst(t *testing.T) {
 	u.flush()
 	const n = 1000
 	var id, released uint64
+	s.Freeze(t)
 	u.batch(func() {
 		for i := range n {
 			u.create(fmt.Sprintf("%s/below/%d", dir, i), "n-") // the directory above is missing
@@ -123,7 +124,8 @@ func TestKnownDirectoryGoesFirst(t *testing.T) {
 		id = u.create(dir, "known-")
 		released = u.release(dir, known)
 	})
-	// All requests came before the bridge had an answer.
+	u.bridge.runInActor(func(*bridgeActor) {}) // all requests came before the bridge had an answer
+	s.Thaw(t)
 	if m := next[*messages.Created](u); m.GetId() != id {
 		t.Errorf("%v comes before the create in a directory that is known", m)
 	}

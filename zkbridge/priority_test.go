@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,65 @@ func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	s.Embedded().DropConnections()
 	u.waitState(messages.SessionState_SUSPENDED)
 	u.waitState(messages.SessionState_CONNECTED)
+}
+
+// The bridge handles the answers to its own requests before the requests that wait in its mailbox.
+func TestAnswersGoBeforeRequests(t *testing.T) {
+	b := connected(t, Config{Servers: zktest.Embedded(t).Addr()})
+	var order []string
+	note := func(what string) func() { return func() { order = append(order, what) } }
+	b.runInActor(func(a *bridgeActor) {
+		a.self.Tell(task(func(*bridgeActor) { note("a request")() }))
+		a.epoch.Post(note("the answer to a transaction"))
+		a.epoch.calls.add(func(end func(func())) { end(note("the answer to a read")) })
+		a.epoch.calls.flush()
+	})
+	b.runInActor(func(*bridgeActor) {})
+	if want := []string{"the answer to a transaction", "the answer to a read", "a request"}; !slices.Equal(order, want) {
+		t.Errorf("handles %q", order)
+	}
+}
+
+// Of many actors that subscribe at one moment the bridge admits a few at a time, so that the requests that they send then do
+// not stand before those of others. It admits all in the end, also if it ends meanwhile.
+func TestSubscribersAreAdmittedByAndBy(t *testing.T) {
+	const n = 64 * 20
+	b := connected(t, Config{Servers: zktest.Embedded(t).Addr()})
+	subscribers := make([]mailbox, n)
+	admitted := func() (count int) {
+		for _, s := range subscribers {
+			count += min(len(s), 1)
+		}
+		return count
+	}
+	subscribe := func() {
+		for i := range subscribers {
+			subscribers[i] = make(mailbox, 2)
+			b.Ref().SendSubscribe(&messages.Subscribe{}, subscribers[i])
+		}
+	}
+	b.runInActor(func(*bridgeActor) { subscribe() })
+	b.runInActor(func(*bridgeActor) {
+		if got := admitted(); got > n/4 {
+			t.Errorf("%d of %d are admitted before a request", got, n)
+		}
+	})
+	for _, s := range subscribers {
+		if m, ok := (<-s).(*messages.SessionChanged); !ok || m.GetState() != messages.SessionState_CONNECTED {
+			t.Fatal(m)
+		}
+	}
+	b.runInActor(func(a *bridgeActor) {
+		subscribe()
+		a.self.Stop()
+	})
+	for _, s := range subscribers {
+		for m := range s {
+			if m.(*messages.SessionChanged).GetState() == messages.SessionState_ENDED {
+				break
+			}
+		}
+	}
 }
 
 // bulk keeps a bridge busy with requests of users that get no answer before end.

@@ -66,7 +66,7 @@ func (q *workQueue) flush() {
 		q.queue[0] = nil
 		q.queue = q.queue[1:]
 		q.running++
-		work(func(then func()) { q.epoch.actor.self.Tell(task(func(*bridgeActor) { q.onDone(then) })) })
+		work(func(then func()) { q.epoch.actor.self.TellAhead(task(func(*bridgeActor) { q.onDone(then) })) })
 	}
 }
 

@@ -79,3 +79,27 @@ func TestFlushFails(t *testing.T) {
 		t.Errorf("stopped because of %v", failure)
 	}
 }
+
+// A message of TellAhead overtakes those of Tell, and no other of TellAhead.
+func TestTellAhead(t *testing.T) {
+	proceed := make(chan struct{})
+	order := make(inbox, 10)
+	ref := collect(t, &collector{probe: newProbe(func(_ ask.Recipient, msg any) {
+		if msg == "block" {
+			<-proceed
+			return
+		}
+		order.Tell(msg)
+	}), flushes: make(inbox, 10)})
+	ref.Tell("block")
+	ref.Tell(3)
+	ref.TellAhead(1)
+	ref.Tell(4)
+	ref.TellAhead(2)
+	close(proceed)
+	for want := range 4 {
+		if got := order.next(t); got != want+1 {
+			t.Errorf("message %v comes as number %d", got, want+1)
+		}
+	}
+}

@@ -11,7 +11,8 @@ import "sync"
 type mailbox struct {
 	mu        sync.Mutex
 	user      fifo
-	system    []any // protoactor's own messages, which overtake those of user
+	ahead     fifo  // messages of TellAhead, which overtake those of user
+	system    []any // protoactor's own messages, which overtake all others
 	started   bool  // the actor is made
 	ended     bool  // the actor has stopped; implies started
 	scheduled bool  // a goroutine serves the mailbox, or the run queue has it; implies started
@@ -26,6 +27,14 @@ func (m *mailbox) put(msg any, system bool) (schedule bool) {
 	} else {
 		m.user.push(msg)
 	}
+	return m.trySchedule()
+}
+
+// putAhead is put for a message of TellAhead.
+func (m *mailbox) putAhead(msg any) (schedule bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead.push(msg)
 	return m.trySchedule()
 }
 
@@ -57,7 +66,7 @@ func (m *mailbox) isEmpty() bool {
 }
 
 // hasMessages reports whether there is a message. The caller holds m.mu.
-func (m *mailbox) hasMessages() bool { return len(m.system)+m.user.len() > 0 }
+func (m *mailbox) hasMessages() bool { return len(m.system)+m.ahead.len()+m.user.len() > 0 }
 
 // trySchedule reports whether it has scheduled the mailbox. The caller holds m.mu.
 func (m *mailbox) trySchedule() bool {
@@ -77,6 +86,8 @@ func (m *mailbox) next() (msg any, system, ok bool) {
 	case len(m.system) > 0:
 		msg, m.system = m.system[0], m.system[1:]
 		return msg, true, true
+	case m.ahead.len() > 0:
+		return m.ahead.pop(), false, true
 	case m.user.len() > 0:
 		return m.user.pop(), false, true
 	}
