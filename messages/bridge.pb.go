@@ -440,6 +440,9 @@ type Created struct {
 	// The node is in the directory of Create.after. Then children and directory_czxid are not
 	// set.
 	SameDirectory bool `protobuf:"varint,10,opt,name=same_directory,json=sameDirectory,proto3" json:"same_directory,omitempty"`
+	// The transaction was sent within the last second: the node existed then, however long the Create
+	// has waited to be sent.
+	Recent        bool `protobuf:"varint,11,opt,name=recent,proto3" json:"recent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +536,13 @@ func (x *Created) GetGeneration() uint64 {
 func (x *Created) GetSameDirectory() bool {
 	if x != nil {
 		return x.SameDirectory
+	}
+	return false
+}
+
+func (x *Created) GetRecent() bool {
+	if x != nil {
+		return x.Recent
 	}
 	return false
 }
@@ -1477,7 +1487,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\x12%\n" +
 	"\x0edirectory_seen\x18\n" +
 	" \x01(\bR\rdirectorySeen\x12\"\n" +
-	"\rparent_is_own\x18\v \x01(\bR\vparentIsOwn\"\xf9\x01\n" +
+	"\rparent_is_own\x18\v \x01(\bR\vparentIsOwn\"\x91\x02\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -1490,7 +1500,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"generation\x18\t \x01(\x04R\n" +
 	"generation\x12%\n" +
 	"\x0esame_directory\x18\n" +
-	" \x01(\bR\rsameDirectory\"\x81\x01\n" +
+	" \x01(\bR\rsameDirectory\x12\x16\n" +
+	"\x06recent\x18\v \x01(\bR\x06recent\"\x81\x01\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +

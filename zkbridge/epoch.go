@@ -77,7 +77,7 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.startQueue = newWorkQueue(ep, 1)
-	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
+	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newWorkQueue(ep, writer.MaxSingle)
 	ep.reads = newWorkQueue(ep, maxReads)
 	ep.closings = newWorkQueue(ep, maxClosingsAtOnce)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -252,4 +254,22 @@ func TestDeletedDirectoryGoesBeforeNewOnes(t *testing.T) {
 	for range n - before {
 		next[*messages.Created](u)
 	}
+}
+
+// A Created says whether its transaction was sent within the last second: the create may have waited for long before.
+func TestRecentCreated(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t).Embedded()
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial}))
+		s.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: 3 * time.Second, Times: 1})
+		<-time.After(time.Second) // no create is sent at the time 0 of the bridge's clock
+		u.sendCreate(&messages.Create{Directory: "/d", Prefix: "first-"})
+		synctest.Wait()
+		u.sendCreate(&messages.Create{Directory: "/d", Prefix: "waits-"}) // until it is known whether the directory is missing
+		for _, want := range []bool{false, true} {
+			if m := next[*messages.Created](u); m.GetRecent() != want {
+				t.Errorf("%v, want recent %v", m, want)
+			}
+		}
+	})
 }

@@ -121,7 +121,7 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 		e.hiddenAt = s.departuresListedAt
 	}
 	e.name, e.czxid, e.step, e.generation = ev.Node, ev.Czxid, ev.Step, ev.Generation
-	e.createdAt, e.provenAt = s.clock, max(e.provenAt, e.sentAt)
+	e.createdAt, e.provenAt, e.recent = s.clock, max(e.provenAt, e.sentAt), ev.Recent
 	return shown
 }
 

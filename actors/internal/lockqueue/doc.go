@@ -82,8 +82,9 @@
 // the event by which a watch did. Three doubts must not be later than provenAt (proof.go says when each is set).
 // allDoubtedAt comes of a departure of another process's contender, of a missing node of this process, and of a
 // connection that is back. (A departure within this process is no doubt, by the second trust above.) staleBefore
-// bounds how old any proof may be. hiddenAt comes of a list that shows departures and not this node: either the
-// list is older than the node, or the node is gone. An active watch is a proof that renews itself. The transaction
+// bounds how old any proof may be; a Created that is Recent is not too old, however long its CreateNode has
+// waited. hiddenAt comes of a list that shows departures and not this node: either the list is older than the
+// node, or the node is gone. An active watch is a proof that renews itself. The transaction
 // that makes a held marker checks the node, so its answer is a proof, too. If that proof has become too old on its
 // way, the held marker is written again (heldMarkerMade).
 //

@@ -44,6 +44,8 @@ type entry struct {
 	listAfter bool
 	// inDirectory reports whether its node is known to be in State.directory.
 	inDirectory bool
+	// recent reports whether its Created was Recent.
+	recent bool
 	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
 	// already. A DeleteNode that finds no node then does not show that another client deleted it.
 	mayBeDeleted bool

@@ -80,6 +80,8 @@ type Created struct {
 	// SameDirectory reports that one transaction deleted the node After of the effect and made
 	// this node. The directory was not read then.
 	SameDirectory bool
+	// Recent reports that the bridge has sent the transaction within the last second, the longest time between two Ticks.
+	Recent bool
 }
 
 // Listed answers ListDirectory.

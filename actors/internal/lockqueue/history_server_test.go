@@ -168,6 +168,7 @@ func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
 			step = uint32(elsewhere + len(creates) - 1)
 		}
 		n := m.createNode(f.Node, p)
+		p.createdIn[f.Serial] = p.ticks
 		created := n.created(f.Serial, step)
 		created.SameDirectory = deleted[f.After]
 		read.created = append(read.created, created)
@@ -248,6 +249,7 @@ func (m *model) createBeside(p *process, f Effect) {
 	created := n.created(f.Serial, 0)
 	created.Directory, created.Children = m.directory, m.children(p)
 	p.reply(created)
+	p.createdIn[f.Serial] = p.ticks
 	p.answers[len(p.answers)-1].due = p.ticks + 1 // the State grants by it however late it comes
 }
 
@@ -297,6 +299,10 @@ func (m *model) tick(p *process) {
 func (m *model) deliverAnswer(p *process, i int) {
 	a := p.answers[i]
 	p.answers = slices.Delete(p.answers, i, i+1)
+	if c, ok := a.event.(Created); ok {
+		c.Recent = p.ticks-p.createdIn[c.Serial] <= 1 && !rapid.Bool().Draw(m.t, "waited elsewhere")
+		a.event = c
+	}
 	for p.delivered < a.after {
 		m.deliverEvent(p)
 	}

@@ -118,11 +118,12 @@ type process struct {
 	follower         follower
 	watches          map[string]bool
 	directoryWatched bool
-	events           []Wake   // not delivered
-	emitted          int      // number of events so far
-	emittedAtTick    int      // emitted at the last tick
-	delivered        int      // number of events delivered so far
-	answers          []answer // not delivered
+	createdIn        map[uint64]int // ticks before the newest node of a CreateNode, by serial
+	events           []Wake         // not delivered
+	emitted          int            // number of events so far
+	emittedAtTick    int            // emitted at the last tick
+	delivered        int            // number of events delivered so far
+	answers          []answer       // not delivered
 }
 
 // answer is an answer of the server to an effect.
@@ -142,7 +143,8 @@ func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
 	m.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
 		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), follower: newFollower(),
-			open: machinetest.Open{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{}}
+			open: machinetest.Open{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{},
+			createdIn: map[uint64]int{}}
 		m.processes = append(m.processes, p)
 		m.connect(p)
 	}

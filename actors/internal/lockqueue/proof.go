@@ -11,12 +11,13 @@ import (
 
 // proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not count.
 //
-//	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and staleBefore
+//	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and, unless the Created was recent, staleBefore
 //
 // provenAt, of the contender, is the clock of the request whose answer has shown the node. With a watch it is
 // the clock of the Watched or Wake itself: had the node gone before anything that this process has heard of, the
 // watch would have reported that first. allDoubtedAt doubts all own nodes, and hiddenAt, of the contender, that one node. staleBefore
-// is the age limit of all proofs.
+// is the age limit of all proofs. Of a CreateNode that has waited in the bridge the answer is younger than provenAt says: see
+// oldestProof.
 type proofs struct {
 	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
 	// a node of this process to be missing, or the connection to be back. For a departure that a list
@@ -57,7 +58,13 @@ func (s *State) proven(e *entry) bool {
 }
 
 // oldestProof returns the clock before which a proof of e's node does not count.
-func (s *State) oldestProof(e *entry) uint64 { return max(s.lastDoubt(e), s.staleBefore) }
+// That of a recent Created is young enough until the next Tick.
+func (s *State) oldestProof(e *entry) uint64 {
+	if e.recent && e.createdAt > s.tickedAt {
+		return s.lastDoubt(e)
+	}
+	return max(s.lastDoubt(e), s.staleBefore)
+}
 
 // lastDoubt returns the latest doubt of e's node, apart from the age of its proof.
 func (s *State) lastDoubt(e *entry) uint64 { return max(s.allDoubtedAt, e.hiddenAt) }

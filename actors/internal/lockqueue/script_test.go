@@ -70,7 +70,8 @@ func (s *script) event(line machinetest.Line) Event {
 		return Resize{int(line.Number("permits", 0))}
 	case "created":
 		return Created{Serial: serial, Node: s.name(line.Text("node")), Czxid: line.Number("czxid", 100), Step: uint32(line.Number("step", 0)),
-			Children: s.names(line.List("children")), Directory: line.Number("directory", 1), SameDirectory: line.Has("same")}
+			Children: s.names(line.List("children")), Directory: line.Number("directory", 1),
+			SameDirectory: line.Has("same"), Recent: line.Has("recent")}
 	case "listed":
 		return Listed{Serial: serial, Children: s.names(line.List("children")), Czxids: line.Numbers("czxids"), Directory: line.Number("directory", 1)}
 	case "watched":

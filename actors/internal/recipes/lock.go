@@ -119,8 +119,8 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // Created implements messages.BridgeClientHandler.
 func (l *lockActor) Created(_ ask.Recipient, msg *messages.Created) {
-	feed(l, lockqueue.Created{Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid,
-		Step: msg.Step, Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory})
+	feed(l, lockqueue.Created{Serial: msg.Id, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step,
+		Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory, Recent: msg.Recent})
 }
 
 // Wake implements messages.BridgeClientHandler.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -238,6 +239,15 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 
 // writesSessionNode reports whether the last operation writes the session node.
 func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.containers)+len(b.writes) }
+
+// noteSent notes the time at which the creates are sent.
+func (b *batch) noteSent(now time.Duration) {
+	for _, w := range b.writes {
+		if w.create != nil {
+			w.create.sentAt = now
+		}
+	}
+}
 
 // sendReads sends the reads of directories. It calls answered on any goroutine for each of them.
 func (b *batch) sendReads(client zkconn.Client, answered func()) {

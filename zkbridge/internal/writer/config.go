@@ -2,6 +2,7 @@ package writer
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -11,7 +12,9 @@ import (
 // Dependencies are what a writer works with.
 type Dependencies struct {
 	Session *zkconn.SessionConn
-	ACL     []zk.ACL // of the nodes that the writer makes
+	// Now returns the time on a clock that also goes on while the machine is suspended.
+	Now func() time.Duration
+	ACL []zk.ACL // of the nodes that the writer makes
 	// OnBatch is called with the number of creates and deletes of each batch that is sent.
 	OnBatch func(operations int)
 	Log     *slog.Logger
@@ -25,6 +28,8 @@ const (
 	// without a session node. There each create goes alone, since only a request of its own returns its
 	// czxid.
 	MaxSingle = 29
+	// recently is how long after its transaction was sent a Created is recent: see bridge.proto.
+	recently = time.Second
 )
 
 // New returns a writer without a session node.

@@ -77,6 +77,7 @@ func (w *Writer) sendBatches(inFlight *[]*batch, limit int, waiting func() int, 
 		}
 		*inFlight = append(*inFlight, b)
 		w.cfg.OnBatch(len(b.writes))
+		b.noteSent(w.cfg.Now())
 		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
 	}
 }

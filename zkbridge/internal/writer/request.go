@@ -31,10 +31,11 @@ type Create struct {
 	in     *directory     // its directory, if the group has directories
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
-	node         string    // the node, if it is known to have been created and the rest is not
-	step         uint32    // place among the creates of the last transaction
-	read         int32     // index of the directory among the reads of that transaction, noReadNeeded or newDirectory
-	unknownSince time.Time // when the outcome of the last attempt became unknown
+	sentAt       time.Duration // when the newest transaction with it was sent, by Dependencies.Now; 0 before
+	node         string        // the node, if it is known to have been created and the rest is not
+	step         uint32        // place among the creates of the last transaction
+	read         int32         // index of the directory among the reads of that transaction, noReadNeeded or newDirectory
+	unknownSince time.Time     // when the outcome of the last attempt became unknown
 }
 
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.

@@ -136,7 +136,7 @@ func (w *Writer) created(c *Create, msg *messages.Created) {
 			w.rollBack(c, why, detail)
 			return
 		}
-		msg.Generation = generation
+		msg.Generation, msg.Recent = generation, c.sentAt > 0 && w.cfg.Now()-c.sentAt <= recently
 		w.epoch.Answer(c, msg)
 	})
 }
