@@ -51,7 +51,7 @@ func (s *State) requestCreate(e *entry) {
 	s.lastSerial++
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.provenAt, e.hiddenAt, e.shownAt, e.revoked, e.inDirectory = 0, 0, 0, 0, false, false
-	e.listAfter = e.downgradeOf == nil && !s.behindOwn()
+	e.listAfter = e.downgradeOf == nil && !s.behindOwn() && s.listsDue < maxListsDue
 	put(&s.entries, e.serial, e)
 	s.awaitAnswer(e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),

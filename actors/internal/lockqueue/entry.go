@@ -35,6 +35,11 @@ type ownEntries struct {
 	owners   map[owner]*entry
 }
 
+// maxListsDue bounds the CreateNodes with ListAfter that are not answered. There are that many if requests end while
+// their creates wait to be sent: if each batch of them read all names, that would be the square of their number. A
+// contender without a list asks for one once its node is made.
+const maxListsDue = 64
+
 // entry is a contender of this process, from the first request for it until its node is deleted
 // and its requests have ended. A variable e is an entry, c a contender of any process, ev an event.
 type entry struct {

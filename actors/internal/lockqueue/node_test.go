@@ -47,6 +47,23 @@ func reconnect(s *State, children ...string) {
 	}
 }
 
+// Requests that end before their creates are answered have few lists read: each has all of their nodes.
+func TestListsOfAbandonedCreates(t *testing.T) {
+	const n = 1000
+	s := New(queue.Mutex(), Incarnation{})
+	Step(s, Session{Epoch: 1, State: Connected})
+	lists := 0
+	for id := requests.ID(1); id <= n; id++ {
+		if Step(s, Acquire{Incoming: requests.Incoming{ID: id}})[0].ListAfter {
+			lists++
+		}
+		Step(s, Cancel{ID: id, Reason: requests.Cancelled})
+	}
+	if lists > 100 {
+		t.Errorf("%d creates ask for %d lists", n, lists)
+	}
+}
+
 // Otherwise the actor of the lock never ends.
 func TestIdleAfterAllReleases(t *testing.T) {
 	s := New(queue.Mutex(), Incarnation{})
