@@ -12,11 +12,16 @@ import (
 )
 
 // eachServer runs a benchmark on the embedded server and, where there is one, on a
-// real ZooKeeper.
-func eachServer(b *testing.B, f func(b *testing.B, locks *actors.Locks, path func() string)) {
+// real ZooKeeper: with options on one of its own.
+func eachServer(b *testing.B, f func(b *testing.B, locks *actors.Locks, path func() string), opts ...zktest.ServerOption) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
-		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
-		"zookeeper": zktest.Real,
+		"embedded": func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
+		"zookeeper": func(t testing.TB) *zktest.Server {
+			if len(opts) > 0 {
+				return zktest.Own(t, opts...)
+			}
+			return zktest.Real(t)
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := start(b)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // BenchmarkNewPaths is n acquires at one moment, each on a path without a directory. What each
@@ -40,7 +41,7 @@ func BenchmarkNewPaths(b *testing.B) {
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
 					b.ReportMetric(float64(beside.stop().Microseconds())/1000, "ms-beside")
-				})
+				}, zktest.Heap(2048))
 			})
 		}
 	}

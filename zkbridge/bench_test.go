@@ -132,19 +132,75 @@ func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
 
 func createBare(b *testing.B, bridge *Bridge, dir string, n int) {
 	const size = 63 // directories in one transaction, as the writer has them
-	client, acl := bridge.client(), bridge.cfg.ACL
+	sendBare(b, bridge, n, size, func(i int) []zkconn.Op {
+		path := fmt.Sprintf("%s/%d", dir, i)
+		return []zkconn.Op{bareContainer(bridge, path), bareNode(bridge, path+"/n-")}
+	})
+}
+
+// BenchmarkBareSemaphores is what n semaphores on new paths write, each with one permit: by transactions of the size that the
+// writer has, and by nothing else. Compare it to BenchmarkNewPaths of package actors.
+func BenchmarkBareSemaphores(b *testing.B) {
+	for name, start := range map[string]func(testing.TB) *zktest.Server{
+		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
+		"zookeeper": func(t testing.TB) *zktest.Server { return zktest.Own(t, zktest.Heap(2048)) },
+	} {
+		for _, n := range []int{1000, 2000, 4000, 8000, 20_000, 100_000} {
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				s := start(b)
+				bridge := connected(b, Config{Servers: s.Addr()})
+				for b.Loop() {
+					dir := s.Path(b)
+					if err := zkconn.MakeDirectory(bridge.client(), dir); err != nil {
+						b.Fatal(err)
+					}
+					path := func(i int) string { return fmt.Sprintf("%s/%d", dir, i) }
+					const name = "_c_4f2504e0-4f89-11d3-9a0c-0305e82c3301-"
+					sendBare(b, bridge, n, 42, func(i int) []zkconn.Op {
+						return []zkconn.Op{bareContainer(bridge, path(i)), bareContainer(bridge, path(i)+"/locks"),
+							bareNode(bridge, path(i)+"/locks/"+name+"lock-")}
+					})
+					sendBare(b, bridge, n, 63, func(i int) []zkconn.Op {
+						return []zkconn.Op{bareContainer(bridge, path(i)+"/leases"), bareNode(bridge, path(i)+"/leases/"+name+"lease-")}
+					})
+					sendBare(b, bridge, n, 127, func(i int) []zkconn.Op {
+						return []zkconn.Op{{Kind: zkconn.OpDelete, Version: zkconn.AnyVersion,
+							Path: path(i) + "/locks/" + name + "lock-0000000000"}}
+					})
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
+			})
+		}
+	}
+}
+
+func bareContainer(bridge *Bridge, path string) zkconn.Op {
+	return zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: bridge.cfg.ACL}
+}
+
+func bareNode(bridge *Bridge, path string) zkconn.Op {
+	return zkconn.Op{Kind: zkconn.OpCreate, Path: path, Data: zkconn.NoData, ACL: bridge.cfg.ACL, Flags: zk.FlagEphemeralSequential}
+}
+
+// sendBare sends the operations of n in transactions for size of them, three at a time.
+func sendBare(b *testing.B, bridge *Bridge, n, size int, ops func(i int) []zkconn.Op) {
+	client := bridge.client()
 	inFlight := make(chan struct{}, 3)
 	var left sync.WaitGroup
 	for first := 0; first < n; first += size {
-		var directories, nodes []zkconn.Op
+		var containers, others []zkconn.Op
 		for i := first; i < min(first+size, n); i++ {
-			path := fmt.Sprintf("%s/%d", dir, i)
-			directories = append(directories, zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: acl})
-			nodes = append(nodes, zkconn.Op{Kind: zkconn.OpCreate, Path: path + "/n-", Data: zkconn.NoData, ACL: acl, Flags: zk.FlagEphemeralSequential})
+			for _, op := range ops(i) {
+				if op.Kind == zkconn.OpContainer {
+					containers = append(containers, op)
+				} else {
+					others = append(others, op)
+				}
+			}
 		}
 		inFlight <- struct{}{}
 		left.Add(1)
-		client.Multi(append(directories, nodes...), func(_ []zk.MultiResponse, err error) {
+		client.Multi(append(containers, others...), func(_ []zk.MultiResponse, err error) {
 			if err != nil {
 				b.Error(err)
 			}

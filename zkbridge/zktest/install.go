@@ -90,9 +90,9 @@ func (r *reasons) notice() string {
 
 // command returns the command of one server: a small virtual machine that starts quickly, without syncs to the disk, because no test
 // cuts the power.
-func (inst install) command(config string, containerInterval time.Duration) *exec.Cmd {
+func (inst install) command(config string, containerInterval time.Duration, heap int) *exec.Cmd {
 	return exec.Command(inst.java,
-		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-XX:-UsePerfData", // writes a file to /tmp that a killed process leaves there
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-Dzookeeper.jmx.log4j.disable=true",

@@ -46,7 +46,7 @@ func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	s := Own(t)
 	taken := s.nodes[0]
-	other := &serverProcess{install: taken.install, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
+	other := &serverProcess{install: taken.install, heap: taken.heap, dir: filepath.Join(t.TempDir(), "other"), port: taken.port}
 	if err := other.write("1", config(other.data(), other.port.number, nil, collect(nil))); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 type serverProcess struct {
 	install  install
 	interval time.Duration // see ContainerInterval
+	heap     int           // see Heap
 	dir      string        // holds zoo.cfg, data and log
 	port     reservedPort
 
@@ -53,7 +54,7 @@ func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	s := &Server{}
 	for i := range n {
-		nd := &serverProcess{install: inst, interval: o.interval, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: reservePort()}
+		nd := &serverProcess{install: inst, interval: o.interval, heap: o.heap, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: reservePort()}
 		if n > 1 {
 			nd.quorum, nd.election = reservePort(), reservePort()
 		}
@@ -135,7 +136,7 @@ func (n *serverProcess) spawn() (*Process, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"), n.interval)
+	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"), n.interval, n.heap)
 	cmd.Stdout, cmd.Stderr = log, log
 	n.proc, err = spawn(cmd)
 	return n.proc, err

@@ -42,6 +42,7 @@ type serverOptions struct {
 	settings []string      // lines of zoo.cfg
 	schemes  []string      // see EnforceAuth
 	version  string        // see Version
+	heap     int           // in MiB: see Heap
 	links    bool
 	proxy    func(target string) *TCPProxy // for links
 }
@@ -76,6 +77,12 @@ func ContainerInterval(d time.Duration) ServerOption {
 	return func(o *serverOptions) { o.interval = d }
 }
 
+// Heap sets how much memory a real server may use, in MiB; the default is 256. A node takes up to a KiB, and a server that lacks memory
+// ends. The embedded server ignores the setting.
+func Heap(mib int) ServerOption {
+	return func(o *serverOptions) { o.heap = mib }
+}
+
 // Links puts a proxy into each connection from one member of an ensemble to another, for [Server.Isolate].
 func Links() ServerOption {
 	return func(o *serverOptions) { o.links = true }
@@ -86,7 +93,7 @@ func Links() ServerOption {
 func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []ServerOption) serverOptions {
-	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval}
+	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval, heap: 256}
 	for _, opt := range opts {
 		opt(&o)
 	}
