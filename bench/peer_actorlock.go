@@ -12,6 +12,9 @@ import (
 // sessionTimeout is the session timeout of every peer.
 const sessionTimeout = 20 * time.Second
 
+// maxReply suffices for a list of 100,000 waiters, of 42 bytes each.
+const maxReply = 8 << 20
+
 // actorlockModes are the ways to use the library's locks; each is a peer.
 var actorlockModes = map[string][]actors.LockOption{
 	"actorlock":       nil,
@@ -66,7 +69,7 @@ func openActorlock(mutex func(*actors.Locks, string) handle, options ...actors.L
 
 func (d *actorlockDriver) connection(ctx context.Context, n int) (*actors.Locks, error) {
 	for len(d.locks) <= n {
-		locks, err := actors.Connect(ctx, d.addr, actors.Config{SessionTimeout: sessionTimeout})
+		locks, err := actors.Connect(ctx, d.addr, actors.Config{SessionTimeout: sessionTimeout, MaxReply: maxReply})
 		if err != nil {
 			return nil, err
 		}

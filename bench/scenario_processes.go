@@ -61,7 +61,7 @@ func manyProcesses() scenario {
 // passedAround returns a scenario of processes that pass one lock around, and hold it for a time. The line in the report is for
 // the last number of processes.
 func passedAround(name string, hold time.Duration, sizes []int) scenario {
-	about := fmt.Sprintf("Processes with a client each pass one lock around: %v of them, the line in the table for %d. Each number gets a part of the time. A client "+
+	about := fmt.Sprintf("Processes with a client each pass one lock around: %v of them, the line in the table for %d. Each number gets half of the time. A client "+
 		"that has released asks again as soon as the peer allows, so that a client always waits. ZooKeeper counts the packets.", sizes, sizes[len(sizes)-1])
 	if hold > 0 {
 		about += fmt.Sprintf(" Each holder keeps the lock for %v.", hold)
@@ -71,7 +71,7 @@ func passedAround(name string, hold time.Duration, sizes []int) scenario {
 		extra, violations := map[string]float64{}, 0
 		for _, n := range sizes {
 			var err error
-			if r, err = t.load(ctx, n, load{clients: 1, locks: 1, hold: hold}, t.length/time.Duration(len(sizes))); err != nil {
+			if r, err = t.load(ctx, n, load{clients: 1, locks: 1, hold: hold}, t.length/2); err != nil {
 				return run{}, err
 			}
 			violations += r.Violations
