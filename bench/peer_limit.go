@@ -73,8 +73,8 @@ type batches struct {
 	next        int    // number of the next create
 }
 
-// batch is a transaction and what it has created.
-type batch struct {
+// limitTransaction is a transaction and what it has created.
+type limitTransaction struct {
 	sent    int64    // instant
 	created [][]byte // paths
 }
@@ -90,7 +90,7 @@ func (b *batches) free() {
 
 // run sends transactions until the second instant, each for as many acquires and releases as it creates nodes.
 func (b *batches) run(from, until int64, _ bool) (t tally, err error) {
-	underWay := make([]batch, max(limitInFlight, len(b.directories)/limitBatch))
+	underWay := make([]limitTransaction, max(limitInFlight, len(b.directories)/limitBatch))
 	for i := range underWay {
 		if err := b.send(&underWay[i]); err != nil {
 			return t, err
@@ -137,7 +137,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 // send writes a transaction: creates, deletes of what the batch created before, and a write of the session node.
-func (b *batches) send(to *batch) error {
+func (b *batches) send(to *limitTransaction) error {
 	number := binary.BigEndian.AppendUint32
 	begin := func(f []byte, op uint32) []byte { return number(append(number(f, op), 0), 0) }
 	f := number(number(number(b.frame[:0], 0), 1), multiOp)
@@ -159,7 +159,7 @@ func (b *batches) send(to *batch) error {
 }
 
 // receive reads the answer to a transaction, and keeps the paths of the nodes, with their lengths in front.
-func (b *batches) receive(of *batch) error {
+func (b *batches) receive(of *limitTransaction) error {
 	answer, err := readFrame(b.reader)
 	if err != nil {
 		return err
