@@ -48,11 +48,12 @@ func (sim *simulation) describePending() string {
 }
 
 // checkLiveness runs the checks that need to run only once a second. It fails for requests that wait for a lock
-// without a holder, unless a multi-lock connects that lock with a held one.
+// without a holder and without a grant since the last time, unless a multi-lock connects that lock with a held one.
 func (sim *simulation) checkLiveness(now time.Duration) {
 	if now < sim.lastLivenessCheck+time.Second {
 		return
 	}
+	last := sim.lastLivenessCheck
 	sim.lastLivenessCheck = now
 	unaffected := sim.isUnaffected(now)
 	if !unaffected {
@@ -64,7 +65,7 @@ func (sim *simulation) checkLiveness(now time.Duration) {
 	sim.checkCounts()
 	sim.checkElection(now, unaffected)
 	for _, r := range sim.requests {
-		if !unaffected || r.stage != stageWaiting || sim.isInUse(r.uses) {
+		if !unaffected || r.stage != stageWaiting || sim.isInUse(r.uses, last) {
 			r.freeSince = 0
 			continue
 		}
@@ -78,8 +79,9 @@ func (sim *simulation) checkLiveness(now time.Duration) {
 }
 
 // isInUse reports whether a process holds or releases one of the locks, or a lock that is connected with them by
-// open requests. It also returns true for locks of other libraries' clients, whose queues it does not know.
-func (sim *simulation) isInUse(uses []use) bool {
+// open requests, or was granted one of them after a time. It also returns true for locks of other libraries'
+// clients, whose queues it does not know.
+func (sim *simulation) isInUse(uses []use, after time.Duration) bool {
 	paths := map[string]bool{}
 	for _, u := range uses {
 		paths[u.path] = true
@@ -100,6 +102,11 @@ func (sim *simulation) isInUse(uses []use) bool {
 				added = added || !paths[u.path]
 				paths[u.path] = true
 			}
+		}
+	}
+	for path := range paths {
+		if sim.lastGrant[path] > after {
+			return true
 		}
 	}
 	if len(sim.foreignClients) > 0 && (paths[root+"/m0"] || paths[root+"/rw"]) {

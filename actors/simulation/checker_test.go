@@ -14,6 +14,7 @@ type checker struct {
 	specs            map[string]*spec
 	held             []*heldGrant
 	recentGrants     map[string][]*heldGrant               // grants of the last recentTime, by path
+	lastGrant        map[string]time.Duration              // when a lock was granted last, by path
 	deletedNodeEnded map[string]time.Duration              // when a grant of a process ended whose node was already deleted, by process and path
 	uncleanEnd       map[string]time.Duration              // when the last holder ended without a release, by path
 	greatest         map[string]map[tokenUse]greatestToken // the greatest token so far, by path
@@ -89,7 +90,7 @@ type heldGrant struct {
 
 func newChecker(specs map[string]*spec) *checker {
 	return &checker{specs: specs, greatest: map[string]map[tokenUse]greatestToken{}, uncleanEnd: map[string]time.Duration{},
-		recentGrants: map[string][]*heldGrant{}, deletedNodeEnded: map[string]time.Duration{}}
+		recentGrants: map[string][]*heldGrant{}, lastGrant: map[string]time.Duration{}, deletedNodeEnded: map[string]time.Duration{}}
 }
 
 func (c *checker) fail(now time.Duration, format string, args ...any) {
@@ -107,6 +108,9 @@ func (c *checker) granted(now time.Duration, h *heldGrant) {
 		c.checkDelay(now, h, u)
 		c.checkOverlap(now, h, u)
 		c.checkToken(now, h, u)
+	}
+	for _, u := range h.uses {
+		c.lastGrant[u.path] = now
 	}
 	c.held = append(c.held, h)
 }
