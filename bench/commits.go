@@ -56,7 +56,8 @@ func (p peer) at(commit, name string) peer {
 	return p
 }
 
-// buildAt builds bench with the library of a commit, whose files it writes to the folder, or with that of this tree.
+// buildAt builds the bench of this tree with the library of a commit. It writes the files of the commit to the
+// folder. An empty commit is this tree.
 func buildAt(commit, dir, binary string) error {
 	root, err := git("rev-parse", "--show-toplevel")
 	if err != nil {

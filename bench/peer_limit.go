@@ -125,7 +125,7 @@ const (
 	replyHeader = 16
 )
 
-// Of the same lengths as those of this library's mutex.
+// The name and the data of a node are as long as those of this library's mutex.
 var (
 	limitName = "/_c_68a050b2-a21a-8ca2-8000-000000000001-lock-"
 	limitData = []byte(`{"host":"host","pid":12345,"program":"benchmark"}`)

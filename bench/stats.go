@@ -24,9 +24,9 @@ func spread(values []float64) float64 {
 	return (slices.Max(values) - slices.Min(values)) / middle
 }
 
-// interval returns two of the values between which the true median lies with at least the probability, whatever the
-// distribution is: the number of values below it is that of heads among as many coins. It returns the least and the greatest
-// value if the values are too few for that probability.
+// interval returns two of the values. The true median lies between them with at least the probability. That is so for
+// every distribution, because each value is below the median as a coin shows heads. interval returns the least and the
+// greatest value if the values are too few for the probability.
 func interval(values []float64, probability float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -49,7 +49,7 @@ func heads(k, n int) float64 {
 	return math.Exp(logarithm(n) - logarithm(k) - logarithm(n-k) - float64(n)*math.Ln2)
 }
 
-// trend returns the median of the second half of the values divided by that of the first, or 1 if there is no such ratio.
+// trend returns the ratio of the medians of the second and the first half of the values. It returns 1 if one of them is 0.
 func trend(values []float64) float64 {
 	first, second := median(values[:len(values)/2]), median(values[(len(values)+1)/2:])
 	if first == 0 || second == 0 {

@@ -136,16 +136,9 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
+// sendRead is sendQueryOf for a read of the node or directory at path.
 func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read func(*reader) (T, error), then Callback[T]) {
 	sendQueryOf(l, path, encodeRead(op, path, watch), read, then)
-}
-
-// logTooLarge logs each path once in a session, because some readers try again and again.
-func (l *SessionConn) logTooLarge(path string, err error) {
-	if _, known := l.tooLarge.LoadOrStore(path, true); !known {
-		l.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read", "path", path, "error", err,
-			"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
-	}
 }
 
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {

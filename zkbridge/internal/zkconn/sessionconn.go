@@ -101,6 +101,14 @@ func (c *SessionConn) onWatchEvent(kind zk.EventType, path string) {
 	}
 }
 
+// logTooLarge logs each path once in a session, because some readers try again and again.
+func (c *SessionConn) logTooLarge(path string, err error) {
+	if _, known := c.tooLarge.LoadOrStore(path, true); !known {
+		c.cfg.Log.Error("ZooKeeper's answer is larger than Config.MaxReply and is not read", "path", path, "error", err,
+			"do", "raise Config.MaxReply, or delete nodes of the directory that has too many")
+	}
+}
+
 // send sends a request over the active connection. See Conn.send.
 func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 	if w := c.active.Load(); w != nil {
