@@ -152,7 +152,7 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 // predecessor is gone, and keeps its own node.
 func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	t.Parallel()
-	for name, op := range map[string]embedded.Op{"watch": embedded.OpGetData, "list": embedded.OpGetChildren2} {
+	for name, ops := range map[string][]embedded.Op{"watch": {embedded.OpGetData, embedded.OpSetWatches}, "list": {embedded.OpGetChildren2}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				l, here, there := newLedger(v), v.locks(), v.locks()
@@ -163,7 +163,10 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 					v.waitNodes(2)
 					two.end()
 					v.waitNodes(1)
-					late := v.Inject(embedded.Fault{Op: op, Path: "/lock", Session: there.Session().ID, Action: embedded.DelayRequest, Delay: time.Second})
+					var late []*embedded.Injected
+					for _, op := range ops {
+						late = append(late, v.Inject(embedded.Fault{Op: op, Path: "/lock", Session: there.Session().ID, Action: embedded.DelayRequest, Delay: time.Second}))
+					}
 					two = l.campaign(there.Election("/lock", actors.LeaderLatchNodes()))
 					v.waitNodes(2)
 					own := v.nodes()
@@ -172,8 +175,10 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 					if !slices.Contains(own, path.Base(term.Grant().Node())) {
 						v.Errorf("leads by %s, and its nodes were %v", term.Grant().Node(), own)
 					}
-					late.Remove()
-					delayed += len(late.Firings())
+					for _, fault := range late {
+						fault.Remove()
+						delayed += len(fault.Firings())
+					}
 					two.resigns()
 					one.leads()
 				}

@@ -70,6 +70,7 @@ var campaignFaults = append([]embedded.Fault{
 	{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: time.Second},
 	{Op: embedded.OpAny, Nth: 5, Action: embedded.DropReply},
 	{Op: embedded.OpGetData, Action: embedded.DelayRequest, Delay: time.Second},
+	{Op: embedded.OpSetWatches, Action: embedded.DelayRequest, Delay: time.Second},
 	{Op: embedded.OpGetChildren2, Action: embedded.CutAfter},
 }, closingFaults...)
 

@@ -120,7 +120,7 @@ func TestWaitersShare(t *testing.T) {
 			zktest.Eventually(b, timeLimit, func() bool { return b.watches() > 0 }, "the process watches")
 		})
 		b.Logf("%d requests for %d waiters: %v", total, n, ops)
-		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
+		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpSetWatches] + ops[embedded.OpExists] + ops[embedded.OpGetChildren]; reads > 6 {
 			b.Errorf("%d reads: %v", reads, ops)
 		}
 		if w := b.watches(); w > 2 {
@@ -143,8 +143,49 @@ func TestWaitersShare(t *testing.T) {
 			b.waitNodes(0)
 		})
 		b.Logf("%d requests to pass the lock on %d times: %v", total, n, ops)
-		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData]; reads > 4 {
+		if reads := ops[embedded.OpGetChildren2] + ops[embedded.OpGetData] + ops[embedded.OpSetWatches]; reads > 4 {
 			b.Errorf("%d reads: %v", reads, ops)
+		}
+	})
+}
+
+// With several processes ahead, the departure of the last but one has the waiter list the directory, while the last one
+// holds. So the waiter holds without a request once its process notices the last departure.
+func TestHandOffAmongMany(t *testing.T) {
+	each(t, func(b *testLock) {
+		d := &dialer{}
+		first, second, third, last := b.mutex(), b.mutex(), b.mutex(), b.mutex(d.config)
+		sent := func(op embedded.Op) int { return count(d.requests(), op) }
+		unlock(b, lock(b, last))
+		b.waitNodes(0)
+		// At first the process of last reads what it watches. Then it has read nodes of the others, and one message sets all watches.
+		for _, op := range []embedded.Op{embedded.OpGetData, embedded.OpSetWatches} {
+			g := lock(b, first)
+			var waiting []*actors.Future[*actors.Grant]
+			for i, mu := range []*actors.Mutex{second, third, last} {
+				d.takeRequests()
+				waiting = append(waiting, mu.Acquire(within(b)))
+				b.waitNodes(2 + i)
+			}
+			zktest.Eventually(b, timeLimit, func() bool { return sent(op) > 0 }, "the waiter watches by %v", op)
+			if n := sent(embedded.OpSetWatches); op == embedded.OpGetData && n > 0 {
+				b.Errorf("%d messages set watches on nodes that may not be readable", n)
+			}
+			unlock(b, g) // the waiter does not notice that
+			g = result(b, waiting[0])
+			d.takeRequests()
+			unlock(b, g)
+			g = result(b, waiting[1])
+			zktest.Eventually(b, timeLimit, func() bool { return sent(embedded.OpGetChildren2) == 1 }, "the waiter lists the directory")
+			n, ops := d.during(func() {
+				unlock(b, g)
+				g = result(b, waiting[2])
+			})
+			if n != 0 {
+				b.Errorf("the hand-off needs %d requests: %v", n, ops)
+			}
+			unlock(b, g)
+			b.waitNodes(0)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // requestKinds are the requests of acquiring, waiting and releasing.
 var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.OpCreateContainer, embedded.OpGetChildren2,
-	embedded.OpGetData, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
+	embedded.OpGetData, embedded.OpSetWatches, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
 // differingRecipes are recipes that send different requests.
 var differingRecipes = named("mutex", "semaphore, two of three", "simple mutex", "simple write")

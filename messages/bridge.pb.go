@@ -715,7 +715,11 @@ type Watch struct {
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	Nodes     []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Also read the data and czxids of the nodes.
-	WithData      bool `protobuf:"varint,5,opt,name=with_data,json=withData,proto3" json:"with_data,omitempty"`
+	WithData bool `protobuf:"varint,5,opt,name=with_data,json=withData,proto3" json:"with_data,omitempty"`
+	// If not 0, one message sets all watches, and no node is read: the answer has neither gone nor data, unless the
+	// server refuses that message. A Wake comes at once for a node that is gone, or that was made or written after
+	// this zxid. None ever comes for a node that the sender may not READ.
+	Since         int64 `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,6 +787,13 @@ func (x *Watch) GetWithData() bool {
 		return x.WithData
 	}
 	return false
+}
+
+func (x *Watch) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
 }
 
 // Watched answers Watch.
@@ -1514,13 +1525,14 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bchildren\x18\x03 \x03(\tR\bchildren\x12'\n" +
 	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\x12\x16\n" +
-	"\x06czxids\x18\x05 \x03(\x03R\x06czxids\"~\n" +
+	"\x06czxids\x18\x05 \x03(\x03R\x06czxids\"\x94\x01\n" +
 	"\x05Watch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
 	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x1b\n" +
-	"\twith_data\x18\x05 \x01(\bR\bwithData\"\xc1\x02\n" +
+	"\twith_data\x18\x05 \x01(\bR\bwithData\x12\x14\n" +
+	"\x05since\x18\x06 \x01(\x03R\x05since\"\xc1\x02\n" +
 	"\aWatched\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +

@@ -64,8 +64,8 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 	}
 }
 
-// Watch implements messages.BridgeHandler. A read of each node sets its watch (reads.go), and the event
-// of the watch wakes the sender (watches.go).
+// Watch implements messages.BridgeHandler. A read of each node sets its watch, or one message those of all
+// (reads.go). The event of the watch wakes the sender (watches.go).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watchRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() { // the answer has the czxids of the nodes as well
@@ -76,7 +76,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
 	}
 	if a.accept(w, msg.GetEpoch(), err) {
-		w.start(a.epoch, msg.GetNodes())
+		w.start(a.epoch, msg.GetNodes(), msg.GetSince())
 	}
 }
 

@@ -18,6 +18,7 @@ type faultyClient struct {
 	list             func() error
 	delete           func() error
 	ephemerals       func() error
+	watchSince       func() error
 	exists           func() error      // not for a read with a watch
 	beforeRead       func(path string) // Get or Exists without a watch
 	beforeSetWatches func()
@@ -82,6 +83,14 @@ func (f *faultyClient) SetWatches(over *zkconn.Conn, nodes, directories []string
 		f.beforeSetWatches()
 	}
 	f.Client.SetWatches(over, nodes, directories)
+}
+
+func (f *faultyClient) WatchSince(paths []string, since int64, then func(error)) {
+	if err := fault(f.watchSince); err != nil {
+		then(err)
+		return
+	}
+	f.Client.WatchSince(paths, since, then)
 }
 
 func (f *faultyClient) Multi(ops []zkconn.Op, then zkconn.Callback[[]zk.MultiResponse]) {

@@ -76,7 +76,7 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, 
 	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(ep.client, err, "READ", l.directory))
 }
 
-// watchRequest is a Watch that is not answered: one read for each of its nodes.
+// watchRequest is a Watch that is not answered: one read for each of its nodes, or one message that sets all watches.
 type watchRequest struct {
 	reply.To
 	directory  string
@@ -88,13 +88,43 @@ type watchRequest struct {
 	err        error // of the last node that could not be watched
 }
 
-func (w *watchRequest) start(ep *epoch, nodes []string) {
+func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
+	if since != 0 && len(nodes) > 0 {
+		w.watchSince(ep, nodes, since)
+		return
+	}
 	w.left = len(nodes)
 	for _, node := range nodes {
 		// The watcher comes before the read: the event may come before the answer.
 		w.readNode(ep, node, ep.watches.add(w.Recipient, zkconn.JoinPath(w.directory, node)))
 	}
 	w.finish(ep)
+}
+
+// watchSince sets all watches by one message. If the server refuses that, reads of the nodes show why.
+func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
+	paths, watchers := make([]string, len(nodes)), make([]*watcher, len(nodes))
+	for i, node := range nodes {
+		paths[i] = zkconn.JoinPath(w.directory, node)
+		watchers[i] = ep.watches.add(w.Recipient, paths[i])
+	}
+	ep.reads.add(func(end func(func())) {
+		ep.client.WatchSince(paths, since, func(err error) {
+			end(func() {
+				for _, watcher := range watchers {
+					ep.watches.onRead(watcher, err == nil)
+				}
+				switch {
+				case err == nil:
+					w.finish(ep)
+				case zkconn.IsTransient(err):
+					ep.RetryLater(func() { w.watchSince(ep, nodes, since) })
+				default:
+					w.start(ep, nodes, 0)
+				}
+			})
+		})
+	})
 }
 
 // readNode reads the node's data, for the watch that this sets. An exists would set a watch on a

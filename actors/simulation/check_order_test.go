@@ -75,14 +75,15 @@ type requestEnd struct {
 }
 
 // checkHandOff checks that the next holder of a mutex is granted as soon as it learns that its predecessor has
-// left, without another request. A contender that may be next watches its predecessor's node and its own. These
+// left, without another request. A contender watches its predecessor's node, the one before that, and its own. These
 // watches take up to four round trips after the request: three until the node exists, if the directory must be
-// created, and one for the watches.
+// created, and one for the watches. After the departure of the one before its predecessor, the contender lists the
+// directory.
 func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
 	last := sim.lastEnds[r.path]
 	queuedBy := last.at - 8*r.p.host.maxDelay - 50*time.Millisecond
 	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || sim.nearOverflow || sim.usesFutures || len(sim.foreignClients) > 0 ||
-		sim.unaffectedSince == 0 || sim.unaffectedSince > queuedBy || last.request == nil || last.request.p == r.p || last.request.named || last.request.requestedAt > queuedBy || last.previous > min(queuedBy, r.requestedAt) ||
+		sim.unaffectedSince == 0 || sim.unaffectedSince > queuedBy || last.request == nil || last.request.p == r.p || last.request.named || last.request.requestedAt > queuedBy || last.previous > queuedBy ||
 		r.requestedAt > queuedBy || last.request.requestedAt > r.requestedAt || last.at < r.requestedAt || last.request.stage != stageDone || last.request.grant == nil || last.request.holdAtMost > 0 {
 		return
 	}
@@ -95,7 +96,7 @@ func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
 		}
 	}
 	for name, until := range sim.requestEnded[r.path] {
-		if name != last.request.p.name && until > min(queuedBy, r.requestedAt) {
+		if name != last.request.p.name && until > queuedBy {
 			return
 		}
 	}

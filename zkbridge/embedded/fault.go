@@ -67,7 +67,7 @@ func (a Action) String() string { return actionNames[a] }
 // meets it. So a client that is cut off comes back with its next session.
 type Fault struct {
 	Op      Op     // OpAny: every request in a session but a ping; OpAll: these, too, and handshakes
-	Path    string // prefix of the path, or of a path in a multi; "" for any
+	Path    string // prefix of the path, or of one of the paths; "" for any
 	Session int64  // 0 for any
 	Nth     int    // 1 is the next one, and so is 0
 	Times   int    // 0 means once, negative means always
@@ -244,7 +244,10 @@ func faultPaths(op Op, d decoder) []string {
 			paths = append(paths, o.path)
 		}
 		return paths
-	case OpPing, OpAuth, OpSetWatches, OpSetWatches2, OpCloseSession, OpWhoAmI, OpReconfig:
+	case OpSetWatches, OpSetWatches2:
+		d.long()
+		return slices.Concat(d.strings(), d.strings(), d.strings())
+	case OpPing, OpAuth, OpCloseSession, OpWhoAmI, OpReconfig:
 		return nil
 	}
 	return []string{d.string()}

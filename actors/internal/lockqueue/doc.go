@@ -116,7 +116,8 @@
 //
 // Every waiting contender depends on an answer or a watch that is under way. Beyond completeThrough it waits
 // for a list or for an earlier Created (listGap). Behind contenders of this process it waits for them to leave,
-// which calls grantEligible. Behind others it asks for watches on the nearest Permits of them (awaitBlockers).
+// which calls grantEligible. Behind others it asks for watches on the nearest Permits of them, and on one more
+// (awaitBlockers).
 // Without a proof of its own node it has asked for one (prove). Only the first of each kind ask; those behind
 // wait for them. A lost connection ends the watches, and the next Connected has all that is in the list looked
 // at again. A failed read refuses the waiting requests, because nothing would wake them (readFailed). A lost
@@ -125,6 +126,11 @@
 // every stage: a node that is not known yet is deleted once it is (abandoned).
 //
 // # Speed
+//
+// A hand-off among many processes is one event. A contender watches its own node, the nearest blocker and the one before
+// that (for Permits of more than one, as many more). When the one before the nearest leaves, the contender lists the
+// directory, while the nearest holds or is about to. The departure of the nearest then lets it hold (watchBlockers). One
+// message sets the watches on nodes that this process is known to be able to read; other nodes are read.
 //
 // BenchmarkHandOff: a hand-off within the process costs the same with 10 and with 10,000 waiting. One
 // list and one watch serve all waiting contenders of a lock: only the first of each kind ask

@@ -21,7 +21,8 @@ const (
 	// Failed. Watch asks for a Wake at the next child that comes or goes.
 	ListDirectory
 	// WatchNodes: watch Nodes, and read their data if WithData; answer Watched or Failed, later
-	// Wake for each node.
+	// Wake for each node. With Since, one message sets all watches, and nothing is read. A Wake then
+	// comes at once for a node that is gone, or that was made or written after that zxid.
 	WatchNodes
 	// DeleteNode: delete Node, which was created under this Serial; answer Deleted, or Failed if
 	// the node may remain. WithDirectory has the directory deleted together with Node if nothing
@@ -81,6 +82,7 @@ type Effect struct {
 	Node      string // of CreateNode without Beside, the name up to the sequence number
 	Nodes     []string
 	WithData  bool
+	Since     int64
 	Beside    string
 	After     string
 	Watch     bool

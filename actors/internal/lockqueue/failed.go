@@ -64,7 +64,7 @@ func (s *State) readFailed(ev Failed) {
 		}
 	}
 	if len(ask) > 0 {
-		s.requestWatch(ask)
+		s.requestWatch(ask, 0)
 		s.watchAfterFailure = s.lastSerial
 	}
 }

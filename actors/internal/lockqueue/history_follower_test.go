@@ -7,17 +7,23 @@ import "slices"
 type follower struct {
 	nodes         map[string]*serverNode
 	directory     int64
-	revokeAsked   map[string]bool // nodes whose data ask for a release
-	heldMarker    string          // the node that the held marker names
-	applied       int             // number of changes
-	changesAtTick int             // number of changes of all at the last tick
+	revokeAsked   map[string]bool  // nodes whose data ask for a release
+	writtenAt     map[string]int64 // zxids of the last writes of data
+	heldMarker    string           // the node that the held marker names
+	applied       int              // number of changes
+	changesAtTick int              // number of changes of all at the last tick
 }
 
 // change executes a transaction on the follower of a process, and fires the watches.
 type change func(p *process)
 
 func newFollower() follower {
-	return follower{nodes: map[string]*serverNode{}, directory: 1, revokeAsked: map[string]bool{}}
+	return follower{nodes: map[string]*serverNode{}, directory: 1, revokeAsked: map[string]bool{}, writtenAt: map[string]int64{}}
+}
+
+// changedAt returns the zxid of the last change of a node.
+func (f *follower) changedAt(name string) int64 {
+	return max(f.nodes[name].czxid, f.writtenAt[name])
 }
 
 // commit has all followers execute a change: now, or later if they lag.
@@ -79,9 +85,13 @@ func (m *model) setHeldMarker(node string) {
 func (p *process) fireWatch(name string, deleted bool) {
 	if p.watches[name] {
 		delete(p.watches, name)
-		p.events = append(p.events, Wake{Epoch: p.epoch, Node: name, Deleted: deleted})
-		p.emitted++
+		p.emitWake(name, deleted)
 	}
+}
+
+func (p *process) emitWake(name string, deleted bool) {
+	p.events = append(p.events, Wake{Epoch: p.epoch, Node: name, Deleted: deleted})
+	p.emitted++
 }
 
 func (p *process) fireDirectoryWatch() {

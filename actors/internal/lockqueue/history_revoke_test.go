@@ -17,8 +17,10 @@ func (m *model) writeData(name string, revoke bool) {
 		return
 	}
 	m.revocations.asked[name] = m.revocations.asked[name] || revoke
+	m.zxid++
+	written := m.zxid
 	m.commit(func(p *process) {
-		p.follower.revokeAsked[name] = revoke
+		p.follower.revokeAsked[name], p.follower.writtenAt[name] = revoke, written
 		p.fireWatch(name, false)
 	})
 }

@@ -109,10 +109,14 @@ func (m *model) serve(p *process, i int, batch bool) {
 	case WatchNodes:
 		var gone []string
 		for _, name := range f.Nodes {
-			if p.follower.nodes[name] == nil {
-				gone = append(gone, name)
-			} else {
+			exists := p.follower.nodes[name] != nil
+			switch {
+			case f.Since != 0 && (!exists || p.follower.changedAt(name) > f.Since):
+				p.emitWake(name, !exists)
+			case exists:
 				p.watches[name] = true
+			default:
+				gone = append(gone, name)
 			}
 		}
 		p.reply(Watched{Serial: f.Serial, Gone: gone, Data: p.revokeData(f)})

@@ -63,6 +63,14 @@ func serialsOf(rule queue.Rule) uint64 {
 	return uint64(max(rule.Permits, 0)) << permitsShift
 }
 
+// creatorOf returns the incarnation in a name of this library, or 0 for other names.
+func creatorOf(name string) (creator Incarnation) {
+	if id, ok := uuidOf(name); ok && id[6]>>4 == 8 {
+		copy(creator[:], id[:])
+	}
+	return creator
+}
+
 // PermitsOf returns the number of permits of the State that has made a name, or 0 if the name does
 // not show it.
 func PermitsOf(name string) int {

@@ -31,6 +31,8 @@ type proofs struct {
 	// watches holds the watches on nodes by name, and asked the names of each WatchNodes that is not answered.
 	watches map[string]*watch
 	asked   map[uint64][]string
+	// readable has the creators of nodes that this process has read: it may read their other nodes, too.
+	readable map[Incarnation]bool
 	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has asked
 	// for. If that fails, too, readFailed does not repeat it.
 	watchAfterFailure uint64
@@ -78,7 +80,7 @@ func (s *State) prove(e *entry) {
 	case s.othersWait(e):
 		s.requestList()
 	default:
-		s.requestWatch([]string{e.name})
+		s.requestWatch([]string{e.name}, 0)
 	}
 }
 
@@ -127,6 +129,7 @@ func (ev Watched) apply(s *State) {
 			s.nodeDeleted(name)
 			continue
 		}
+		s.noteReadable(name)
 		if c := s.find(name); c != nil {
 			// If the node goes after its read, this process has the Wake before it hears of anything later. Each later departure
 			// doubts the proof, and so does resume.
@@ -138,6 +141,21 @@ func (ev Watched) apply(s *State) {
 	}
 	s.grantEligible()
 }
+
+// noteReadable notes that this process may read the nodes of a name's creator.
+func (s *State) noteReadable(name string) {
+	creator := creatorOf(name)
+	if creator == (Incarnation{}) || s.readable[creator] {
+		return
+	}
+	if len(s.readable) == maxReadable {
+		clear(s.readable)
+	}
+	put(&s.readable, creator, true)
+}
+
+// maxReadable bounds what a State keeps of creators, of which there may be any number over time.
+const maxReadable = 256
 
 // takeWatched returns the names of the nodes that the WatchNodes of a serial watches, which is answered, sorted.
 func (s *State) takeWatched(serial uint64) (names []string) {
@@ -170,6 +188,6 @@ func (Tick) apply(s *State) {
 		askIfStale(c)
 	}
 	if len(ask) > 0 {
-		s.requestWatch(ask)
+		s.requestWatch(ask, 0)
 	}
 }

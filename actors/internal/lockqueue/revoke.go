@@ -31,6 +31,6 @@ func (s *State) notifyRevoked(e *entry) {
 // watchRevocable has the node of a revocable holder watched.
 func (s *State) watchRevocable(e *entry) {
 	if e.revocable && s.watches[e.name] == nil {
-		s.requestWatch([]string{e.name})
+		s.requestWatch([]string{e.name}, 0)
 	}
 }

@@ -129,8 +129,15 @@ func (s *script) name(short string) string {
 		id, _ := strconv.ParseUint(serial, 10, 64)
 		return s.state.incarnation.prefix(id, marker) + fmt.Sprintf("%010d", n)
 	}
+	if state, serial, other := strings.Cut(owner, "."); other {
+		id, _ := strconv.ParseUint(serial, 10, 64)
+		return incarnationOf(state).prefix(id, marker) + fmt.Sprintf("%010d", n)
+	}
 	return fmt.Sprintf("%s%s%010d", owner, marker, n)
 }
+
+// incarnationOf returns that of the State of another process, whose name is one letter.
+func incarnationOf(state string) Incarnation { return Incarnation{state[0]} }
 
 var markers = map[byte]string{'#': "-lock-", '!': "-__WRIT__", '~': "-__READ__", '$': "-lease-"}
 
@@ -153,6 +160,9 @@ func (s *script) short(name string) string {
 	owner := m[1]
 	if serial, ok := s.state.incarnation.serial(name); ok {
 		owner = fmt.Sprintf("me%d", serial)
+	} else if creator := creatorOf(name); strings.ContainsRune("pqr", rune(creator[0])) {
+		serial, _ := incarnationOf(string(creator[0])).serial(name)
+		owner = fmt.Sprintf("%c.%d", creator[0], serial)
 	}
 	for sign, marker := range markers {
 		if marker == m[2] {
@@ -180,7 +190,7 @@ func (s *script) show(f Effect) string {
 		for _, n := range f.Nodes {
 			nodes = append(nodes, s.short(n))
 		}
-		return fmt.Sprintf("watch serial=%d nodes=%s", f.Serial, strings.Join(nodes, ","))
+		return fmt.Sprintf("watch serial=%d nodes=%s%s", f.Serial, strings.Join(nodes, ","), machinetest.When(f.Since != 0, fmt.Sprintf(" since=%d", f.Since)))
 	case DeleteNode:
 		return fmt.Sprintf("delete serial=%d node=%s%s", f.Serial, s.short(f.Node), machinetest.When(f.WithDirectory, " with-directory"))
 	case Grant:

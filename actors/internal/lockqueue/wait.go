@@ -1,42 +1,40 @@
 package lockqueue
 
-import "slices"
-
 // Contenders that wait for those of other processes.
 
 // awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It returns
 // true if it has refused tries instead: another contender may be granted now. blockers are indexes in the list,
 // nearest first: as many as the rule has Permits, or one more if a single departure is not enough for e.
 func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
-	unwatched, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
+	_, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	switch {
 	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
 		return true
 	case foreign && s.listing.serial != 0: // the list calls grantEligible
 	case foreign:
-		s.watchBlockers(e, blockers, unwatched)
+		s.watchBlockers(e, blockers)
 	case s.departedSince(e): // blockers of this process must leave first: ask for the proof now, to have it by then
 		s.prove(e)
 	}
 	return false
 }
 
-// watchBlockers asks for watches on those of the blockers that are unwatched, or for a list.
-func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
-	several := len(blockers) > s.rule.Permits // a single departure is not enough for e
-	if several && len(unwatched) > 0 && s.departedSince(e) {
+// watchBlockers asks for watches on e's node and on all blockers, or for a list.
+//
+// If a single departure is not enough for e, one blocker is there beside those that keep e waiting. After its departure a
+// list shows who is left, while the others still hold or wait. The next departure then lets e hold: it doubts all proofs
+// of e's node but an active watch.
+func (s *State) watchBlockers(e *entry, blockers []int) {
+	unwatched, _, _ := s.unwatched(blockers)
+	if len(blockers) > s.rule.Permits && len(unwatched) > 0 && s.departedSince(e) {
 		s.requestList() // others may have gone with the one that departed: one list shows all that are left, and proves e
 		return
 	}
-	// If a single departure is enough, e may hold as soon as a watch reports the next one. That departure doubts all proofs but
-	// active watches, so watch e's node, too. The same may be true if one of several blockers is of this process: that one may
-	// leave first, which no watch reports, and then a single departure may be enough.
-	ours := func(i int) bool { return s.contenders[i].entry != nil }
-	if s.watches[e.name] == nil && (!several || slices.ContainsFunc(blockers, ours)) {
+	if s.watches[e.name] == nil {
 		unwatched = append(unwatched, e.name)
 	}
 	if len(unwatched) > 0 {
-		s.requestWatch(unwatched)
+		s.requestWatch(unwatched, e.czxid)
 	}
 }
 
@@ -44,18 +42,22 @@ func (s *State) watchBlockers(e *entry, blockers []int, unwatched []string) {
 // the proof is left to the Tick.)
 func (s *State) departedSince(e *entry) bool { return e.provenAt < s.lastDoubt(e) }
 
-// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
-// too: another client asks to release by writing to the node.
-func (s *State) requestWatch(nodes []string) {
+// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data, too: another
+// client asks to release by writing to the node. No node is read if no event can be missed without that: if none of
+// them was written after the zxid since, and this process may read them all.
+func (s *State) requestWatch(nodes []string, since int64) {
 	s.lastSerial++
 	ours := false
 	for _, name := range nodes {
 		put(&s.watches, name, &watch{serial: s.lastSerial})
 		c := s.find(name)
 		ours = ours || c != nil && c.entry != nil
+		if !s.readable[creatorOf(name)] {
+			since = 0
+		}
 	}
 	put(&s.asked, s.lastSerial, nodes)
-	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours})
+	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours, Since: since})
 }
 
 // apply removes from the list a contender whose node was deleted, or notes that the changed node existed. It
@@ -71,9 +73,7 @@ func (ev Wake) apply(s *State) {
 		s.nodeDeleted(ev.Node)
 	} else if c := s.find(ev.Node); c != nil {
 		c.provenAt = s.clock
-		if c.entry != nil && (c.entry.stage == held || c.entry.stage == makingMarker) {
-			s.requestWatch([]string{c.name}) // a holder's watch is set again here, others by grantEligible while they matter
-		}
+		s.requestWatch([]string{c.name}, 0) // the change has ended the watch
 	}
 	s.grantEligible()
 }

@@ -41,6 +41,6 @@ func (b *bridgeClient) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 }
 
 // watch performs WatchNodes; nodeactor.go has the other requests to the bridge.
-func (b *bridgeClient) watch(serial uint64, nodes []string, withData bool) {
-	b.bridge.SendWatch(&messages.Watch{Id: serial, Epoch: b.epoch, Directory: b.Path, Nodes: nodes, WithData: withData}, b.Self)
+func (b *bridgeClient) watch(serial uint64, nodes []string, withData bool, since int64) {
+	b.bridge.SendWatch(&messages.Watch{Id: serial, Epoch: b.epoch, Directory: b.Path, Nodes: nodes, WithData: withData, Since: since}, b.Self)
 }

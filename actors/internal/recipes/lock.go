@@ -66,7 +66,7 @@ func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	case lockqueue.ListDirectory:
 		l.list(f.Serial, f.WithCzxids, f.Watch)
 	case lockqueue.WatchNodes:
-		l.watch(f.Serial, f.Nodes, f.WithData)
+		l.watch(f.Serial, f.Nodes, f.WithData, f.Since)
 	case lockqueue.DeleteNode:
 		if f.WithDirectory {
 			l.resetDirectory(f.Serial, f.Node)

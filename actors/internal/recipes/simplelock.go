@@ -128,7 +128,7 @@ func (s *simpleLockActor) DeleteNodes(serial uint64, nodes []string) {
 }
 
 // WatchNodes implements simplelock.ContenderActor.
-func (s *simpleLockActor) WatchNodes(serial uint64, nodes []string) { s.watch(serial, nodes, true) }
+func (s *simpleLockActor) WatchNodes(serial uint64, nodes []string) { s.watch(serial, nodes, true, 0) }
 
 // ListDirectory implements simplelock.ContenderActor.
 func (s *simpleLockActor) ListDirectory(serial uint64, watch bool) { s.list(serial, false, watch) }

@@ -1,6 +1,7 @@
 package zkconn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,9 @@ type Client interface {
 	ReadDirectoryCzxid(directory string, then Callback[Listing])
 	// Get reads a node. It sets a watch on the node if watch is set and it succeeds.
 	Get(path string, watch bool, then Callback[Content])
+	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that was
+	// written after a zxid. There is no event without READ on the node, and no error.
+	WatchSince(paths []string, since int64, then func(error))
 	// SetWatches sets watches again that were set over another connection. It must come before
 	// any other request over the connection.
 	SetWatches(over *Conn, nodes, directories []string)
@@ -198,6 +202,18 @@ type Content struct {
 func (c zkClient) Get(path string, watch bool, then Callback[Content]) {
 	sendRead(c.session, opGetData, c.root.prepend(path), watch,
 		func(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }, then)
+}
+
+func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
+	requests := encodeSetWatches(since, c.root.prependAll(paths), nil)
+	var failed error
+	for i, request := range requests { // answered in this order
+		c.session.send(request, func(_ []byte, err error) {
+			if failed = cmp.Or(failed, err); i == len(requests)-1 {
+				then(failed)
+			}
+		})
+	}
 }
 
 func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {

@@ -204,6 +204,23 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 	}
 }
 
+// The error of one of the messages that set watches is the error of all.
+func TestWatchSinceFails(t *testing.T) {
+	c, server := openedPipe(t, &Settings{})
+	c.session.Use(c)
+	failed := make(chan error, 2)
+	zkClient{session: c.session}.WatchSince([]string{"/" + strings.Repeat("x", maxWatches), "/n"}, 1, func(err error) { failed <- err })
+	if got := len(sentRequests(t, server, 2)); got != 2 {
+		t.Error(got)
+	}
+	go io.Copy(io.Discard, c)
+	server.Write(frame(16, firstXid, 0, 0, CodeUnimplemented))
+	server.Write(frame(16, firstXid+1, 0, 0, 0))
+	if err := <-failed; err != ServerError(CodeUnimplemented) || len(failed) > 0 {
+		t.Error(err)
+	}
+}
+
 // Callbacks run one after the other, also if an answer arrives while the connection is lost.
 func TestOneCallbackAtATime(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
