@@ -22,7 +22,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 // watchBlockers asks for watches on e's node and on all blockers, or for a list.
 //
 // If a single departure is not enough for e, one blocker is there beside those that keep e waiting. After its departure a
-// list shows who is left, while the others still hold or wait. The next departure then lets e hold: it doubts all proofs
+// list shows the others that are left, while they still hold or wait. The next departure then lets e hold: it doubts all proofs
 // of e's node but an active watch.
 func (s *State) watchBlockers(e *entry, blockers []int) {
 	unwatched, _, _ := s.unwatched(blockers)
