@@ -163,6 +163,64 @@ var growthScenarios = map[string]func(v *virtual, n int){
 			f.Cancel()
 		}
 	},
+	"readers": func(v *virtual, n int) { // they hold beside each other, before and between the writers of another process
+		rw, there := v.locks().RWMutex("/lock"), v.locks()
+		read := func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }
+		first := v.results(v.many(n/2, read))
+		writer := there.RWMutex("/lock").Write().Acquire(v.Context())
+		synctest.Wait()
+		second := v.many(n/2, read)
+		last := there.RWMutex("/lock").Write().Acquire(v.Context())
+		synctest.Wait()
+		_, err := there.Inspect(v.Context(), "/lock")
+		must(v, err)
+		v.unlockAll(first)
+		unlock(v, result(v, writer))
+		v.unlockAll(v.results(second))
+		unlock(v, result(v, last))
+	},
+	"permits": func(v *virtual, n int) { // many hold and as many wait, of which the last are cancelled first
+		s := v.locks().Semaphore("/lock", n/2)
+		fs := v.many(n, func() *actors.Future[*actors.Grant] { return s.Acquire(v.Context()) })
+		for _, f := range slices.Backward(fs[n*3/4:]) {
+			f.Cancel()
+		}
+		v.unlockAll(v.results(fs[:n/2]))
+		v.unlockAll(v.results(fs[n/2 : n*3/4]))
+	},
+	"deleted": func(v *virtual, n int) { // another client deletes the nodes of many holders, which have no watch yet
+		rw := v.locks().RWMutex("/lock")
+		held := v.results(v.many(n, func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }))
+		client := v.testLock.Client(v.T)
+		for _, node := range v.nodes() {
+			must(v, client.Delete(v.path+"/"+node, -1))
+		}
+		for _, g := range held {
+			closes(v, g.Done(), "the grant")
+		}
+	},
+}
+
+// many makes many requests.
+func (v *virtual) many(n int, acquire func() *actors.Future[*actors.Grant]) (fs []*actors.Future[*actors.Grant]) {
+	for range n {
+		fs = append(fs, acquire())
+	}
+	synctest.Wait()
+	return fs
+}
+
+func (v *virtual) results(fs []*actors.Future[*actors.Grant]) (all []*actors.Grant) {
+	for _, f := range fs {
+		all = append(all, result(v, f))
+	}
+	return all
+}
+
+func (v *virtual) unlockAll(all []*actors.Grant) {
+	for _, g := range all {
+		unlock(v, g)
+	}
 }
 
 func growthNames() (names []string) {

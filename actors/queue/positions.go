@@ -31,12 +31,12 @@ func (r Rule) Positions(children []Child) []Position {
 		seq  int64
 	}
 	var all []ranked
-	var kinds []Kind // of the unknown children, then of the contenders
+	ahead := r.NewCensus() // of the contender in hand
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
 			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid), seq})
 		} else if r.CountUnknown {
-			kinds = append(kinds, Exclusive)
+			ahead[Exclusive]++
 		}
 	}
 	// A downgraded reader has its writer's sequence number and a later czxid. The nodes of one transaction have
@@ -44,10 +44,7 @@ func (r Rule) Positions(children []Child) []Position {
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(int32(a.seq-b.seq), 0))
 	})
-	unknown, positions := len(kinds), make([]Position, len(all))
-	for _, c := range all {
-		kinds = append(kinds, c.Kind)
-	}
+	counted, positions := 0, make([]Position, len(all))
 	for i, c := range all {
 		first := i
 		if !NearEnd(c.seq) { // contenders with one number are of one owner and do not wait for each other
@@ -55,7 +52,10 @@ func (r Rule) Positions(children []Child) []Position {
 				first--
 			}
 		}
-		c.Ahead, c.Holds = first, r.Holds(kinds[:unknown+first], c.Kind)
+		for ; counted < first; counted++ {
+			ahead[all[counted].Kind]++
+		}
+		c.Ahead, c.Holds = first, r.Holds(ahead, c.Kind)
 		positions[i] = c.Position
 	}
 	return positions

@@ -133,21 +133,22 @@ func (r Rule) Downgrades() bool {
 // the token of the grant that it has.
 func (r Rule) DowngradesTo(kind Kind) bool { return r.EntersFrom(kind)&^Kinds(kind) != 0 }
 
-// Holds reports whether a contender of a kind holds behind the contenders ahead, which are in the order of the queue.
-// The caller must have checked that the contender's own node exists.
-func (r Rule) Holds(ahead []Kind, kind Kind) bool {
-	return len(r.Blockers(nil, len(ahead), kind, func(i int) Kind { return ahead[i] }, r.Permits)) < r.Permits
-}
+// Census counts contenders by kind. It has a number for each kind of a Rule.
+type Census []int
 
-// Blockers appends to the slice "to" the places before i that block kind, nearest first, until the slice
-// has a length of "most". One of the nearest r.Permits blockers must depart before a waiting contender can
-// hold, so these are the ones to watch.
-func (r Rule) Blockers(to []int, i int, kind Kind, kindAt func(int) Kind, most int) []int {
-	set := r.BlockedBy[kind]
-	for j := i - 1; j >= 0 && len(to) < most; j-- {
-		if set.Has(kindAt(j)) {
-			to = append(to, j)
+// NewCensus returns a Census that counts nothing yet, for the kinds of the rule.
+func (r Rule) NewCensus() Census { return make(Census, len(r.BlockedBy)) }
+
+// Count returns the number of contenders of the kinds in a set.
+func (c Census) Count(kinds KindSet) (n int) {
+	for kind, of := range c {
+		if kinds.Has(Kind(kind)) {
+			n += of
 		}
 	}
-	return to
+	return n
 }
+
+// Holds reports whether a contender of a kind holds behind the contenders ahead. The caller must have checked that the
+// contender's own node exists.
+func (r Rule) Holds(ahead Census, kind Kind) bool { return ahead.Count(r.BlockedBy[kind]) < r.Permits }

@@ -5,14 +5,17 @@ import (
 	"testing"
 )
 
-// The cost of the rule alone, for the last contender in a queue.
-func BenchmarkHolds(b *testing.B) {
+// The cost of the positions of readers, which all hold.
+func BenchmarkPositions(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			kinds, rule := make([]Kind, n), Mutex()
+			children, rule := make([]Child, n), ReadWrite()
+			for i := range children {
+				children[i].Name = fmt.Sprintf("_c_00000000-0000-0000-0000-%012d-__READ__%010d", i, i)
+			}
 			b.ReportAllocs()
 			for b.Loop() {
-				rule.Holds(kinds, Exclusive)
+				rule.Positions(children)
 			}
 		})
 	}

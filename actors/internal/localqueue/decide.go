@@ -47,13 +47,15 @@ func (l *Queue) serve(b *localOwner) bool {
 }
 
 // blocked reports whether the holders keep an owner of a kind from holding beside them.
-func (l *Queue) blocked(kind queue.Kind) bool { return l.holders.kinds.has(l.rule.BlockedBy[kind]) }
+func (l *Queue) blocked(kind queue.Kind) bool {
+	return l.holders.kinds.Count(l.rule.BlockedBy[kind]) > 0
+}
 
 // blockedLocally reports whether a new request would have to wait for owners of this process, or as
 // long as one that waits for other processes.
 func (l *Queue) blockedLocally(kind queue.Kind) bool {
 	blockers := l.rule.BlockedBy[kind]
-	return l.holders.kinds.has(blockers) || l.waiting.kinds.has(blockers) || l.hold.stage == creating && !l.hold.try
+	return l.holders.kinds.Count(blockers) > 0 || l.waiting.kinds.Count(blockers) > 0 || l.hold.stage == creating && !l.hold.try
 }
 
 // mayGrant reports whether the node hold allows one more grant to a kind.
@@ -102,7 +104,7 @@ func (l *Queue) nodeFor(kind queue.Kind) *node {
 // owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
-	if !l.holders.kinds.has(queue.Kinds(beside.kind)) || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
+	if l.holders.kinds[beside.kind] == 0 || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
 		return false
 	}
 	l.actor.ReleaseNode(first.serial)

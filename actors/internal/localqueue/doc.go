@@ -9,7 +9,7 @@
 // writer's and a reader's beside it.
 //
 //   - The lock below excludes other processes. Within the process holders are
-//     counted by kind (census): an owner holds beside them if the rule blocks none of them.
+//     counted by kind (queue.Census): an owner holds beside them if the rule blocks none of them.
 //   - Requests are granted in their order (waiting). No request passes an earlier one.
 //   - While no other process waits, the queue keeps the node hold; an idle timer ends that. When
 //     others wait, it releases the nodes as soon as no owner uses them, or when the budget of

@@ -376,7 +376,7 @@ func (m *queueModel) finish() {
 	}
 	l := m.queue
 	if len(m.open)+len(m.nodes) > 0 || !l.Idle() || len(l.owners)+l.tries > 0 || !l.holders.empty() || !l.waiting.empty() ||
-		l.holders.kinds.has(^queue.KindSet(0)) || l.waiting.kinds.has(^queue.KindSet(0)) {
+		l.holders.kinds.Count(^queue.KindSet(0)) > 0 || l.waiting.kinds.Count(^queue.KindSet(0)) > 0 {
 		m.t.Fatalf("%d requests are open, with the nodes %v; the local queue has %+v", len(m.open), m.nodes, l)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Check returns an error that names an invariant which does not hold, or nil. It is meant for
 // tests.
 func (l *Queue) Check() error {
-	waiting, holding := newCensus(l.rule), newCensus(l.rule)
+	waiting, holding := l.rule.NewCensus(), l.rule.NewCensus()
 	tries, open := 0, 0
 	count := func(b *localOwner) {
 		open += len(b.requests)
@@ -52,7 +52,7 @@ func (l *Queue) Check() error {
 		return fmt.Errorf("localqueue: %d requests are open, and the owners have %d", l.requests.Len(), open)
 	case !l.holders.empty() && first != held, beside != unsent && first != held:
 		return fmt.Errorf("localqueue: %v hold, by nodes in stages %d and %d", holding, first, beside)
-	case l.holders.kinds.has(l.rule.BlockedBy[queue.Exclusive]) && holding[queue.Exclusive] > 1:
+	case l.holders.kinds.Count(l.rule.BlockedBy[queue.Exclusive]) > 0 && holding[queue.Exclusive] > 1:
 		return fmt.Errorf("localqueue: %v hold", holding)
 	case first == unsent && !l.waiting.empty():
 		return fmt.Errorf("localqueue: an owner waits, and no node is asked for")

@@ -147,30 +147,15 @@ func (b *localOwner) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return !r.try })
 }
 
-// census counts by kind.
-type census []int
-
-func newCensus(r queue.Rule) census { return make(census, len(r.BlockedBy)) }
-
-// has reports whether one of the kinds is counted.
-func (c census) has(kinds queue.KindSet) bool {
-	for kind, n := range c {
-		if n > 0 && kinds.Has(queue.Kind(kind)) {
-			return true
-		}
-	}
-	return false
-}
-
 // line is a list of owners that may leave it from any place. It is a ring: before the first and behind the
 // last stands ends, which is no owner.
 type line struct {
 	ends  localOwner
-	kinds census // of the owners
+	kinds queue.Census // of the owners
 }
 
 func (q *line) init(r queue.Rule) {
-	q.kinds = newCensus(r)
+	q.kinds = r.NewCensus()
 	q.ends.prev, q.ends.next = &q.ends, &q.ends
 }
 

@@ -66,7 +66,7 @@ func (s *State) ReleaseMemory() {
 	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
 	s.waiting, s.firstWaiting, s.holders = nil, nil, nil
 	if len(s.contenders) == 0 {
-		s.contenders = nil
+		s.contenders, s.byKind = nil, nil
 	}
 	if len(s.watches) == 0 {
 		s.watches, s.asked = nil, nil

@@ -1,10 +1,6 @@
 package lockqueue
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "slices"
 
 // A holder may want to know whether other contenders wait for the lock.
 
@@ -67,13 +63,13 @@ func (s *State) blocked(i int) bool {
 	for end < len(s.contenders) && s.contenders[end].rank == c.rank && s.contenders[end].seq == c.seq {
 		end++
 	}
-	s.blockers = s.rule.Blockers(s.blockers[:0], end, c.kind, func(j int) queue.Kind {
-		if j == i {
-			return queue.MaxKinds // a contender does not block itself
+	blockers := s.rule.Permits
+	for j := end - 1; j >= 0 && blockers > 0; j-- {
+		if j != i && s.rule.BlockedBy[c.kind].Has(s.contenders[j].kind) { // a contender does not block itself
+			blockers--
 		}
-		return s.contenders[j].kind
-	}, s.rule.Permits)
-	return len(s.blockers) == s.rule.Permits
+	}
+	return blockers == 0
 }
 
 func (s *State) notifyContended(e *entry) {

@@ -129,17 +129,10 @@ func newEntry(e entry) *entry {
 
 func (s *State) startWaiting(e *entry) {
 	e.stage = queued
-	s.enqueue(e)
+	s.insertByKind(&s.waiting, &e.contender)
 	if e.hasTry() {
 		s.waitingTries++
 	}
-}
-
-func (s *State) enqueue(e *entry) {
-	if s.waiting == nil {
-		s.waiting = make([][]*contender, len(s.rule.BlockedBy))
-	}
-	s.waiting[e.kind] = insert(s.waiting[e.kind], &e.contender)
 }
 
 func (s *State) stopWaiting(e *entry) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go): the
@@ -23,12 +22,9 @@ func (s *State) tryGrant(e *entry) bool {
 		s.listGap(e) // a contender that is not known yet may be ahead
 		return false
 	}
-	// As many blockers as the rule has Permits keep e waiting. If there is one more, a single departure is not enough.
-	s.blockers = s.rule.Blockers(s.blockers[:0], place(s.contenders, e.rank), e.kind,
-		func(i int) queue.Kind { return s.contenders[i].kind }, s.rule.Permits+1)
 	switch {
-	case len(s.blockers) >= s.rule.Permits:
-		return s.awaitBlockers(e, s.blockers)
+	case s.blockersAhead(e) >= s.rule.Permits:
+		return s.awaitBlockers(e)
 	case s.rule.BlockedBy[e.kind]&s.unseenDowngrades != 0:
 		// The contender ahead may have left a downgrade at its place.
 		if s.listing.serial == 0 {

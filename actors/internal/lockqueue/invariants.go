@@ -38,7 +38,18 @@ func (s *State) checkView() error {
 			return fmt.Errorf("%s is in the list in stage %d", c.name, c.entry.stage)
 		}
 	}
+	byKind := 0
+	for kind, list := range s.byKind {
+		for i, c := range list {
+			byKind++
+			if !c.listed || int(c.kind) != kind || i > 0 && list[i-1].rank.compare(c.rank) > 0 {
+				return fmt.Errorf("%s of kind %d is in the list of kind %d, at %d", c.name, c.kind, kind, i)
+			}
+		}
+	}
 	switch {
+	case byKind != len(s.contenders):
+		return fmt.Errorf("%d contenders are in the list, and %d in those of the kinds", len(s.contenders), byKind)
 	case foreign != s.foreign:
 		return fmt.Errorf("%d contenders of others are in the list, and %d are counted", foreign, s.foreign)
 	case s.byCzxid && len(s.contenders) > 0 && s.session == Lost, s.session == Lost && s.completeThrough != nothingKnown:

@@ -139,7 +139,12 @@ func (s *State) replaceList(l *comparison) {
 		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // one transaction of another process makes its nodes in the order of their numbers
 	})
 	s.contenders, s.foreign = l.next, 0
+	for kind, list := range s.byKind {
+		clear(list)
+		s.byKind[kind] = list[:0]
+	}
 	for _, c := range l.next {
+		s.insertByKind(&s.byKind, c)
 		if c.entry == nil {
 			s.foreign++
 		}

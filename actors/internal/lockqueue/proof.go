@@ -96,10 +96,9 @@ func (s *State) othersWait(e *entry) bool {
 // unwatched returns the names of the blockers of other processes that have no watch, reports whether
 // there are blockers of other processes, and returns the clock at which all of those were last known to
 // exist. An active watch shows that its node exists now: if all have one, lastSeen is math.MaxUint64.
-func (s *State) unwatched(blockers []int) (names []string, foreign bool, lastSeen uint64) {
+func (s *State) unwatched(blockers []*contender) (names []string, foreign bool, lastSeen uint64) {
 	lastSeen = math.MaxUint64
-	for _, i := range blockers {
-		c := s.contenders[i]
+	for _, c := range blockers {
 		if c.entry != nil {
 			continue // grantEligible is called again when it leaves
 		}
@@ -119,13 +118,14 @@ func (ev Watched) apply(s *State) {
 	if s.awaitsMarker(ev.Serial) {
 		s.heldMarkerRead(ev)
 	}
+	gone := slices.Sorted(slices.Values(ev.Gone))
 	for _, name := range s.takeWatched(ev.Serial) {
 		w := s.watches[name]
 		if w == nil {
 			continue
 		}
 		w.active = s.session == Connected // a watch reports nothing without a connection
-		if slices.Contains(ev.Gone, name) {
+		if _, is := slices.BinarySearch(gone, name); is {
 			s.nodeDeleted(name)
 			continue
 		}

@@ -33,7 +33,7 @@ type State struct {
 	clients clients
 
 	out          []Effect
-	blockers     []int        // scratch
+	blockers     []*contender // scratch
 	firstWaiting []*contender // scratch
 }
 

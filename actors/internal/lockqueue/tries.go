@@ -13,9 +13,11 @@ import (
 // of other processes may be gone unnoticed: ZooKeeper knows.
 func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
-	for i := len(s.contenders) - 1; i >= 0 && n < s.rule.Permits; i-- {
-		if c := s.contenders[i]; c.entry != nil && set.Has(c.kind) {
-			n++
+	for kind, list := range s.byKind {
+		for i := len(list) - 1; i >= 0 && n < s.rule.Permits && set.Has(queue.Kind(kind)); i-- {
+			if list[i].entry != nil {
+				n++
+			}
 		}
 	}
 	for _, early := range [][]*entry{s.unanswered, s.unsent} {

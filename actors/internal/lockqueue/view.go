@@ -18,8 +18,10 @@ import (
 // Several nodes have the same number at the end of the 32-bit numbers. Contenders rank by czxid once a number is near
 // that end (queue.NearEnd). They do so until the directory is another one.
 type directoryView struct {
-	// contenders are ordered by rank; foreign counts those of other processes.
+	// contenders are ordered by rank; foreign counts those of other processes. byKind has the same contenders for
+	// each kind: how many block another follows from their places there.
 	contenders []*contender
+	byKind     [][]*contender
 	foreign    int
 	// completeThrough is a rank.major: a sequence number, or a czxid if byCzxid. It is nothingKnown
 	// before the first list of the directory.
@@ -115,12 +117,21 @@ func remove(list []*contender, c *contender) []*contender {
 	return slices.Delete(list, i, i+1)
 }
 
-func (v *directoryView) addToList(c *contender) {
+// insertByKind inserts a contender into the one of the lists that is of its kind.
+func (s *State) insertByKind(lists *[][]*contender, c *contender) {
+	if *lists == nil {
+		*lists = make([][]*contender, len(s.rule.BlockedBy))
+	}
+	(*lists)[c.kind] = insert((*lists)[c.kind], c)
+}
+
+func (s *State) addToList(c *contender) {
 	if !c.listed {
 		c.listed = true
-		v.contenders = insert(v.contenders, c)
+		s.contenders = insert(s.contenders, c)
+		s.insertByKind(&s.byKind, c)
 		if c.entry == nil {
-			v.foreign++
+			s.foreign++
 		}
 	}
 }
@@ -132,6 +143,7 @@ func (s *State) removeFromList(c *contender) {
 	if c.listed {
 		c.listed = false
 		s.contenders = remove(s.contenders, c)
+		s.byKind[c.kind] = remove(s.byKind[c.kind], c)
 		if c.entry == nil {
 			s.foreign--
 		}
@@ -149,6 +161,7 @@ func (s *State) forget() []*entry {
 		c.listed = false
 	}
 	s.contenders, s.foreign, s.holders, s.completeThrough = nil, 0, nil, nothingKnown
+	clear(s.byKind)
 	clear(s.waiting)
 	return entries
 }
@@ -209,7 +222,7 @@ func (s *State) addAnew(e *entry) {
 	s.addToList(&e.contender)
 	switch e.stage {
 	case queued:
-		s.enqueue(e)
+		s.insertByKind(&s.waiting, &e.contender)
 	case held, makingMarker:
 		s.holders = insert(s.holders, &e.contender)
 	}

@@ -3,9 +3,9 @@ package lockqueue
 // Contenders that wait for those of other processes.
 
 // awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It returns
-// true if it has refused tries instead: another contender may be granted now. blockers are indexes in the list,
-// nearest first: as many as the rule has Permits, or one more if a single departure is not enough for e.
-func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
+// true if it has refused tries instead: another contender may be granted now.
+func (s *State) awaitBlockers(e *entry) (refused bool) {
+	blockers := s.nearestBlockers(e)
 	_, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
 	switch {
 	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
@@ -24,7 +24,7 @@ func (s *State) awaitBlockers(e *entry, blockers []int) (refused bool) {
 // If a single departure is not enough for e, one blocker is there beside those that keep e waiting. After its departure a
 // list shows the others that are left, while they still hold or wait. The next departure then lets e hold: it doubts all proofs
 // of e's node but an active watch.
-func (s *State) watchBlockers(e *entry, blockers []int) {
+func (s *State) watchBlockers(e *entry, blockers []*contender) {
 	unwatched, _, _ := s.unwatched(blockers)
 	if len(blockers) > s.rule.Permits && len(unwatched) > 0 && s.departedSince(e) {
 		s.requestList() // others may have gone with the one that departed: one list shows all that are left, and proves e

@@ -134,7 +134,7 @@ func (f Form) byCzxid(children []queue.Child) (all []queue.Position) {
 	slices.SortFunc(children, func(a, b queue.Child) int {
 		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Name, b.Name))
 	})
-	var kinds []queue.Kind
+	ahead := f.recipe.Rule.NewCensus()
 	for _, c := range children {
 		lockNode := c.Name == simpleLockNode || c.Name == simpleWriterNode
 		if !MayContend(c.Name) || lockNode && owners[c.Czxid] {
@@ -144,8 +144,8 @@ func (f Form) byCzxid(children []queue.Child) (all []queue.Position) {
 		if strings.HasPrefix(c.Name, simpleReaderPrefix) {
 			kind = queue.Shared
 		}
-		all = append(all, queue.Position{Child: c, Kind: kind, Ahead: len(kinds), Holds: f.recipe.Rule.Holds(kinds, kind)})
-		kinds = append(kinds, kind)
+		all = append(all, queue.Position{Child: c, Kind: kind, Ahead: len(all), Holds: f.recipe.Rule.Holds(ahead, kind)})
+		ahead[kind]++
 	}
 	return all
 }
