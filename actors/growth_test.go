@@ -117,6 +117,20 @@ var growthScenarios = map[string]func(v *virtual, n int){
 		}
 		unlock(v, lock(v, mu))
 	},
+	"unknown": func(v *virtual, n int) { // answers to creates are lost, in a directory with many names
+		locks := v.locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 })
+		rw := locks.RWMutex("/lock")
+		writer := lock(v, rw.Write())
+		read := func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }
+		fs := v.many(n, read)
+		for range 5 {
+			v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DropReply})
+			fs = append(fs, v.many(n/5, read)...)
+			<-time.After(time.Second)
+		}
+		unlock(v, writer)
+		v.unlockAll(v.results(fs))
+	},
 	"watches": func(v *virtual, n int) {
 		here, there := v.locks(), v.locks()
 		var held []*actors.Grant

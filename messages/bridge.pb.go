@@ -428,9 +428,9 @@ type Created struct {
 	// The node's position, from 0, among the nodes that one transaction has created. The nodes
 	// of an atomic create have one position.
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
-	// The names in the directory, read behind the creation. Empty unless Create.list_after was set,
-	// or the bridge had to look for the node, and the directory could be read: then directory_czxid
-	// is set.
+	// The names in the directory, read behind the creation, if Create.list_after was set and the
+	// directory could be read: then directory_czxid is set. They may also come if the bridge had to
+	// look for the node.
 	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
 	// The czxid of the directory, read behind the creation, or 0 if it could not be read. If it is
 	// greater than czxid, the directory was deleted, with the node, and created again.

@@ -74,7 +74,7 @@ type Created struct {
 	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A greater
 	// czxid than before is a new directory at the same path: the one before and all in it were deleted.
 	Directory int64
-	// Children are the names in the directory if it was read, and if the effect had ListAfter or the
+	// Children are the names in the directory if it was read and the effect had ListAfter. They may also come if the
 	// bridge had to look for the node.
 	Children []string
 	// SameDirectory reports that one transaction deleted the node After of the effect and made

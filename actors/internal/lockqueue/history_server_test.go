@@ -201,7 +201,10 @@ func (m *model) findOrRepeatCreate(p *process) {
 	for _, n := range m.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.process == p && n.epoch == p.epoch {
 			created := n.created(f.Serial, f.step)
-			created.Directory, created.Children = p.follower.directory, m.children(p)
+			created.Directory = p.follower.directory
+			if f.ListAfter || rapid.Bool().Draw(m.t, "names come with the node") {
+				created.Children = m.children(p)
+			}
 			p.reply(created)
 			return
 		}

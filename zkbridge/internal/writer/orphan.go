@@ -170,6 +170,7 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 		for i, path := range paths {
 			_, paths[i] = zkconn.SplitPath(path)
 		}
+		slices.Sort(paths)
 		return c.nodeIn(paths), nil
 	}
 	if outcome, _ := zkconn.Classify(err); outcome != zkconn.Refused {

@@ -152,6 +152,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 	if err != nil && !zkconn.IsMissing(err) {
 		return nil, err
 	}
+	slices.Sort(listing.Children)
 	found := make([]zkconn.Lookup, len(creates))
 	var g errgroup.Group
 	g.SetLimit(8)
@@ -163,6 +164,9 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 		g.Go(func() (err error) {
 			l := &found[i]
 			l.Node, l.Listing = node, listing
+			if !c.withNames && i < len(creates)-1 { // one list is enough for the lock: there may be many creates, and many names
+				l.Listing.Children = nil
+			}
 			path := zkconn.JoinPath(directory, node)
 			l.Stat, l.Exists, err = client.Exists(path, false)
 			return zkconn.ExplainRight(client, err, "READ", path)
@@ -171,21 +175,26 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 	return found, g.Wait()
 }
 
-// nodeIn returns the create's node among the names in the directory, or "".
-func (c *Create) nodeIn(children []string) string {
+// nodeIn returns the create's node among the sorted names in the directory, or "".
+func (c *Create) nodeIn(sorted []string) string {
 	if c.beside == "" {
-		return findSequential(children, c.prefix)
+		return findSequential(sorted, c.prefix)
 	}
-	if slices.Contains(children, c.prefix) {
+	if _, found := slices.BinarySearch(sorted, c.prefix); found {
 		return c.prefix
 	}
 	return ""
 }
 
-// findSequential returns the name that is the prefix and a sequence number, or "".
-func findSequential(children []string, prefix string) string {
-	for _, name := range children {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && isSequenceNumber(rest) {
+// findSequential returns the name that is the prefix and a sequence number, or "", of names that are sorted.
+func findSequential(sorted []string, prefix string) string {
+	first, _ := slices.BinarySearch(sorted, prefix)
+	for _, name := range sorted[first:] {
+		rest, ok := strings.CutPrefix(name, prefix)
+		switch {
+		case !ok:
+			return ""
+		case isSequenceNumber(rest):
 			return name
 		}
 	}

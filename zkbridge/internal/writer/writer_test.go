@@ -69,7 +69,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 }
 
 func TestFindSequential(t *testing.T) {
-	children := []string{"a-10000000001", "a-b-0000000001", "a-0000000002x", "a-", "a--2147483647", "x"}
+	children := []string{"a-", "a--2147483647", "a-0000000002x", "a-10000000001", "a-b-0000000001", "x"}
 	for prefix, want := range map[string]string{"a-b-": "a-b-0000000001", "a-": "a--2147483647", "y": ""} {
 		if got := findSequential(children, prefix); got != want {
 			t.Errorf("%s: %q, not %q", prefix, got, want)
