@@ -11,7 +11,7 @@ import (
 
 // proceed does what is possible now: it grants, acquires and releases.
 func (l *Queue) proceed() {
-	for !l.waiting.empty() && l.serve(l.waiting.first()) || l.dropFirst() {
+	for !l.waiting.empty() && l.serve(l.waiting.First()) || l.dropFirst() {
 	}
 	switch {
 	case !l.waiting.empty() || !l.holders.empty():
@@ -180,7 +180,7 @@ func (l *Queue) grantEntering() {
 	if l.hold.beside.stage != held {
 		return
 	}
-	for b := range l.holders.all() {
+	for b := range l.holders.All() {
 		for i := range b.requests {
 			if r := &b.requests[i]; r.enters {
 				r.enters = false
@@ -196,7 +196,7 @@ func (l *Queue) refuseEntering(why requests.Reason) {
 }
 
 func (l *Queue) notifyHolders() {
-	for b := range l.holders.all() {
+	for b := range l.holders.All() {
 		for i := range b.requests {
 			l.notify(&b.requests[i])
 		}
@@ -220,7 +220,7 @@ func (l *Queue) notify(r *ownerRequest) {
 // lose ends all grants.
 func (l *Queue) lose(why requests.Reason) {
 	l.refuseEntering(why)
-	for b := range l.holders.all() {
+	for b := range l.holders.All() {
 		for _, r := range slices.Clone(b.requests) {
 			l.actor.Lose(r.id, why)
 			l.drop(b, r.id)

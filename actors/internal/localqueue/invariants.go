@@ -20,18 +20,18 @@ func (l *Queue) Check() error {
 			}
 		}
 	}
-	for b := range l.waiting.all() {
+	for b := range l.waiting.All() {
 		waiting[b.kind]++
 		count(b)
-		if b.stage != queued || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b {
+		if b.stage != queued || len(b.requests) == 0 {
 			return fmt.Errorf("localqueue: an owner of kind %d waits in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
-	for b := range l.holders.all() {
+	for b := range l.holders.All() {
 		holding[b.kind]++
 		count(b)
 		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
-		if b.stage != held || len(b.requests) == 0 || b.prev.next != b || b.next.prev != b || enters && l.hold.beside.stage != creating {
+		if b.stage != held || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
 			return fmt.Errorf("localqueue: an owner of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}

@@ -1,7 +1,6 @@
 package localqueue
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -33,14 +32,14 @@ type ownerRequest struct {
 // localOwner is an owner that waits or holds. It has one request at least;
 // requests of an owner with a name share one localOwner.
 type localOwner struct {
-	stage      progress // queued: it is in Queue.waiting; held: it is in Queue.holders
-	owner      string
-	kind       queue.Kind
-	data       []byte
-	step       uint32
-	requests   []ownerRequest
-	buf        [1]ownerRequest
-	prev, next *localOwner // in the line of its stage
+	stage    progress // queued: it is in Queue.waiting; held: it is in Queue.holders
+	owner    string
+	kind     queue.Kind
+	data     []byte
+	step     uint32
+	requests []ownerRequest
+	buf      [1]ownerRequest
+	place    requests.Place[localOwner] // in the line of its stage
 }
 
 func (l *Queue) add(b *localOwner, r ownerRequest) {
@@ -133,7 +132,7 @@ func (l *Queue) refuseTries() {
 
 // refuseThose refuses the requests of the owners in a line for which refused returns true.
 func (l *Queue) refuseThose(of *line, why requests.Reason, refused func(ownerRequest) bool) {
-	for b := range of.all() {
+	for b := range of.All() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
 				l.actor.RefuseRequest(r.id, why)
@@ -147,44 +146,20 @@ func (b *localOwner) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return !r.try })
 }
 
-// line is a list of owners that may leave it from any place. It is a ring: before the first and behind the
-// last stands ends, which is no owner.
+// line is a list of owners, and counts them by kind.
 type line struct {
-	ends  localOwner
-	kinds queue.Census // of the owners
+	requests.Line[localOwner]
+	kinds queue.Census
 }
 
-func (q *line) init(r queue.Rule) {
-	q.kinds = r.NewCensus()
-	q.ends.prev, q.ends.next = &q.ends, &q.ends
-}
-
-func (q *line) empty() bool { return q.ends.next == &q.ends }
-
-// first returns the first owner of a line that is not empty.
-func (q *line) first() *localOwner { return q.ends.next }
-
-// all returns the owners in their order. The loop may remove the owner that it is at.
-func (q *line) all() iter.Seq[*localOwner] {
-	return func(yield func(*localOwner) bool) {
-		for b := q.ends.next; b != &q.ends; {
-			next := b.next
-			if !yield(b) {
-				return
-			}
-			b = next
-		}
-	}
-}
+func (q *line) empty() bool { return q.First() == nil }
 
 func (q *line) push(b *localOwner) {
 	q.kinds[b.kind]++
-	b.prev, b.next = q.ends.prev, &q.ends
-	b.prev.next, b.next.prev = b, b
+	q.Append(b, &b.place)
 }
 
 func (q *line) remove(b *localOwner) {
 	q.kinds[b.kind]--
-	b.prev.next, b.next.prev = b.next, b.prev
-	b.prev, b.next = nil, nil
+	b.place.Leave()
 }

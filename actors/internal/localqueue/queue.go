@@ -30,8 +30,7 @@ type Queue struct {
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
 func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
 	l := &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
-	l.waiting.init(rule)
-	l.holders.init(rule)
+	l.waiting.kinds, l.holders.kinds = rule.NewCensus(), rule.NewCensus()
 	return l
 }
 

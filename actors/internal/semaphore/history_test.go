@@ -120,7 +120,7 @@ func (m *semaphoreModel) finish() {
 		m.t.Fatalf("nodes are left: %s", m)
 	}
 	for _, p := range m.processes {
-		if s := p.state; !s.Idle() || len(p.open)+len(s.below)+len(s.asked)+len(s.next)+len(s.owners)+s.used+s.tries+s.missing != 0 {
+		if s := p.state; !s.Idle() || s.asked.First() != nil || s.next.First() != nil || len(p.open)+len(s.below)+len(s.owners)+s.used+s.tries+s.missing != 0 {
 			m.t.Fatalf("process %d: %v is open; the semaphore has %+v", p.n, p.open, s)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 func (p *State) Check() error {
 	used, tries, lacking := 0, 0, 0
 	owners := map[string]int{}
+	inAsked, inNext := slices.Collect(p.asked.All()), slices.Collect(p.next.All())
 	for id, q := range p.requests {
 		stage, asked := q.leases.Stage(), len(q.serials)
 		held := stage == requests.Held || stage == requests.Releasing
@@ -23,7 +24,7 @@ func (p *State) Check() error {
 		if err := q.leases.Check(); err != nil {
 			return fmt.Errorf("semaphore: request %d: %w", id, err)
 		}
-		asks := slices.Contains(p.asked, q)
+		asks := slices.Contains(inAsked, q)
 		switch {
 		case q.ID != id:
 			return fmt.Errorf("semaphore: request %d is known as %d", q.ID, id)
@@ -33,11 +34,11 @@ func (p *State) Check() error {
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)
 		case asks != (stage == requests.Acquiring) && !q.MultiLock, asks && q.MultiLock:
 			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, asked, asks)
-		case slices.Contains(p.next, q) != (q.passedQueue && asked == 0) && !q.MultiLock:
+		case slices.Contains(inNext, q) != (q.passedQueue && asked == 0) && !q.MultiLock:
 			return fmt.Errorf("semaphore: request %d has %d leases, and is not next", id, asked)
 		}
 	}
-	for _, q := range p.next {
+	for _, q := range inNext {
 		if q.Try {
 			tries++
 		}
@@ -48,7 +49,7 @@ func (p *State) Check() error {
 		return fmt.Errorf("semaphore: %d permits, %d tries and %d leases are counted as %d, %d and %d", used, tries, lacking, p.used, p.tries, p.missing)
 	case fmt.Sprint(owners) != fmt.Sprint(p.owners):
 		return fmt.Errorf("semaphore: owners %v are counted as %v", owners, p.owners)
-	case len(p.requests) == 0 && len(p.below)+len(p.asked)+len(p.next) > 0:
+	case len(p.requests) == 0 && len(p.below)+len(inAsked)+len(inNext) > 0:
 		return fmt.Errorf("semaphore: nothing is wanted, and %+v is left", *p)
 	}
 	return nil

@@ -257,8 +257,8 @@ func (m *semaphoreModel) drain() {
 		}
 	}
 	wanted := 1
-	if p := m.requestQueue[0].owner; p != nil && len(p.state.asked) > 0 {
-		wanted = p.state.asked[0].Permits
+	if p := m.requestQueue[0].owner; p != nil && p.state.asked.First() != nil {
+		wanted = p.state.asked.First().Permits
 	}
 	if held+wanted <= m.permits {
 		m.t.Fatalf("%d permits are held, and the first request, for %d, waits: %s", held, wanted, m)

@@ -1,10 +1,6 @@
 package semaphore
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // How requests pass the request queue and get their leases.
 
@@ -24,7 +20,7 @@ func (p *State) Granted(l Lease) {
 	}
 	if l.Serial == q.queueSerial {
 		q.passedQueue = true
-		p.next = append(p.next, q)
+		p.next.Append(q, &q.place)
 		if q.Try {
 			p.tries++
 		}
@@ -34,7 +30,7 @@ func (p *State) Granted(l Lease) {
 	p.missing--
 	all := q.leases.Granted(int(l.Serial-q.serials[0]), l)
 	switch {
-	case !q.MultiLock && q != p.asked[0]:
+	case !q.MultiLock && q != p.asked.First():
 		p.requeue(q)
 	case all != nil:
 		p.grant(q, all)
@@ -43,10 +39,7 @@ func (p *State) Granted(l Lease) {
 }
 
 func (p *State) grant(q *openRequest, leases []Lease) {
-	if !q.MultiLock {
-		p.asked[0] = nil
-		p.asked = p.asked[1:]
-	}
+	q.place.Leave()
 	q.passedQueue = false
 	p.leaveQueue(q)
 	p.actor.GrantLeases(q.ID, leases)
@@ -57,19 +50,19 @@ func (p *State) grant(q *openRequest, leases []Lease) {
 
 // advance has the next requests ask for their leases, up to lookAhead.
 func (p *State) advance() {
-	for p.permits >= 0 && len(p.next) > 0 {
-		q := p.next[0]
+	for p.permits >= 0 && p.next.First() != nil {
+		q := p.next.First()
 		if q.MultiLock {
-			p.dropNext(0)
+			p.leaveNext(q)
 			p.actor.ReportTurn(q.ID)
 			continue
 		}
-		if len(p.asked) > 0 && p.missing+q.Permits > max(p.permits, lookAhead) {
+		if p.asked.First() != nil && p.missing+q.Permits > max(p.permits, lookAhead) {
 			p.refuseTries()
 			return
 		}
-		p.dropNext(0)
-		p.asked = append(p.asked, q)
+		p.leaveNext(q)
+		p.asked.Append(q, &q.place)
 		p.acquireLeases(q)
 	}
 }
@@ -96,11 +89,12 @@ func (p *State) Proceed(id requests.ID) {
 // refuseTries refuses the tries that would have to wait before they can even ask. There are such
 // only if the number of permits was not known when they came, or was greater.
 func (p *State) refuseTries() {
-	for i := 0; p.tries > 0; {
-		if q := p.next[i]; q.Try {
+	if p.tries == 0 {
+		return
+	}
+	for q := range p.next.All() {
+		if q.Try {
 			p.refuse(q, requests.NotAcquired)
-		} else {
-			i++
 		}
 	}
 }
@@ -108,7 +102,7 @@ func (p *State) refuseTries() {
 // requeue has a request give up its leases and ask again, behind those that have asked.
 func (p *State) requeue(q *openRequest) {
 	p.withdrawLeases(q)
-	p.next = slices.Insert(p.next, 0, q)
+	p.next.Prepend(q, &q.place)
 	if q.Try {
 		p.tries++
 	}
@@ -171,10 +165,8 @@ func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason
 
 // withdraw leaves all that a request has of the locks below.
 func (p *State) withdraw(q *openRequest) {
-	if q.passedQueue { // otherwise it is not there, and need not be looked for
-		if i := slices.Index(p.next, q); i >= 0 {
-			p.dropNext(i)
-		}
+	if q.passedQueue && q.leases.Stage() == requests.Unasked {
+		p.leaveNext(q)
 	}
 	p.withdrawLeases(q)
 	p.leaveQueue(q)
@@ -190,11 +182,7 @@ func (p *State) leaveQueue(q *openRequest) {
 }
 
 func (p *State) withdrawLeases(q *openRequest) {
-	if q.passedQueue {
-		if i := slices.Index(p.asked, q); i >= 0 {
-			p.asked = slices.Delete(p.asked, i, i+1)
-		}
-	}
+	q.place.Leave()
 	for _, serial := range q.serials {
 		if p.below[serial] == q {
 			delete(p.below, serial)
@@ -205,15 +193,9 @@ func (p *State) withdrawLeases(q *openRequest) {
 	q.leases, q.serials = requests.Parts[Lease]{}, nil
 }
 
-func (p *State) dropNext(i int) {
-	q := p.next[i]
-	if q.Try {
+// leaveNext takes a request out of next, if it is there.
+func (p *State) leaveNext(q *openRequest) {
+	if q.place.Leave() && q.Try {
 		p.tries--
 	}
-	if i == 0 {
-		p.next[0] = nil
-		p.next = p.next[1:]
-		return
-	}
-	p.next = slices.Delete(p.next, i, i+1)
 }

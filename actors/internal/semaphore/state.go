@@ -20,10 +20,10 @@ type State struct {
 	used     int                     // permits of all requests that are not released
 	below    map[uint64]*openRequest // by serial: the request that has it of a lock below, asked for, granted or being released
 
-	asked   []*openRequest // have asked for leases and lack some, in their order
-	next    []*openRequest // have passed the request queue, behind those that have asked
-	tries   int            // how many of next are tries
-	missing int            // leases that were asked for and are not granted
+	asked   requests.Line[openRequest] // have asked for leases and lack some, in their order
+	next    requests.Line[openRequest] // have passed the request queue, behind those that have asked
+	tries   int                        // how many of next are tries
+	missing int                        // leases that were asked for and are not granted
 }
 
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
@@ -33,10 +33,11 @@ const lookAhead = 8
 // not 0.
 type openRequest struct {
 	requests.Incoming
-	queueSerial uint64                // of its request to the request queue; 0: it has left
-	passedQueue bool                  // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
-	leases      requests.Parts[Lease] // asked for all at once
-	serials     []uint64              // of leases, one after the other; empty while none are asked for
+	queueSerial uint64                      // of its request to the request queue; 0: it has left
+	passedQueue bool                        // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
+	place       requests.Place[openRequest] // in next or in asked
+	leases      requests.Parts[Lease]       // asked for all at once
+	serials     []uint64                    // of leases, one after the other; empty while none are asked for
 }
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
