@@ -16,8 +16,8 @@ func (ev Acquire) apply(s *State) {
 		return
 	}
 	s.contention.wanted = s.contention.wanted || ev.NotifyContended
-	e := newEntry(entry{contender: contender{kind: ev.Kind}, owner: ev.Owner, data: string(ev.Data),
-		atomicCreate: ev.AtomicCreate, revocable: ev.Revocable})
+	e := newEntry(ev.Kind)
+	e.owner, e.data, e.atomicCreate, e.revocable = ev.Owner, string(ev.Data), ev.AtomicCreate, ev.Revocable
 	if ev.Owner != "" && s.reenter(e, ev) {
 		return
 	}

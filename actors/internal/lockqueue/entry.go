@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // ownEntries are the contenders of this process.
@@ -122,9 +123,10 @@ func (e *entry) answered() bool { return e.stage > abandoned }
 func (e *entry) atomic() bool { return e.atomicCreate != 0 && !e.downgraded }
 
 // newEntry returns an entry without a node.
-func newEntry(e entry) *entry {
-	e.entry = &e
-	return &e
+func newEntry(kind queue.Kind) *entry {
+	e := &entry{contender: contender{kind: kind}}
+	e.entry = e
+	return e
 }
 
 func (s *State) startWaiting(e *entry) {

@@ -47,7 +47,8 @@ func (s *State) goneReason() requests.Reason {
 func (s *State) requeue(e *entry) {
 	s.stopWaiting(e)
 	s.removeFromList(&e.contender)
-	former := newEntry(entry{contender: contender{name: e.name, seq: e.seq, rank: e.rank, kind: e.kind}, serial: e.serial})
+	former := newEntry(e.kind)
+	former.name, former.seq, former.rank, former.serial = e.name, e.seq, e.rank, e.serial
 	s.entries[e.serial] = former
 	s.deleteNode(former)
 	s.requestCreate(e)

@@ -16,7 +16,7 @@ const heldMarkerSuffix = "-__held__"
 type delayElapsed struct{ serial uint64 }
 
 // performDelay performs the effects of a rule with a lock-delay.
-func (l *lockActor) performDelay(f lockqueue.Effect) {
+func (l *lockActor) performDelay(f *lockqueue.Effect) {
 	node, marker := l.nodePath(f.Node), l.Path+heldMarkerSuffix
 	switch f.Kind {
 	case lockqueue.CreateHeldMarker:

@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
@@ -45,12 +44,15 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 // feed applies an event to the state and performs the effects.
 func feed[E lockqueue.Event](l *lockActor, e E) {
 	effects := lockqueue.Step(l.state, e)
-	grants := slices.ContainsFunc(effects, func(f lockqueue.Effect) bool { return f.Kind == lockqueue.Grant })
+	grants := false
+	for i := range effects {
+		grants = grants || effects[i].Kind == lockqueue.Grant
+	}
 	if grants {
 		l.countHandOff(any(e))
 	}
-	for _, f := range effects {
-		l.perform(f, grants)
+	for i := range effects {
+		l.perform(&effects[i], grants)
 	}
 }
 
@@ -59,7 +61,7 @@ func feed[E lockqueue.Event](l *lockActor, e E) {
 // processes mostly wait for the new holder, too. (An exception: this process releases a writer
 // and grants readers. A reader of another process behind them waits only for the writer's node to be deleted, and so is
 // delayed with it.)
-func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
+func (l *lockActor) perform(f *lockqueue.Effect, grants bool) {
 	switch f.Kind {
 	case lockqueue.CreateNode:
 		l.create(f)
@@ -87,7 +89,7 @@ func (l *lockActor) perform(f lockqueue.Effect, grants bool) {
 	}
 }
 
-func (l *lockActor) create(f lockqueue.Effect) {
+func (l *lockActor) create(f *lockqueue.Effect) {
 	msg := &messages.Create{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Prefix: f.Node, Beside: f.Beside,
 		Data: l.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
 		DirectorySeen: f.DirectorySeen, ParentIsOwn: l.Recipe.OwnsParent}

@@ -8,7 +8,7 @@ import (
 )
 
 // performRare performs the effects that few locks have.
-func (l *lockActor) performRare(f lockqueue.Effect) {
+func (l *lockActor) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
 	case lockqueue.RestoreData:
 		if data := l.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
