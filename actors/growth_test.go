@@ -202,6 +202,19 @@ var growthScenarios = map[string]func(v *virtual, n int){
 		v.unlockAll(v.results(fs[:n/2]))
 		v.unlockAll(v.results(fs[n/2 : n*3/4]))
 	},
+	"contended": func(v *virtual, n int) { // readers of another process come beside a local queue, which waits for writers
+		rw, there := v.locks().RWMutex("/lock", longLinger), v.locks().RWMutex("/lock")
+		mine := lock(v, rw.Read())
+		var held []*actors.Grant
+		for range n {
+			held = append(held, lock(v, there.Read()))
+			synctest.Wait()
+		}
+		writer := there.Write().Acquire(v.Context())
+		v.unlockAll(held)
+		unlock(v, mine)
+		unlock(v, result(v, writer))
+	},
 	"deleted": func(v *virtual, n int) { // another client deletes the nodes of many holders, which have no watch yet
 		rw := v.locks().RWMutex("/lock")
 		held := v.results(v.many(n, func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }))

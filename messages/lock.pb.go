@@ -260,8 +260,9 @@ type Acquire struct {
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
 	// Send Contended as soon as contenders of other processes wait while the owner holds the
-	// lock. A SimpleMutex or SimpleRWMutex does not know its waiters, and sends Contended with
-	// Granted. A semaphore and a multi-lock never send it.
+	// lock; among more than 64 contenders it may come a second later. A SimpleMutex or
+	// SimpleRWMutex does not know its waiters, and sends Contended with Granted. A semaphore and
+	// a multi-lock never send it.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the holder may learn of that a second or more later. The field has no

@@ -1,6 +1,10 @@
 package lockqueue
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
 
 // A holder may want to know whether other contenders wait for the lock.
 
@@ -12,9 +16,15 @@ import "slices"
 type contentionWatch struct {
 	wanted      bool     // a request with NotifyContended has ever been made
 	set         bool     // the watch is set, or being set, and no Wake has come of it
+	later       bool     // the watch has ended among many contenders: the next Tick sets it; only if it is not set
 	requested   bool     // the ListDirectory in flight sets it
 	deleteAfter []*entry // entries whose nodes are deleted once that is answered, and not before
 }
+
+// maxAtOnce is among how many contenders the watch is set again as soon as it has ended. Among more of them it is set by
+// the next Tick: to set it takes a list of all, and each of many processes that read would list all others whenever one
+// comes or goes.
+const maxAtOnce = 64
 
 // watchContention sends NotifyContended to the holders for which others wait. If there is none, it
 // has the coming of another contender noticed. Step calls it after every event.
@@ -27,7 +37,7 @@ func (s *State) watchContention() {
 			s.notifyContended(e)
 		}
 	}
-	if !s.contention.set && s.awaitsContention() {
+	if !s.contention.set && !s.contention.later && s.awaitsContention() {
 		s.requestList()
 	}
 }
@@ -48,28 +58,39 @@ func (s *State) awaitsContention() bool {
 
 // contended reports whether a contender of another process waits because of e.
 func (s *State) contended(e *entry) bool {
-	for i := len(s.contenders) - 1; s.foreign > 0 && i >= 0 && s.contenders[i].rank.compare(e.rank) > 0; i-- {
-		if c := s.contenders[i]; c.entry == nil && s.rule.BlockedBy[c.kind].Has(e.kind) && s.blocked(i) {
-			return true
+	for kind, list := range s.byKind {
+		if s.foreign == 0 || !s.rule.BlockedBy[kind].Has(e.kind) {
+			continue
+		}
+		for _, c := range slices.Backward(list) {
+			if c.rank.compare(e.rank) <= 0 {
+				break
+			}
+			if c.entry == nil && s.blocked(c) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// blocked reports whether contenders ahead block the contender at an index of the list, as many as the rule has
-// permits. Those with its rank and number count as ahead of it: their order is not known.
-func (s *State) blocked(i int) bool {
-	c, end := s.contenders[i], i+1
-	for end < len(s.contenders) && s.contenders[end].rank == c.rank && s.contenders[end].seq == c.seq {
-		end++
-	}
-	blockers := s.rule.Permits
-	for j := end - 1; j >= 0 && blockers > 0; j-- {
-		if j != i && s.rule.BlockedBy[c.kind].Has(s.contenders[j].kind) { // a contender does not block itself
-			blockers--
+// blocked reports whether contenders ahead block a contender, as many as the rule has permits. Those with its rank and
+// number count as ahead of it: their order is not known.
+func (s *State) blocked(c *contender) bool {
+	n := 0
+	for kind, list := range s.byKind {
+		if !s.rule.BlockedBy[c.kind].Has(queue.Kind(kind)) {
+			continue
+		}
+		ahead := place(list, c.rank)
+		n += ahead
+		for ; ahead < len(list) && list[ahead].rank == c.rank; ahead++ {
+			if list[ahead] != c && list[ahead].seq <= c.seq { // a contender does not block itself
+				n++
+			}
 		}
 	}
-	return blockers == 0
+	return n >= s.rule.Permits
 }
 
 func (s *State) notifyContended(e *entry) {
@@ -87,7 +108,7 @@ func (s *State) takeDirectoryWatch() bool {
 	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
 		return false
 	}
-	s.contention.set, s.contention.requested = true, true
+	s.contention.set, s.contention.requested, s.contention.later = true, true, false
 	return true
 }
 

@@ -228,6 +228,8 @@ func (s *State) checkRest() error {
 		return fmt.Errorf("a list is to be repeated, and none is in flight")
 	case d.entry != nil && d.entry.stage != makingMarker && d.entry.stage != leaving:
 		return fmt.Errorf("the held marker is of an entry in stage %d", d.entry.stage)
+	case s.contention.later && s.contention.set:
+		return fmt.Errorf("a watch that is set is to be set at the next Tick")
 	case s.contention.requested && s.listing.serial == 0:
 		return fmt.Errorf("a list is to set a watch, and none is in flight")
 	case len(s.contention.deleteAfter) > 0 && !s.contention.requested:

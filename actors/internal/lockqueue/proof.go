@@ -171,6 +171,7 @@ func (s *State) takeWatched(serial uint64) (names []string) {
 
 func (Tick) apply(s *State) {
 	s.staleBefore, s.tickedAt = s.tickedAt, s.clock
+	s.contention.later = false
 	if s.session != Connected {
 		return
 	}

@@ -68,7 +68,7 @@ func (ev Wake) apply(s *State) {
 	}
 	delete(s.watches, ev.Node)
 	if ev.Node == "" { // a child of the directory came or went
-		s.contention.set = false
+		s.contention.set, s.contention.later = false, len(s.contenders) > maxAtOnce
 	} else if ev.Deleted {
 		s.nodeDeleted(ev.Node)
 	} else if c := s.find(ev.Node); c != nil {
