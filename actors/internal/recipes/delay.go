@@ -34,7 +34,8 @@ func (l *lockActor) performDelay(f *lockqueue.Effect) {
 			Nodes: []string{name}, WithData: true}, l.Self)
 	case lockqueue.StartDelay:
 		l.Manager.Log.Info("lock was not released by its last holder; its delay begins", "path", l.Path, "delay", l.Recipe.Delay)
-		l.delayTimer = time.AfterFunc(l.Recipe.Delay, func() { l.Self.Tell(delayElapsed{f.Serial}) })
+		elapsed := delayElapsed{f.Serial} // the memory of f is another effect's by then
+		l.delayTimer = time.AfterFunc(l.Recipe.Delay, func() { l.Self.Tell(elapsed) })
 	case lockqueue.ReportHeldMarker:
 		l.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
 			"path", l.Path, "marker", marker, "why", l.Detail,
