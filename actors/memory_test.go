@@ -22,7 +22,7 @@ const (
 	measureLimit = timeLimit / 2
 
 	mostPerIdleLock  = 1536 // bytes
-	mostPerWaiter    = 1024
+	mostPerWaiter    = 1056
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
 
