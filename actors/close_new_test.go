@@ -34,7 +34,7 @@ func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 func TestCloseOfNewDuringTransaction(t *testing.T) {
 	t.Parallel()
 	actions := map[string]embedded.Action{"cut before": embedded.CutBefore, "cut after": embedded.DropReply}
-	for _, r := range append(named("lock-delay", "simple mutex"), recipe{name: "reset", at: named("mutex")[0].at}) {
+	for _, r := range append(named("lock-delay"), recipe{name: "reset", at: named("mutex")[0].at}) {
 		for action, fault := range actions {
 			t.Run(r.name+"/"+action, func(t *testing.T) {
 				t.Parallel()
@@ -141,7 +141,7 @@ func TestCloseOfNewWithoutRight(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, _ := b.onBridge()
 		conn := b.Client(b)
-		for _, mu := range []handle{locks.Mutex(b.path), locks.SimpleMutex(b.path + "-simple"), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
+		for _, mu := range []handle{locks.Mutex(b.path), locks.Mutex(b.path+"-delay", actors.LockDelay(time.Second))} {
 			g := lock(b, mu)
 			_, err := conn.SetACL(mu.Path(), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
 			must(b, err)

@@ -22,7 +22,6 @@ func useAll(b *testLock, ctx context.Context, locks *actors.Locks, path string) 
 	lock(b, locks.Mutex(path+"-d", actors.LockDelay(time.Minute)))
 	locks.Mutex(path+"-d", actors.LockDelay(time.Minute)).Acquire(ctx)
 	lock(b, locks.Semaphore(path+"-s", 2))
-	lock(b, locks.SimpleMutex(path+"-m"))
 	locks.Observe(ctx, path)
 	locks.Sessions(ctx)
 }

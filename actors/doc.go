@@ -7,7 +7,7 @@
 // owner of the loss. Actors of a protoactor system can send the messages of lock.proto to a
 // lock's PID instead.
 //
-// Behind the handles of one path stands one actor per process, or two with a local queue or a simple form. The
+// Behind the handles of one path stands one actor per process, or two with a local queue. The
 // path's recipe makes it, and a manager keeps it. The actors are in internal packages; from the API down to the
 // rules:
 //
@@ -15,12 +15,12 @@
 //   - actors/internal/recipes: the actors of the recipes.
 //   - actors/internal/shell: the part that all of them share: owners, their open requests, the
 //     manager.
-//   - actors/internal/lockqueue, localqueue, semaphore, simplelock: the state machines that
+//   - actors/internal/lockqueue, localqueue, semaphore: the state machines that
 //     decide, without I/O or time.
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //
 // The files of this package, in reading order: actors.go (Locks and Config), mutex.go,
-// rwmutex.go, semaphore.go, multilock.go, custom.go and simplemutex.go (the handles), delay.go and
+// rwmutex.go, semaphore.go, multilock.go and custom.go (the handles), delay.go and
 // localqueue.go (options of handles), election.go, campaign.go and singleton.go (leaders, by the
 // handle of a mutex), options.go and errors.go (of requests), handle.go (what all handles share),
 // acquisition.go (one request of Go code, an owner to the lock's actor), prepare.go,
@@ -55,8 +55,6 @@
 //     their tokens are greater than the one that the reader keeps.
 //   - Custom: of two conflicting contenders, the later waits for the node of the earlier. A rule
 //     by which neither of two kinds waits for the other has no order between them.
-//   - Simple forms: a node is created at the moment of the grant, after the node of the earlier
-//     holder is gone.
 //   - Semaphore: a request has the token of the lease that it created last. One process at a time
 //     creates leases, while it holds the request queue, and the next process creates its own when
 //     all leases of the earlier one are granted. Within a process the leases of a request are

@@ -203,38 +203,3 @@ func ExampleLocks_MultiLock() {
 	fmt.Println(<-done, <-done)
 	// Output: <nil> <nil>
 }
-
-func ExampleLocks_SimpleMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
-	ctx := context.Background()
-
-	mu := locks.SimpleMutex("/locks/simple")
-	grant, err := mu.Lock(ctx)
-	check(err)
-	_, err = mu.Lock(ctx, actors.Try())
-	fmt.Println("held:", errors.Is(err, actors.ErrNotAcquired))
-	check(grant.Unlock(ctx))
-	// Output: held: true
-}
-
-func ExampleLocks_SimpleRWMutex() {
-	server := exampleServer()
-	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
-	ctx := context.Background()
-
-	lock := locks.SimpleRWMutex("/locks/simple")
-	one, err := lock.Read().Lock(ctx)
-	check(err)
-	two, err := lock.Read().Lock(ctx)
-	check(err)
-	_, err = lock.Write().Lock(ctx, actors.Try())
-	fmt.Println("two readers hold, so that a writer may not:", errors.Is(err, actors.ErrNotAcquired))
-	check(one.Unlock(ctx))
-	check(two.Unlock(ctx))
-	// Output: two readers hold, so that a writer may not: true
-}

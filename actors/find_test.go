@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 		var grants []*actors.Grant
 		for _, l := range []handle{
 			locks.Mutex(root + "/a"), locks.Mutex(root + "/a/b/c"), locks.RWMutex(root + "/rw").Read(), locks.Semaphore(root+"/s", 2),
-			locks.Semaphore(root+"/s/below", 2), locks.Mutex(root + "/lock"), locks.Mutex(root + "/config/locks"), locks.SimpleMutex(root + "/simple"),
+			locks.Semaphore(root+"/s/below", 2), locks.Mutex(root + "/lock"), locks.Mutex(root + "/config/locks"),
 		} {
 			grants = append(grants, lock(b, l))
 		}
@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 		_, err = conn.SetACL(root+"/secret", zk.DigestACL(zk.PermAll, "me", "secret"), -1)
 		must(b, err)
 
-		want := []string{"/a", "/a/b/c", "/config/locks", "/kazoo", "/lock", "/rw", "/s", "/s/below", "/simple"}
+		want := []string{"/a", "/a/b/c", "/config/locks", "/kazoo", "/lock", "/rw", "/s", "/s/below"}
 		for i := range want {
 			want[i] = root + want[i]
 		}

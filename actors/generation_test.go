@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -226,28 +225,5 @@ func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
 		token.Generation = second + 1
 		is(b, locks.VerifyToken(within(b), r.Node(), token), actors.ErrNotHeld)
 		unlock(b, r)
-	})
-}
-
-// Where the generation cannot be read there are no tokens: a simple mutex, whose nodes are made by
-// a transaction of its own, is refused as the others are, and no node is left.
-func TestSimpleMutexWithoutGeneration(t *testing.T) {
-	onChroot(t, func(b *testLock) {
-		locks := b.chroot()
-		b.raiseGeneration(locks)
-		first, err := locks.SimpleMutex("/s").Lock(within(b))
-		must(b, err)
-		unlock(b, first)
-		_, err = b.Client(b).SetACL(b.path+zkbridge.GenerationPath, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		must(b, err)
-		others := b.chroot()
-		grant, err := others.SimpleMutex("/s").Lock(within(b))
-		if err == nil {
-			b.Errorf("granted with token %v after %v", grant.Token(), first.Token())
-			unlock(b, grant)
-		} else if !errors.Is(err, messages.Reason_NO_AUTH) {
-			b.Errorf("%v", err)
-		}
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.Nodes(b, b.path+"/s")) == 0 }, "no node is left")
 	})
 }

@@ -65,11 +65,6 @@ var recipes = []recipe{
 		at: func(l *actors.Locks, path string) handle {
 			return l.MultiLock(l.Mutex(path+"-a"), l.Semaphore(path+"-s", 1))
 		}},
-	{name: "simple mutex", at: func(l *actors.Locks, path string) handle { return l.SimpleMutex(path) }},
-	{name: "simple read", kind: messages.Kind_READ, shared: true,
-		at: func(l *actors.Locks, path string) handle { return l.SimpleRWMutex(path).Read() }},
-	{name: "simple write", kind: messages.Kind_WRITE,
-		at: func(l *actors.Locks, path string) handle { return l.SimpleRWMutex(path).Write() }},
 }
 
 // named returns the recipes with these names.

@@ -55,8 +55,6 @@ func TestHolderRecordOfEachRecipe(t *testing.T) {
 			"semaphore mutex": {locks.SemaphoreMutex(b.path + "-sm"), true},
 			"multi":           {locks.MultiLock(locks.Mutex(b.path+"-a"), locks.Semaphore(b.path+"-b", 2)), true},
 			"custom":          {locks.Custom(b.path+"-c", "one", rule, "one").Kind("one"), true},
-			"simple":          {locks.SimpleMutex(b.path + "-simple"), false},
-			"simple read":     {locks.SimpleRWMutex(b.path + "-srw").Read(), false},
 		} {
 			for _, owner := range []string{"", "me"} {
 				var options []actors.Option
@@ -88,7 +86,7 @@ func TestOmitHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
 		locks := b.locks(func(cfg *actors.Config) { cfg.OmitHolder = true })
-		for _, l := range []handle{locks.Mutex(b.path + "-m"), locks.Semaphore(b.path+"-s", 1), locks.SimpleMutex(b.path + "-simple"),
+		for _, l := range []handle{locks.Mutex(b.path + "-m"), locks.Semaphore(b.path+"-s", 1),
 			locks.Mutex(b.path+"-l", actors.LocalQueue(actors.LocalQueueConfig{}))} {
 			g := lock(b, l, actors.WithOwner("me"))
 			if data := dataOf(b, conn, g.Node()); data != "" {

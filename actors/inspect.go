@@ -18,8 +18,8 @@ import (
 type Queue struct {
 	// Path is the lock's path.
 	Path string
-	// Recipe is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple
-	// read-write" or "custom", by the names of the nodes. It is empty while the lock has no node.
+	// Recipe is "mutex", "read-write", "semaphore", "leader latch" or "custom", by the names of the
+	// nodes. It is empty while the lock has no node.
 	Recipe string
 	// Permits is how many permits a semaphore has. It is 0 if that is not known, or if its
 	// processes do not agree: see [Participant.Permits]. Curator's nodes and those of SharedPermits
@@ -35,8 +35,7 @@ type Queue struct {
 	// requests in the request queue: they may hold or not.
 	//
 	// No participant of a custom lock Holds, because only its handle knows the rule: use the
-	// handle's Participants. A waiter of a simple lock has no node, and neither has a waiter of
-	// kazoo's that polls.
+	// handle's Participants. A waiter of kazoo's that polls has no node.
 	Participants []Participant
 	// Err is the reason why Observe cannot read the queue at present. Participants are the last
 	// ones that Observe has read then, or the present ones without tokens if only the generation of

@@ -26,7 +26,6 @@ func TestKindMissing(t *testing.T) {
 		}{
 			"read-write":  {locks.RWMutex(b.path).Read(), 2, 1, "1 (read), 2 (write)"},
 			"local queue": {locks.RWMutex(at("l"), actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Millisecond})).Write(), 2, 1, "1 (read), 2 (write)"},
-			"simple":      {locks.SimpleRWMutex(at("simple")).Read(), 2, 1, "1 (read), 2 (write)"},
 			"custom":      {locks.Custom(at("c"), "shared room", rule, "one", "many").Kind("many"), 1, 2, "1 (one), 2 (many)"},
 		} {
 			to := pid(b, c.lock)

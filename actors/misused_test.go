@@ -20,12 +20,9 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 	}{
 		{"semaphore mutex", "mutex", true},
 		{"semaphore", "read", true},
-		{"simple mutex", "mutex", true},
-		{"simple write", "read", true},
 		{"semaphore", "local queue", true},
 		{"mutex", "semaphore mutex", true},
 		{"read", "semaphore", true},
-		{"simple mutex", "semaphore", true},
 		{"mutex", "mutex", false},
 		{"semaphore", "semaphore", false},
 	} {
@@ -91,7 +88,6 @@ func TestPersistentContender(t *testing.T) {
 		{"write", "/0123456789abcdef0123456789abcdef__lock__0000000000"},
 		{"local queue", "/x-72057594037927936-0000000000"},
 		{"semaphore", "/leases/_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lease-0000000000"},
-		{"simple mutex", "/lock"},
 	} {
 		t.Run(c.recipe, func(t *testing.T) {
 			each(t, func(b *testLock) {
@@ -101,13 +97,12 @@ func TestPersistentContender(t *testing.T) {
 				f := r.at(locks, b.path).Acquire(within(b))
 				node := b.path + c.end
 				zktest.Eventually(b, timeLimit, func() bool { return len(log.with("level=WARN", "persistent node", "node="+node)) == 1 }, "it is logged")
-				if f.Cancel(); c.recipe != "simple mutex" {
-					q := inspect(b, locks, b.path)
-					if len(q.Participants) == 0 || !q.Participants[0].Persistent || q.Participants[0].Node != node || q.Participants[0].Session != 0 {
-						b.Errorf("%+v", q)
-					}
-					contains(b, q.Participants[0].String(), "session 0x0 (none: the node is persistent)")
+				f.Cancel()
+				q := inspect(b, locks, b.path)
+				if len(q.Participants) == 0 || !q.Participants[0].Persistent || q.Participants[0].Node != node || q.Participants[0].Session != 0 {
+					b.Errorf("%+v", q)
 				}
+				contains(b, q.Participants[0].String(), "session 0x0 (none: the node is persistent)")
 				f = r.at(locks, b.path).Acquire(within(b))
 				unlock(b, kept)
 				zktest.Eventually(b, timeLimit, func() bool {

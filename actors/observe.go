@@ -231,5 +231,5 @@ func (o *observer) children(ctx context.Context, directory string, known map[str
 // keeps reports whether a node of this name will never be another in its directory, and its data stay. A holder
 // restores the data that a revocation has overwritten.
 func keeps(c zkbridge.Child) bool {
-	return recipes.IsUnique(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
+	return recipes.MayContend(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
 }

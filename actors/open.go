@@ -12,8 +12,8 @@ import (
 type OpenRequest struct {
 	// Path is the lock's path. That of a multi-lock names its members.
 	Path string `json:"path"`
-	// Recipe is "mutex", "read-write", "semaphore", "multi-lock", "custom", "simple mutex" or "simple
-	// read-write lock". A SemaphoreMutex is a semaphore.
+	// Recipe is "mutex", "read-write", "semaphore", "multi-lock" or "custom". A SemaphoreMutex is a
+	// semaphore.
 	Recipe string `json:"recipe"`
 	// Kind is the kind that the request is for: "read" or "write" for a read-write lock, "permit" for
 	// a semaphore, the name of a kind for a custom lock, otherwise "exclusive".

@@ -26,7 +26,6 @@ func TestOpen(t *testing.T) {
 			lock(b, locks.Semaphore(b.path+"/s", 3), actors.Permits(2)),
 			lock(b, locks.MultiLock(locks.Mutex(b.path+"/m1"), locks.Mutex(b.path+"/m2"))),
 			lock(b, locks.Mutex(b.path+"/local", actors.LocalQueue(actors.LocalQueueConfig{})), me),
-			lock(b, locks.SimpleMutex(b.path+"/simple")),
 		}
 		waiting := locks.RWMutex(b.path + "/rw").Write().Acquire(within(b))
 		all[0].send(pid(b, locks.Mutex(b.path)), &messages.Acquire{RequestId: 7, Owner: "actor"})
@@ -37,7 +36,6 @@ func TestOpen(t *testing.T) {
 			"read-write read held",
 			"read-write write waiting",
 			"semaphore permit held",
-			"simple mutex exclusive held",
 			"multi-lock exclusive held")
 		waiting.Cancel()
 		all[0].send(pid(b, locks.Mutex(b.path)), &messages.Cancel{RequestId: 7, Owner: "actor"})

@@ -206,9 +206,6 @@ func (p Participant) known() (all []slog.Attr) {
 
 // queue returns the directory and the rule of the lock's contenders.
 func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
-	if h.recipe.Unlisted {
-		return "", rule, shell.Invalid(fmt.Sprintf("a %v has no queue: its waiters are not known", h.recipe))
-	}
 	if h.recipe.MemberKinds != nil {
 		return "", rule, shell.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", h.recipe))
 	}

@@ -18,14 +18,14 @@ func TestPlainMessagesAreNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer locks.Close()
-	rw, simple := locks.RWMutex("/rw"), locks.SimpleRWMutex("/simple-rw")
+	rw := locks.RWMutex("/rw")
 	custom := locks.Custom("/custom", "one-way street", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0)},
 		Markers: []string{"-up-", "-down-"}}, "up", "down")
 	for _, h := range []*handle{
 		&locks.Mutex("/mutex").handle, &locks.Mutex("/local", LocalQueue(LocalQueueConfig{})).handle, &rw.Read().handle, &rw.Write().handle,
 		&locks.Semaphore("/semaphore", 2).handle, &locks.SemaphoreMutex("/semaphore-mutex").handle,
 		&locks.MultiLock(locks.Mutex("/a"), rw.Read(), locks.Semaphore("/semaphore", 2)).handle,
-		&locks.SimpleMutex("/simple").handle, &simple.Read().handle, &simple.Write().handle, &custom.Kind("down").handle,
+		&custom.Kind("down").handle,
 	} {
 		held, err := h.Lock(t.Context())
 		if err != nil {

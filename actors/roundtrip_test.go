@@ -211,3 +211,12 @@ func TestHandOffWithoutARequest(t *testing.T) {
 		unlock(b, h)
 	})
 }
+
+func count(ops []embedded.Op, of embedded.Op) (n int) {
+	for _, op := range ops {
+		if op == of {
+			n++
+		}
+	}
+	return n
+}

@@ -81,7 +81,7 @@ func TestStats(t *testing.T) {
 // A lock that goes from one process to another is a remote hand-off; one that is free is none.
 func TestStatsHandOffs(t *testing.T) {
 	t.Parallel()
-	for _, r := range named("mutex", "local queue", "simple mutex") {
+	for _, r := range named("mutex", "local queue") {
 		t.Run(r.name, func(t *testing.T) {
 			bubble(t, func(v *virtual) {
 				here := v.locks()
@@ -95,15 +95,11 @@ func TestStatsHandOffs(t *testing.T) {
 					unlock(v, g)
 					unlock(v, result(v, first))
 					unlock(v, result(v, second))
-					local := n + 1
-					if r.name == "simple mutex" { // it makes each grant by a node of its own
-						local = 0
-					}
-					if s := here.Stats(); s.LocalHandOffs != local || s.RemoteHandOffs != n+1 {
+					if s := here.Stats(); s.LocalHandOffs != n+1 || s.RemoteHandOffs != n+1 {
 						v.Errorf("after %d of each: %d local and %d remote hand-offs", n+1, s.LocalHandOffs, s.RemoteHandOffs)
 					}
 				}
-				if s := here.Stats(); s.Batches == 0 && r.name != "simple mutex" || s.BatchOperations < s.Batches {
+				if s := here.Stats(); s.Batches == 0 || s.BatchOperations < s.Batches {
 					v.Errorf("%d batches with %d operations", s.Batches, s.BatchOperations)
 				}
 			})
@@ -133,7 +129,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 	mu := locks.Mutex(v.path)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
 	all := []handle{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
-		locks.SimpleMutex("/simple"), locks.MultiLock(mu, rw.Write())}
+		locks.MultiLock(mu, rw.Write())}
 	var waiting []*actors.Future[*actors.Grant]
 	var held []*actors.Grant
 	want := requestCounts{}

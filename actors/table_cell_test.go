@@ -48,9 +48,7 @@ func (c *cell) hold() {
 		c.checkToken(g)
 		c.done, c.contexts = append(c.done, g.Done()), append(c.contexts, g.Context(context.Background()))
 	}
-	if c.heldNodes = c.ownNodes(); c.row.waitsWithoutNode {
-		c.heldNodes = c.nodes()
-	}
+	c.heldNodes = c.ownNodes()
 }
 
 // holdElsewhere has an owner of theirs hold.
@@ -74,7 +72,7 @@ func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Fu
 	c.Helper()
 	before := c.nodes() // perhaps with the node of a cancelled request, which goes meanwhile
 	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
-	if !c.row.waitsWithoutNode && !(c.row.localQueue && locks == c.holding) {
+	if !c.row.localQueue || locks != c.holding {
 		isNew := func(node string) bool { return !slices.Contains(before, node) }
 		zktest.Eventually(c, timeLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}

@@ -194,18 +194,14 @@ var endings = []ending{
 				new = append(new, node)
 			}
 		}
-		if c.row.waitsWithoutNode {
-			new = nil
-		} else {
-			c.remove(new[0])
-			zktest.Eventually(c, timeLimit, func() bool {
-				return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
-			}, "the request queues again")
-		}
+		c.remove(new[0])
+		zktest.Eventually(c, timeLimit, func() bool {
+			return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
+		}, "the request queues again")
 		c.theirRequest = c.request(c.theirs)
 		unlock(c, held)
 		c.expectServed(c.ourRequest, c.theirRequest)
-		if g := result(c, c.ourRequest); len(new) > 0 && slices.Contains(g.Nodes(), new[0]) {
+		if g := result(c, c.ourRequest); slices.Contains(g.Nodes(), new[0]) {
 			c.Errorf("granted by the deleted node %s", new[0])
 		}
 		c.expectUsable()

@@ -20,18 +20,15 @@ type tableRow struct {
 	ends func(c *cell) [][]string
 	// panicMessages has a message at which the actor panics, and then one for each actor that it builds on.
 	panicMessages []any
-	// waitsWithoutNode: a waiting request has no node.
-	waitsWithoutNode bool
 	// localQueue: a request that waits in the holder's process has no node.
 	localQueue bool
 }
 
 // Messages at which actors panic, which expect contents.
 var (
-	noCreated    = (*messages.Created)(nil)
-	noTransacted = (*messages.Transacted)(nil)
-	noGranted    = (*messages.Granted)(nil)
-	noContended  = (*messages.Contended)(nil)
+	noCreated   = (*messages.Created)(nil)
+	noGranted   = (*messages.Granted)(nil)
+	noContended = (*messages.Contended)(nil)
 )
 
 const me = actors.Owner("me")
@@ -66,14 +63,6 @@ func anyNode(c *cell) (ends [][]string) {
 	return ends
 }
 
-// anyHeldNode has the deletion of any one node, while no request waits, end all grants.
-func anyHeldNode(c *cell) (ends [][]string) {
-	for _, node := range c.heldNodes {
-		ends = append(ends, []string{node})
-	}
-	return ends
-}
-
 var tableRows = []tableRow{
 	row(tableRow{panicMessages: []any{noCreated}}, "mutex"),
 	row(tableRow{recipe: recipe{name: "mutex, twice"}, panicMessages: []any{noCreated}, hold: func(t testing.TB, c *cell) []*actors.Grant {
@@ -93,9 +82,6 @@ var tableRows = []tableRow{
 	row(tableRow{recipe: recipe{name: "local write and read"}, panicMessages: []any{noContended, noCreated}, hold: writeAndRead(shortLinger),
 		ends: anyNode, localQueue: true}, "local write", "local read"),
 	row(tableRow{panicMessages: []any{noCreated}}, "lock-delay"),
-	row(tableRow{panicMessages: []any{noContended, noTransacted}, ends: anyHeldNode, waitsWithoutNode: true}, "simple mutex"),
-	row(tableRow{panicMessages: []any{noContended, noTransacted}, waitsWithoutNode: true}, "simple read", "simple write"),
-	row(tableRow{panicMessages: []any{noContended, noTransacted}, ends: anyHeldNode, waitsWithoutNode: true}, "simple write", "simple read"),
 }
 
 // nodes returns the paths of the row's present contenders and leases.

@@ -101,11 +101,7 @@ func TestTokensHaveTheirGeneration(t *testing.T) {
 				for _, r := range held {
 					mu := r.at(locks, b.path)
 					mu.(interface{ SetGenerations(func(int64) uint64) }).SetGenerations(generationAt)
-					options := r.options
-					if r.name != "simple mutex" {
-						options = append(options, actors.WithOwner("me"))
-					}
-					g := lock(b, mu, options...)
+					g := lock(b, mu, append(r.options, actors.WithOwner("me"))...)
 					checkGeneration(b, g.Token(), generationAt)
 					grants = append(grants, g)
 				}

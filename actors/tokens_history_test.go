@@ -66,13 +66,10 @@ func (p *processLocks) semaphore(room, weight int) lockUse {
 
 // single returns a random lock that cannot be a member of a multi-lock.
 func (p *processLocks) single() lockUse {
-	rw := p.locks.SimpleRWMutex(p.path + "-simple-rw")
 	u := []lockUse{
 		wholeOf(p.locks.Mutex(p.path+"-local", fewGrants)),
 		wholeOf(p.locks.Mutex(p.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
-		wholeOf(p.locks.SimpleMutex(p.path + "-simple")),
-		readOrWrite(rw.Read(), rw.Write(), rand.N(2) == 0),
-	}[rand.N(4)]
+	}[rand.N(2)]
 	u.single = true
 	return u
 }
@@ -321,7 +318,7 @@ func TestHistoryOfTokens(t *testing.T) {
 		close(enough)
 		wg.Wait()
 		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.deleted), l.errs)
-		for _, end := range append(directories, "-simple", "-simple-rw") {
+		for _, end := range directories {
 			b.waitNodes(0, end)
 		}
 		for _, p := range processes { // a semaphore in use watches its count

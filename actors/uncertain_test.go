@@ -18,7 +18,7 @@ var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.O
 	embedded.OpGetData, embedded.OpSetWatches, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
 // differingRecipes are recipes that send different requests.
-var differingRecipes = named("mutex", "semaphore, two of three", "simple mutex", "simple write")
+var differingRecipes = named("mutex", "semaphore, two of three")
 
 // TestFaults has the first and later requests of each kind fail in each way, while two clients contend. Both
 // hold as often as they request, one at a time, and no node is left.

@@ -37,14 +37,7 @@ func actorlockPeers() []peer {
 	}
 	all[0].reference = true
 	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
-	return append(all, peer{
-		name:    "actorlock-simple",
-		about:   "this library's SimpleMutex: one node that all waiters watch",
-		server:  "zookeeper",
-		version: func() string { return "this tree" },
-		open:    openActorlock(func(locks *actors.Locks, path string) handle { return locks.SimpleMutex(path) }),
-		only:    []string{simpleHerd.name},
-	})
+	return append(all, simplePeer)
 }
 
 // handle is any lock of the library.

@@ -260,13 +260,12 @@ type Acquire struct {
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
 	// Send Contended as soon as contenders of other processes wait while the owner holds the
-	// lock; among more than 64 contenders it may come a second later. A SimpleMutex or
-	// SimpleRWMutex does not know its waiters, and sends Contended with Granted. A semaphore and
-	// a multi-lock never send it.
+	// lock; among more than 64 contenders it may come a second later. A semaphore and a multi-lock
+	// never send it.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the holder may learn of that a second or more later. The field has no
-	// effect with a local queue. Simple forms have no revoke.
+	// effect with a local queue.
 	Revocable bool `protobuf:"varint,9,opt,name=revocable,proto3" json:"revocable,omitempty"`
 	// The longest time in nanoseconds for which the request may hold the lock. The lock sends
 	// RevokeRequested when three quarters of it are over, and at its end Lost(HOLD_EXPIRED),

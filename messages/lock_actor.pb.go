@@ -28,7 +28,7 @@ type LockHandler[C any] interface {
 
 	// Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
 	// delete of the node. It comes at once if the owner keeps other grants by the node
-	// (still_held), and with a local queue or a simple form (SimpleMutex, SimpleRWMutex).
+	// (still_held), and with a local queue.
 	// The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 	// release (or cancel) a grant that it has lost, except of a semaphore: until then the lock
 	// refuses the owner's further requests with the reason of the loss. The first Release after the
@@ -102,7 +102,7 @@ func (r LockRef) SendCancel(msg *Cancel, from ask.Recipient) {
 
 // Release ends a grant. The answer is Released as soon as ZooKeeper has acknowledged the
 // delete of the node. It comes at once if the owner keeps other grants by the node
-// (still_held), and with a local queue or a simple form (SimpleMutex, SimpleRWMutex).
+// (still_held), and with a local queue.
 // The answer is Refused(NOT_HELD) if the grant was released before. A named owner must also
 // release (or cancel) a grant that it has lost, except of a semaphore: until then the lock
 // refuses the owner's further requests with the reason of the loss. The first Release after the

@@ -103,13 +103,6 @@ func ReadWrite() Rule {
 	}
 }
 
-// SimpleReadWrite returns ReadWrite without a downgrade.
-func SimpleReadWrite() Rule {
-	r := ReadWrite()
-	r.Reenter = []KindSet{Exclusive: Kinds(Exclusive), Shared: Kinds(Shared)}
-	return r
-}
-
 // EntersFrom returns Reenter of kind: the set of kinds from which an owner enters as kind.
 func (r Rule) EntersFrom(kind Kind) KindSet {
 	if int(kind) < len(r.Reenter) {

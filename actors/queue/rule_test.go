@@ -11,9 +11,8 @@ func TestDowngrades(t *testing.T) {
 		rule       queue.Rule
 		downgrades bool
 	}{
-		"mutex":             {queue.Mutex(), false},
-		"read-write":        {queue.ReadWrite(), true},
-		"simple read-write": {queue.SimpleReadWrite(), false}, // its reader gets a place behind its writer's
+		"mutex":      {queue.Mutex(), false},
+		"read-write": {queue.ReadWrite(), true},
 	} {
 		if got := c.rule.Downgrades(); got != c.downgrades {
 			t.Errorf("%s: Downgrades() = %v", name, got)

@@ -70,7 +70,7 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	lock, ok := r.lock.(interface {
 		Participants(context.Context) ([]actors.Participant, error)
 	})
-	if !ok || r.multi || isSimple(r.path) {
+	if !ok || r.multi {
 		return
 	}
 	// A grant may come before the nodes of former holders of its process are deleted. A fault or missing rights
@@ -158,7 +158,7 @@ func (r *programRequest) writeGuarded(limit time.Duration, ended bool) {
 // hasNodePerGrant reports whether each grant of the lock has a node of its own. With LocalQueue a former holder of
 // the process may write by the node of a later one.
 func hasNodePerGrant(path string) bool {
-	return !slices.Contains([]string{root + "/local", root + "/rwlocal", root + "/simple", root + "/simplerw"}, path)
+	return !slices.Contains([]string{root + "/local", root + "/rwlocal"}, path)
 }
 
 func (sim *simulation) checkGuarded(r *programRequest, path string, g guardedWrite) {
@@ -174,7 +174,7 @@ func (sim *simulation) checkGuarded(r *programRequest, path string, g guardedWri
 func (sim *simulation) revoke(p *process, r *rand.Rand) {
 	var nodes []string
 	for _, h := range sim.held {
-		if len(h.uses) == 1 && !isSimple(h.uses[0].path) {
+		if len(h.uses) == 1 {
 			nodes = append(nodes, h.nodes...)
 		}
 	}

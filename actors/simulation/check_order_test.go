@@ -9,7 +9,7 @@ import (
 
 // checkOrder checks that a request is not granted before an earlier request of its process for the same lock.
 func (sim *simulation) checkOrder(now time.Duration, r *programRequest) {
-	if r.named || r.multi || sim.generationRaises > 0 || r.path == root+"/simplerw" || sim.nearOverflow || now < sim.deniedUntil || r.p.isAffected() {
+	if r.named || r.multi || sim.generationRaises > 0 || sim.nearOverflow || now < sim.deniedUntil || r.p.isAffected() {
 		return
 	}
 	for _, o := range sim.requests {

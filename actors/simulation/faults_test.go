@@ -14,14 +14,14 @@ import (
 // faults are the faults of a drawn plan, which has a random subset of them.
 var faults = []string{"cut", "slow", "late", "hole", "expire", "freeze", "kill",
 	"close", "actor stops", "server away", "request", "stale", "delete", "write", "rights", "sequence", "generation",
-	"follower", "drop", "count", "revoke", "session node", "simple node"}
+	"follower", "drop", "count", "revoke", "session node"}
 
 // scenarios are the operations of more than one request.
 var scenarios = map[string]func(*simulation, entry){
 	"op actor": (*simulation).acquireByActor, "op future": (*simulation).acquireByFuture, "op missing": (*simulation).acquireInMissingDirectory,
 	"op readers": (*simulation).tryAfterReaders, "op four": (*simulation).acquireFourTimes, "op lost": (*simulation).acquireAfterLostReply,
 	"op list": (*simulation).acquireDuringList, "op overdue": (*simulation).loseSessionByClock, "op owner lost": (*simulation).reacquireAfterLoss,
-	"op simple": (*simulation).deleteHeldLockNode, "op observe": (*simulation).listParticipants,
+	"op observe": (*simulation).listParticipants,
 }
 
 // perform executes an entry.
@@ -205,10 +205,6 @@ func (sim *simulation) injectServerFault(fault string, p *process, r *rand.Rand,
 	case "session node":
 		sim.operator.do(func() {
 			sim.operator.deleteOne(zkbridge.GenerationDirectory, r, func(name string) bool { return strings.HasPrefix(name, "session-") })
-		})
-	case "simple node": // but not the node that others wait for: nothing is promised after its deletion
-		sim.operator.do(func() {
-			sim.operator.deleteOne(pick(r, []string{root + "/simple", root + "/simplerw"}), r, func(name string) bool { return name != "lock" && name != "W" })
 		})
 	case "delete":
 		sim.operator.do(func() { sim.operator.delete(directory, r) })

@@ -44,8 +44,8 @@ func lockSpecs() map[string]*spec {
 		root + "/rw": many(), root + "/rwlocal": many(),
 		root + "/s1": {capacity: 1, permits: true}, root + "/s3": {capacity: 3, permits: true},
 		root + "/sm": {capacity: 1, permits: true}, root + "/custom": {excludes: excludes},
-		root + "/shared": {permits: true, maxCapacity: maxPermits},
-		root + "/simple": one(), root + "/simplerw": many(), root + "/election": one(),
+		root + "/shared":   {permits: true, maxCapacity: maxPermits},
+		root + "/election": one(),
 	}
 }
 
@@ -71,7 +71,7 @@ type lockHandle interface {
 // these, so that requests meet.
 const (
 	memberFormCount = 6
-	anyFormCount    = 10
+	anyFormCount    = 8
 )
 
 // memberLock returns a random lock that may be a member of a multi-lock.
@@ -135,13 +135,6 @@ func (p *process) anyLock(r *rand.Rand) access {
 	case 5:
 		return accessTo(l.SemaphoreMutex(root+"/sm"), 0, 1)
 	case 6:
-		return accessTo(l.SimpleMutex(root+"/simple"), 0, 1)
-	case 7:
-		if r.IntN(2) == 0 {
-			return accessTo(l.SimpleRWMutex(root+"/simplerw").Write(), 0, rwCapacity)
-		}
-		return accessTo(l.SimpleRWMutex(root+"/simplerw").Read(), 0, 1)
-	case 8:
 		acc := accessTo(l.Semaphore(root+"/shared", initialPermits, actors.SharedPermits(countPath)), 0, 1+r.IntN(2))
 		acc.permits = acc.weight
 		return acc
@@ -151,8 +144,6 @@ func (p *process) anyLock(r *rand.Rand) access {
 }
 
 const lockDelay = 2 * time.Second
-
-func isSimple(path string) bool { return strings.HasPrefix(path, root+"/simple") }
 
 // mayRemain reports whether a node may exist at the end of a run.
 func (sim *simulation) mayRemain(path string) bool {

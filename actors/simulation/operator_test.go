@@ -88,12 +88,10 @@ func (o *operator) stop() {
 	close(o.tasks)
 }
 
-// queueDirectories returns the directories with contenders. It leaves out the simple recipes, which a deletion by
-// hand breaks.
+// queueDirectories returns the directories with contenders.
 func (sim *simulation) queueDirectories() (all []string) {
 	for path := range sim.specs {
 		switch {
-		case isSimple(path):
 		case sim.specs[path].permits:
 			all = append(all, path+"/locks", path+"/leases")
 		default:

@@ -109,12 +109,6 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
 		p.draw(r, []string{"op owner lost"}, 1, always, 3*time.Second)
 	},
-	// The lock node of a simple lock is another contender's, and the earlier holder has not left.
-	func(p *plan, r *rand.Rand) {
-		p.processes, p.farChance, p.optionChance, p.memberForms, p.anyForms = 2+r.IntN(2), 0.7, 0, []int{0}, membersOnly
-		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
-		p.draw(r, []string{"op simple"}, 1, always, 5*time.Second)
-	},
 	// Holders list the participants while several nodes of one transaction are near the end of the numbers.
 	func(p *plan, r *rand.Rand) {
 		p.farChance, p.optionChance, p.memberForms, p.anyForms, p.unlimited = 0, 0, []int{1}, membersOnly, true

@@ -102,7 +102,7 @@ func (acc access) number() uint32 {
 	switch {
 	case acc.path == root+"/custom":
 		return uint32(acc.kind) + 1
-	case acc.path == root+"/rw" || acc.path == root+"/rwlocal" || acc.path == root+"/simplerw":
+	case acc.path == root+"/rw" || acc.path == root+"/rwlocal":
 		if acc.weight == rwCapacity {
 			return uint32(messages.Kind_WRITE)
 		}

@@ -95,41 +95,6 @@ func (sim *simulation) reacquireAfterLoss(e entry) {
 	}
 }
 
-// deleteHeldLockNode has the operator delete the lock node of a simple lock for which another process waits. The
-// holder must learn that it has lost the lock, although there is a lock node again.
-func (sim *simulation) deleteHeldLockNode(e entry) {
-	const path = root + "/simple"
-	p, q, r := sim.slots[e.slot], sim.slots[(e.slot+1)%len(sim.slots)], e.rand()
-	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(sim.requests) > 0 {
-		return
-	}
-	acquire := func(p *process) *programRequest {
-		simple := sim.newRequest(p, r)
-		lock := p.locks.SimpleMutex(path)
-		simple.uses = []use{{path, 0, 1}}
-		simple.send("op plain", lock)
-		simple.holdTime, simple.releasesOnRevoke = 12*time.Second, false
-		return simple
-	}
-	first := acquire(p)
-	first.onGranted = func() {
-		acquire(q)
-		sim.after(3*time.Second, func() { // the second request watches the node now
-			sim.lastFault = sim.now()
-			sim.operator.do(func() { sim.operator.deleteLockNode(first) })
-		})
-	}
-}
-
-func (o *operator) deleteLockNode(holder *programRequest) {
-	sim := o.sim
-	ofHolder := func(h *heldGrant) bool { return h.id == holder.id }
-	sim.withState(func() { sim.beginInvalidation(ofHolder) })
-	err := o.conn.Delete(holder.path+"/lock", -1)
-	sim.record("operator deletes the lock node of %d: %v", holder.id, err)
-	sim.withState(func() { sim.invalidate(sim.now(), ofHolder) })
-}
-
 // listParticipants has a process request a mutex several times within moments, near the end of its numbers, so
 // that one transaction creates most of the nodes. The holders list the participants.
 func (sim *simulation) listParticipants(e entry) {

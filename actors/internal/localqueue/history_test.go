@@ -393,7 +393,3 @@ func testHistories(t *testing.T, rule queue.Rule) {
 func TestHistoriesOfAMutex(t *testing.T) { testHistories(t, queue.Mutex()) }
 
 func TestHistoriesOfAReadWriteLock(t *testing.T) { testHistories(t, queue.ReadWrite()) }
-
-func TestHistoriesOfASimpleReadWriteLock(t *testing.T) {
-	testHistories(t, queue.SimpleReadWrite())
-}

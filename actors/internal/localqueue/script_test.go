@@ -23,7 +23,7 @@ type queueScript struct{ *Queue }
 func (s *queueScript) Step(line machinetest.Line) []string {
 	switch line.Word {
 	case "rule":
-		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite(), "simple": queue.SimpleReadWrite()}[line.Text("name")]
+		s.rule = map[string]queue.Rule{"mutex": queue.Mutex(), "readwrite": queue.ReadWrite()}[line.Text("name")]
 		return nil
 	case "grants-made": // as if so many grants had been made
 		s.hold.grants = uint32(line.Number("times", 0))

@@ -18,8 +18,6 @@ type Effect struct {
 	Watch      bool
 	Data       []byte
 	Nodes      []string
-	OwnerNode  string
-	LockNode   string
 	Generation uint64
 	Czxid      int64
 	Step       uint32

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// bridgeClient is embedded by an actor that has nodes of its own (lockActor, simpleLockActor). It
+// bridgeClient is embedded by an actor that has nodes of its own (lockActor). It
 // asks the bridge for them, and follows the session that they live in.
 type bridgeClient struct {
 	shell.Shell

@@ -20,13 +20,13 @@ func (l *lockActor) performDelay(f *lockqueue.Effect) {
 	node, marker := l.nodePath(f.Node), l.Path+heldMarkerSuffix
 	switch f.Kind {
 	case lockqueue.CreateHeldMarker:
-		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
+		l.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_CREATE, Path: marker, Data: []byte(f.Node)})
 	case lockqueue.ReplaceHeldMarker:
-		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_CHECK, Path: node},
+		l.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_SET, Path: marker, Data: []byte(f.Node)})
 	case lockqueue.DeleteWithHeldMarker:
-		l.transact(f.Serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: node},
+		l.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
 	case lockqueue.ReadHeldMarker:
 		directory, name := shell.SplitPath(marker)

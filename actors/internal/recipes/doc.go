@@ -9,11 +9,9 @@
 //   - semaphoreActor (semaphore.go, semaphore.State): two locks below, the request queue and the
 //     leases.
 //   - multiLockActor (multilock.go): all or nothing of its members.
-//   - simpleLockActor (simplelock.go, simplelock.Contender): the simple forms, below a local
-//     queue.
 //
 // To be read in this order: lock.go and bridgeclient.go, an Acquire there and back; nodeactor.go, the rest
 // of a bridgeClient; lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a lockActor;
-// delay.go; localqueue.go; simplelock.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
+// delay.go; localqueue.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
 // permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

@@ -36,7 +36,7 @@ func (l *lockActor) resetDirectory(serial uint64, node string) {
 		l.resets = map[uint64]string{}
 	}
 	l.resets[serial] = node
-	l.transact(serial, "", &messages.Op{Kind: messages.Op_DELETE, Path: l.nodePath(node)},
+	l.transact(serial, &messages.Op{Kind: messages.Op_DELETE, Path: l.nodePath(node)},
 		&messages.Op{Kind: messages.Op_DELETE, Path: l.Path})
 }
 

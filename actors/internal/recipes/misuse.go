@@ -21,10 +21,6 @@ func otherRecipe(name string) string {
 	switch {
 	case name == LeaseSuffix[1:]:
 		return "semaphore"
-	case name == simpleLockNode:
-		return "simple mutex"
-	case name == simpleWriterNode, strings.HasPrefix(name, simpleReaderPrefix):
-		return "simple read-write lock"
 	case kazooLease.MatchString(name):
 		return "kazoo's semaphore"
 	case queue.IsContender(name):
@@ -120,13 +116,6 @@ func (b *bridgeClient) reportPersistent(nodes []string) {
 		}
 	}
 }
-
-// The names of the simple forms' nodes: the lock nodes, and the prefix of a reader's owner node.
-const (
-	simpleLockNode     = "lock"
-	simpleWriterNode   = "W"
-	simpleReaderPrefix = "R-"
-)
 
 // listDirectoryID is the id of a semaphore's question what its own directory holds besides the
 // directories of its locks below. No other question has this id.

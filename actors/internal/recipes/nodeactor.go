@@ -34,10 +34,9 @@ func (b *bridgeClient) list(serial uint64, withCzxids, watch bool) {
 	b.bridge.SendList(&messages.List{Id: serial, Epoch: b.epoch, Directory: b.Path, Watch: watch, WithCzxids: withCzxids}, b.Self)
 }
 
-// transact has all operations done or none. within is a directory that is made if it is missing,
-// or "".
-func (b *bridgeClient) transact(serial uint64, within string, ops ...*messages.Op) {
-	b.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: b.epoch, Directory: within, Ops: ops}, b.Self)
+// transact has all operations done or none.
+func (b *bridgeClient) transact(serial uint64, ops ...*messages.Op) {
+	b.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: b.epoch, Ops: ops}, b.Self)
 }
 
 // releaseNode deletes a node. relaxed reports that the lock was handed on within this process.

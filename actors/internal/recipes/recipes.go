@@ -19,17 +19,11 @@ var (
 	Mutex = &shell.Recipe{Name: "mutex", Rule: queue.Mutex(), Kinds: []string{"exclusive"}, NewActor: newLock}
 	// ReadWrite is a lock of one writer or many readers.
 	ReadWrite = &shell.Recipe{Name: "read-write lock", Rule: queue.ReadWrite(), Kinds: []string{"write", "read"},
-		KindNumbers: readWriteNumbers, NewActor: newLock}
-	// SimpleMutex is a Mutex in the simple form.
-	SimpleMutex = simpleForm("simple mutex", queue.Mutex(), 1, "exclusive")
-	// SimpleReadWrite is a ReadWrite in the simple form, without downgrade.
-	SimpleReadWrite = simpleForm("simple read-write lock", queue.SimpleReadWrite(), DefaultLocalQueue.Grants, "write", "read")
+		KindNumbers: []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}, NewActor: newLock}
 )
 
 // LeaderLatch is a Mutex with the node names of Curator's LeaderLatch.
 var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{latchMarker}}, Mutex.Kinds)
-
-var readWriteNumbers = []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}
 
 // DefaultLocalQueue is the budget of a local queue for which none is given.
 var DefaultLocalQueue = shell.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
@@ -43,21 +37,6 @@ func WithLocalQueue(r *shell.Recipe, config shell.LocalQueue) *shell.Recipe {
 	front.Deps = []shell.Dependency{{Recipe: &below}}
 	front.NewActor = newLocalQueue
 	return &front
-}
-
-// simpleForm returns a local queue above a single contender, which leaves the order of its
-// owners and their re-entry to the queue. The contender does not know which other contenders
-// wait for its node. It takes each node hold for contended, so the queue keeps no node.
-func simpleForm(name string, rule queue.Rule, grants int, kinds ...string) *shell.Recipe {
-	config := DefaultLocalQueue
-	config.Grants = grants
-	var numbers []messages.Kind
-	if len(kinds) > 1 {
-		numbers = readWriteNumbers
-	}
-	below := &shell.Recipe{Name: name, Rule: rule, Kinds: kinds, NewActor: newSimpleLock}
-	return &shell.Recipe{Name: name, Rule: rule, Kinds: kinds, KindNumbers: numbers, Unlisted: true, LocalQueue: &config,
-		Deps: []shell.Dependency{{Recipe: below}}, NewActor: newLocalQueue}
 }
 
 var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},

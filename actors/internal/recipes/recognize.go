@@ -15,29 +15,21 @@ import (
 
 // Form is a recipe as it was recognized. The zero value is no recipe: there are no contenders.
 type Form struct {
-	// Name is "mutex", "read-write", "semaphore", "leader latch", "simple mutex", "simple read-write" or
-	// "custom". KazooSemaphore distinguishes kazoo's semaphore from Curator's.
+	// Name is "mutex", "read-write", "semaphore", "leader latch" or "custom". KazooSemaphore distinguishes kazoo's semaphore from Curator's.
 	Name           string
 	KazooSemaphore bool
 
 	recipe *shell.Recipe // for the rule and the kinds; nil without a Name
-	czxids bool          // the contenders have no sequence numbers: their czxids order them
 	custom bool          // the rule is not known, and so not which contenders hold
 }
 
-// simpleOwner matches the owner nodes of the simple forms, kazooLease the leases of kazoo.
-var (
-	simpleOwner = regexp.MustCompile("^(" + simpleLockNode + "|" + simpleWriterNode + "|R)-[0-9a-f]{16}-[0-9]+$")
-	kazooLease  = regexp.MustCompile("^[0-9a-f]{32}$")
-)
+// kazooLease matches the leases of kazoo, which have no sequence numbers.
+var kazooLease = regexp.MustCompile("^[0-9a-f]{32}$")
 
 // MayContend reports whether a child of the name may be a contender by some recipe.
 func MayContend(name string) bool {
-	return queue.IsContender(name) || otherMarker(name) != ""
+	return queue.IsContender(name) || kazooLease.MatchString(name)
 }
-
-// IsUnique reports whether no other contender of one directory ever has the name, and MayContend is true.
-func IsUnique(name string) bool { return MayContend(name) && otherMarker(name) != name }
 
 // Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has none:
 // its contenders are in the directories below.
@@ -45,8 +37,8 @@ func Recognize(names []string) Form {
 	has := map[string]bool{}
 	for _, name := range names {
 		marker, ok := queue.Marker(name)
-		if !ok {
-			marker = otherMarker(name)
+		if !ok && kazooLease.MatchString(name) {
+			marker = kazooMarker
 		}
 		has[marker] = true
 	}
@@ -60,12 +52,8 @@ func Recognize(names []string) Form {
 		return Form{Name: "mutex", recipe: Mutex}
 	case has[latchMarker]:
 		return Form{Name: LeaderLatch.Name, recipe: LeaderLatch}
-	case has[simpleWriterNode] || has[simpleReaderPrefix]:
-		return Form{Name: "simple read-write", recipe: SimpleReadWrite, czxids: true}
-	case has[simpleLockNode]:
-		return Form{Name: SimpleMutex.Name, recipe: SimpleMutex, czxids: true}
 	case has[kazooMarker]:
-		return Form{Name: leasesForm, KazooSemaphore: true, recipe: leasesOf(0), czxids: true}
+		return Form{Name: leasesForm, KazooSemaphore: true, recipe: leasesOf(0)}
 	case len(has) > 0:
 		return customForm(has)
 	}
@@ -77,21 +65,6 @@ const (
 	latchMarker = "-latch-" // of Curator's LeaderLatch
 	kazooMarker = "kazoo's lease"
 )
-
-// otherMarker is queue.Marker for names without a sequence number.
-func otherMarker(name string) string {
-	switch {
-	case kazooLease.MatchString(name):
-		return kazooMarker
-	case name == simpleLockNode, name == simpleWriterNode:
-		return name
-	case !simpleOwner.MatchString(name):
-		return ""
-	case strings.HasPrefix(name, simpleReaderPrefix):
-		return simpleReaderPrefix
-	}
-	return name[:strings.IndexByte(name, '-')]
-}
 
 // customForm has a kind for each marker.
 func customForm(markers map[string]bool) Form {
@@ -114,7 +87,7 @@ func (f Form) KindName(k queue.Kind) string {
 // Positions returns the contenders in the order of the queue. Of a custom lock none holds: the rule is
 // not known.
 func (f Form) Positions(children []queue.Child) []queue.Position {
-	if f.czxids {
+	if f.KazooSemaphore {
 		return f.byCzxid(children)
 	}
 	all := f.recipe.Rule.Positions(children)
@@ -124,28 +97,16 @@ func (f Form) Positions(children []queue.Child) []queue.Position {
 	return all
 }
 
-// byCzxid is Positions for contenders without sequence numbers. The lock node of a simple form was
-// created together with the holder's owner node, which stands for both.
+// byCzxid is Positions for kazoo's leases.
 func (f Form) byCzxid(children []queue.Child) (all []queue.Position) {
-	owners := map[int64]bool{}
-	for _, c := range children {
-		owners[c.Czxid] = owners[c.Czxid] || simpleOwner.MatchString(c.Name)
-	}
+	children = slices.DeleteFunc(children, func(c queue.Child) bool { return !MayContend(c.Name) })
 	slices.SortFunc(children, func(a, b queue.Child) int {
 		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Name, b.Name))
 	})
 	ahead := f.recipe.Rule.NewCensus()
-	for _, c := range children {
-		lockNode := c.Name == simpleLockNode || c.Name == simpleWriterNode
-		if !MayContend(c.Name) || lockNode && owners[c.Czxid] {
-			continue
-		}
-		kind := queue.Exclusive
-		if strings.HasPrefix(c.Name, simpleReaderPrefix) {
-			kind = queue.Shared
-		}
-		all = append(all, queue.Position{Child: c, Kind: kind, Ahead: len(all), Holds: f.recipe.Rule.Holds(ahead, kind)})
-		ahead[kind]++
+	for i, c := range children {
+		all = append(all, queue.Position{Child: c, Kind: queue.Exclusive, Ahead: i, Holds: f.recipe.Rule.Holds(ahead, queue.Exclusive)})
+		ahead[queue.Exclusive]++
 	}
 	return all
 }

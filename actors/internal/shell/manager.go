@@ -48,7 +48,7 @@ const (
 	shortestTick       = 10 * time.Millisecond
 )
 
-// Manager starts the actors of locks, one for each path, or two with a local queue or a simple form. Only the
+// Manager starts the actors of locks, one for each path, or two with a local queue. Only the
 // manager does.
 type Manager struct {
 	Settings

@@ -32,9 +32,6 @@ type Recipe struct {
 	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is made by the
 	// lock's first node.
 	OwnsParent bool
-	// Unlisted reports that the lock's nodes do not stand in a queue: the lock has neither
-	// participants nor holders to revoke.
-	Unlisted bool
 
 	// Delay is the lock-delay of a mutex; 0 for none.
 	Delay time.Duration
@@ -95,8 +92,6 @@ func (r *Recipe) Family() string {
 		return "multi-lock"
 	case r.MaxPermits > 0:
 		return "semaphore"
-	case r.Unlisted:
-		return r.Name
 	case r.Rule.OwnMarkersOnly:
 		return "custom"
 	case len(r.Kinds) > 1:

@@ -1,9 +1,0 @@
-package simplelock
-
-import (
-	"testing"
-
-	"github.com/actorlock/actorlock/actors/internal/machinetest"
-)
-
-func TestMain(m *testing.M) { machinetest.Main(m) }
