@@ -21,7 +21,7 @@ const (
 
 	measureLimit = timeLimit / 2
 
-	mostPerIdleLock  = 1536 // bytes
+	mostPerIdleLock  = 1600 // bytes
 	mostPerWaiter    = 1056
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
