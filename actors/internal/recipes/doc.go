@@ -10,8 +10,7 @@
 //     leases.
 //   - multiLockActor (multilock.go): all or nothing of its members.
 //
-// To be read in this order: lock.go and bridgeclient.go, an Acquire there and back; nodeactor.go, the rest
-// of a bridgeClient; lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a lockActor;
-// delay.go; localqueue.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
+// To be read in this order: lock.go, an Acquire there and back; locksession.go, the loss of a session;
+// lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a lockActor; delay.go; localqueue.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
 // permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

@@ -14,14 +14,14 @@ import (
 // lockActor is the actor of one lock in this process. It turns messages into events of its
 // lockqueue.State, and performs the effects.
 //
-// It embeds a bridgeClient (bridgeclient.go, step 5 of the README's walk), which embeds the shell.Shell.
-// Both call it back: the Shell by the methods of shell.Behavior, the bridgeClient by those of
-// nodeActor: onSession, close, ending and nodes.
-// The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
+// It embeds the shell.Shell, which calls it back by the methods of shell.Behavior. The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
 // only: see member.go and semaphore.go.
 type lockActor struct {
-	bridgeClient
+	shell.Shell
+	lockSession   // locksession.go, step 5 of the README's walk
+	bridge        messages.BridgeRef
 	state         *lockqueue.State
+	cleaningUp    bool                               // the actor has stopped, and its nodes are not deleted yet
 	resets        map[uint64]string                  // nodes that are being deleted together with the directory, by the serial of their CreateNode
 	atomicCreates map[requests.ID]*atomicCreate      // by request: the atomic create that is to make its node
 	leaseCreates  []zkbridge.CreateSpec              // collected while an acquireLeases message is handled; nil at other times
@@ -66,9 +66,9 @@ func (l *lockActor) perform(f *lockqueue.Effect, grants bool) {
 	case lockqueue.CreateNode:
 		l.create(f)
 	case lockqueue.ListDirectory:
-		l.list(f.Serial, f.WithCzxids, f.Watch)
+		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Watch: f.Watch, WithCzxids: f.WithCzxids}, l.Self)
 	case lockqueue.WatchNodes:
-		l.watch(f.Serial, f.Nodes, f.WithData, f.Since)
+		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, l.Self)
 	case lockqueue.DeleteNode:
 		if f.WithDirectory {
 			l.resetDirectory(f.Serial, f.Node)
@@ -76,7 +76,8 @@ func (l *lockActor) perform(f *lockqueue.Effect, grants bool) {
 		}
 		l.releaseNode(f.Serial, f.Node, grants)
 	case lockqueue.Grant:
-		l.Grant(l.Request(f.ID), l.grantedMessage(f.Node, f.Generation, f.Czxid, f.Step))
+		l.Grant(l.Request(f.ID), &messages.Granted{Path: l.Path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,
+			SessionId: l.session, Epoch: l.epoch})
 	case lockqueue.Refuse:
 		delete(l.atomicCreates, f.ID) // it is still there if the request had no CreateNode
 		l.RefuseRequest(f.ID, f.Reason)
@@ -131,11 +132,4 @@ func (l *lockActor) Wake(_ ask.Recipient, msg *messages.Wake) {
 		l.noteGone(msg.Node)
 	}
 	feed(l, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
-}
-
-func (l *lockActor) onSession(epoch uint64, state lockqueue.SessionState) {
-	if state == lockqueue.Lost {
-		l.resets = nil
-	}
-	feed(l, lockqueue.Session{Epoch: epoch, State: state})
 }

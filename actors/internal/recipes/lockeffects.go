@@ -30,6 +30,18 @@ func (l *lockActor) performRare(f *lockqueue.Effect) {
 	}
 }
 
+// releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
+func (l *lockActor) releaseNode(serial uint64, node string, relaxed bool) {
+	l.bridge.SendReleaseNode(&messages.ReleaseNode{Id: serial, Epoch: l.epoch, Directory: l.Path, Node: node, Relaxed: relaxed}, l.Self)
+}
+
+// transact has all operations done or none.
+func (l *lockActor) transact(serial uint64, ops ...*messages.Op) {
+	l.bridge.SendTransact(&messages.Transact{Id: serial, Epoch: l.epoch, Ops: ops}, l.Self)
+}
+
+func (l *lockActor) nodePath(node string) string { return l.Path + "/" + node }
+
 // resetDirectory deletes the node, and the directory with it if that is empty then.
 func (l *lockActor) resetDirectory(serial uint64, node string) {
 	if l.resets == nil {

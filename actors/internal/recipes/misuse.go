@@ -108,10 +108,10 @@ func (l *lockActor) reportUnknownChild(name string) {
 }
 
 // reportPersistent logs, once for each, the persistent nodes that a contender waits for.
-func (b *bridgeClient) reportPersistent(nodes []string) {
+func (l *lockActor) reportPersistent(nodes []string) {
 	for _, node := range nodes {
-		if path := b.nodePath(node); b.Manager.FirstMisuse(path, "persistent") {
-			b.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", b.Path, "node", path,
+		if path := l.nodePath(node); l.Manager.FirstMisuse(path, "persistent") {
+			l.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", l.Path, "node", path,
 				"do", "delete it if no client holds the lock by it")
 		}
 	}

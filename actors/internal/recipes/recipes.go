@@ -83,7 +83,8 @@ func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
 func newLock(e *shell.Entry) host.Actor {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	l := &lockActor{state: lockqueue.New(e.Recipe.Rule, in)}
-	l.init(e, l)
+	l := &lockActor{bridge: e.Manager.Bridge.Ref(), state: lockqueue.New(e.Recipe.Rule, in)}
+	l.Init(e, l)
+	l.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
 	return l
 }
