@@ -21,8 +21,8 @@ const (
 
 	measureLimit = timeLimit / 2
 
-	mostPerIdleLock  = 1600 // bytes
-	mostPerWaiter    = 1056
+	mostPerIdleLock  = 1536 // bytes
+	mostPerWaiter    = 1024
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
 

@@ -58,11 +58,11 @@ func (s *State) awaitsContention() bool {
 
 // contended reports whether a contender of another process waits because of e.
 func (s *State) contended(e *entry) bool {
-	for kind, list := range s.byKind {
-		if s.foreign == 0 || !s.rule.BlockedBy[kind].Has(e.kind) {
+	for kind, blockedBy := range s.rule.BlockedBy {
+		if s.foreign == 0 || !blockedBy.Has(e.kind) {
 			continue
 		}
-		for _, c := range slices.Backward(list) {
+		for _, c := range slices.Backward(s.ofKind(queue.Kind(kind))) {
 			if c.rank.compare(e.rank) <= 0 {
 				break
 			}
@@ -78,10 +78,11 @@ func (s *State) contended(e *entry) bool {
 // number count as ahead of it: their order is not known.
 func (s *State) blocked(c *contender) bool {
 	n := 0
-	for kind, list := range s.byKind {
-		if !s.rule.BlockedBy[c.kind].Has(queue.Kind(kind)) {
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		if !s.rule.BlockedBy[c.kind].Has(kind) {
 			continue
 		}
+		list := s.ofKind(kind)
 		ahead := place(list, c.rank)
 		n += ahead
 		for ; ahead < len(list) && list[ahead].rank == c.rank; ahead++ {

@@ -48,7 +48,7 @@ func (s *State) checkView() error {
 		}
 	}
 	switch {
-	case byKind != len(s.contenders):
+	case s.kindsDiffer && byKind != len(s.contenders), !s.kindsDiffer && byKind != 0:
 		return fmt.Errorf("%d contenders are in the list, and %d in those of the kinds", len(s.contenders), byKind)
 	case foreign != s.foreign:
 		return fmt.Errorf("%d contenders of others are in the list, and %d are counted", foreign, s.foreign)

@@ -144,7 +144,9 @@ func (s *State) replaceList(l *comparison) {
 		s.byKind[kind] = list[:0]
 	}
 	for _, c := range l.next {
-		s.insertByKind(&s.byKind, c)
+		if s.kindsDiffer {
+			s.insertByKind(&s.byKind, c)
+		}
 		if c.entry == nil {
 			s.foreign++
 		}

@@ -25,11 +25,28 @@ func keepsWaiting(r queue.Rule, ahead, behind queue.Kind) bool {
 	return r.BlockedBy[ahead]&^r.BlockedBy[behind] == 0 || r.Permits == 1 && r.BlockedBy[behind].Has(ahead)
 }
 
+// kindsDiffer reports whether a kind is not blocked by all kinds.
+func kindsDiffer(r queue.Rule) bool {
+	return slices.ContainsFunc(r.BlockedBy, func(set queue.KindSet) bool { return set != 1<<len(r.BlockedBy)-1 })
+}
+
+// ofKind returns the contenders of a kind, by rank. If each kind is blocked by all, it returns all contenders for the
+// first kind and none for the others, because then nothing depends on which kind they are of.
+func (s *State) ofKind(kind queue.Kind) []*contender {
+	switch {
+	case s.kindsDiffer && len(s.byKind) > 0:
+		return s.byKind[kind]
+	case !s.kindsDiffer && kind == 0:
+		return s.contenders
+	}
+	return nil
+}
+
 // blockersAhead returns how many contenders ahead block an entry.
 func (s *State) blockersAhead(e *entry) (n int) {
-	for kind, list := range s.byKind {
-		if s.rule.BlockedBy[e.kind].Has(queue.Kind(kind)) {
-			n += place(list, e.rank)
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		if s.rule.BlockedBy[e.kind].Has(kind) {
+			n += place(s.ofKind(kind), e.rank)
 		}
 	}
 	return n
@@ -43,12 +60,14 @@ func (s *State) nearestBlockers(e *entry) []*contender {
 		return nil
 	}
 	s.blockers = s.blockers[:0]
-	for kind, list := range s.byKind {
-		if s.rule.BlockedBy[e.kind].Has(queue.Kind(kind)) {
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		if s.rule.BlockedBy[e.kind].Has(kind) {
+			list := s.ofKind(kind)
 			end := place(list, e.rank)
 			s.blockers = append(s.blockers, list[max(end-s.rule.Permits-1, 0):end]...)
 		}
 	}
-	slices.SortFunc(s.blockers, func(a, b *contender) int { return b.rank.compare(a.rank) })
+	slices.SortStableFunc(s.blockers, func(a, b *contender) int { return a.rank.compare(b.rank) })
+	slices.Reverse(s.blockers)
 	return s.blockers[:min(len(s.blockers), s.rule.Permits+1)]
 }

@@ -19,6 +19,8 @@ type State struct {
 	epoch, firstSerial uint64
 	session            SessionState
 	closed             requests.Reason // not 0 after Close
+	kindsDiffer        bool            // of rule: see ofKind
+	clients            clients         // those that had contenders of other processes here, at any time
 
 	directoryView                 // view.go: contenders, completeThrough, directory and others
 	ownEntries                    // entry.go: entries, unanswered, waiting, requests and others
@@ -29,8 +31,6 @@ type State struct {
 
 	// reported are the names that ReportUnknownChild has reported, at most maxReported.
 	reported map[string]bool
-	// clients are those that had contenders of other processes here, at any time.
-	clients clients
 
 	out          []Effect
 	blockers     []*contender // scratch
@@ -40,7 +40,8 @@ type State struct {
 // New returns the State of a lock without requests. The names of its nodes have the Incarnation: no
 // two States that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
-	return &State{rule: rule, incarnation: in, lastSerial: serialsOf(rule), directoryView: directoryView{completeThrough: nothingKnown}}
+	return &State{rule: rule, kindsDiffer: kindsDiffer(rule), incarnation: in, lastSerial: serialsOf(rule),
+		directoryView: directoryView{completeThrough: nothingKnown}}
 }
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The

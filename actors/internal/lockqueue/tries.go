@@ -13,8 +13,9 @@ import (
 // of other processes may be gone unnoticed: ZooKeeper knows.
 func (s *State) blockedLocally(kind queue.Kind) bool {
 	set, n := s.rule.BlockedBy[kind], 0
-	for kind, list := range s.byKind {
-		for i := len(list) - 1; i >= 0 && n < s.rule.Permits && set.Has(queue.Kind(kind)); i-- {
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		list := s.ofKind(kind)
+		for i := len(list) - 1; i >= 0 && n < s.rule.Permits && set.Has(kind); i-- {
 			if list[i].entry != nil {
 				n++
 			}

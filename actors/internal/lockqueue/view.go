@@ -19,7 +19,7 @@ import (
 // that end (queue.NearEnd). They do so until the directory is another one.
 type directoryView struct {
 	// contenders are ordered by rank; foreign counts those of other processes. byKind has the same contenders for
-	// each kind: how many block another follows from their places there.
+	// each kind: how many block another follows from their places there. Without kindsDiffer it is empty (see ofKind).
 	contenders []*contender
 	byKind     [][]*contender
 	foreign    int
@@ -129,7 +129,9 @@ func (s *State) addToList(c *contender) {
 	if !c.listed {
 		c.listed = true
 		s.contenders = insert(s.contenders, c)
-		s.insertByKind(&s.byKind, c)
+		if s.kindsDiffer {
+			s.insertByKind(&s.byKind, c)
+		}
 		if c.entry == nil {
 			s.foreign++
 		}
@@ -143,7 +145,9 @@ func (s *State) removeFromList(c *contender) {
 	if c.listed {
 		c.listed = false
 		s.contenders = remove(s.contenders, c)
-		s.byKind[c.kind] = remove(s.byKind[c.kind], c)
+		if s.kindsDiffer {
+			s.byKind[c.kind] = remove(s.byKind[c.kind], c)
+		}
 		if c.entry == nil {
 			s.foreign--
 		}
