@@ -113,3 +113,11 @@ func (l *lockActor) Tick(quiet bool) {
 
 // Idle implements shell.Behavior.
 func (l *lockActor) Idle() bool { return l.state.Idle() }
+
+// Epoch implements shell.Behavior.
+func (l *lockActor) Epoch() uint64 {
+	if l.lost {
+		return 0
+	}
+	return l.epoch
+}

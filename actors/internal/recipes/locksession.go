@@ -46,11 +46,3 @@ func (l *lockActor) sessionLost(epoch uint64) {
 
 // SessionOverdue implements shell.Behavior.
 func (l *lockActor) SessionOverdue() { l.sessionLost(l.epoch) }
-
-// Epoch implements shell.Behavior.
-func (l *lockActor) Epoch() uint64 {
-	if l.lost {
-		return 0
-	}
-	return l.epoch
-}
