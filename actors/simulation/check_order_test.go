@@ -91,7 +91,8 @@ func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
 		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
 	}
 	for _, o := range sim.requests {
-		if o != r && usesPath(o.uses) && (o.requestedAt <= r.requestedAt || o.multi) {
+		// A request that was made later may have its node ahead, if it was made at nearly the same time or if there was no session.
+		if o != r && usesPath(o.uses) && (o.requestedAt <= r.requestedAt || o.multi || o.stage != stageWaiting) {
 			return
 		}
 	}
