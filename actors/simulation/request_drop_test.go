@@ -41,6 +41,7 @@ func (r *programRequest) dropFuture() {
 		r.sim.noteDeletedNodeEnd(r.p.name+r.uses[0].path, r.sim.now()+longestTick)
 		abandonFuture(r.future)
 		r.close() // the context does not end: only the drop may end the request
+		r.sim.noteUse(r.p, r.uses, r.sim.now()+longestTick)
 		r.endOwnerAtTick()
 	}
 }
