@@ -72,7 +72,7 @@ func buildAt(commit, dir, binary string) error {
 			return err
 		}
 	}
-	if _, err := call("go", "build", "-C", filepath.Join(dir, "bench"), mod, "-o", binary, "."); err != nil {
+	if _, err := call("go", "build", "-C", filepath.Join(dir, "bench"), mod, "-tags", "compare", "-o", binary, "."); err != nil {
 		return fmt.Errorf("the bench of this tree does not build with the library of %s: %w", cmp.Or(commit, "this tree"), err)
 	}
 	return nil

@@ -1,3 +1,5 @@
+//go:build !compare
+
 package main
 
 import (
@@ -9,14 +11,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-var simplePeer = peer{
+var simplePeers = []peer{{
 	name:    "actorlock-simple",
 	about:   "this library's example of a lock that is one node, which all waiters watch",
 	server:  "zookeeper",
 	version: func() string { return "this tree" },
 	open:    openSimple,
 	only:    []string{simpleHerd.name},
-}
+}}
 
 type simpleDriver struct {
 	addr    string

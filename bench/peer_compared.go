@@ -1,0 +1,6 @@
+//go:build compare
+
+package main
+
+// A comparison builds this bench with the library of earlier commits, which have no package simplelock.
+var simplePeers []peer
