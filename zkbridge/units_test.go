@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +162,16 @@ func TestWatchTable(t *testing.T) {
 	}
 
 	first := table.add(a, "/d/n")
+	if nodes, _ := table.paths(); len(nodes) > 0 {
+		t.Errorf("%v would be watched again before they are", nodes)
+	}
 	table.onRead(first, true)
+	children := table.add(b, "/d/")
+	table.onRead(children, true)
+	if nodes, directories := table.paths(); !slices.Equal(nodes, []string{"/d/n"}) || !slices.Equal(directories, []string{"/d"}) {
+		t.Errorf("watched again are the nodes %v and the directories %v", nodes, directories)
+	}
+	table.remove(b, "/d/")
 	second := table.add(b, "/d/n") // its read is under way: the event stems from a's watch, or from b's own
 	table.fire(ep, "/d/n", false)
 	if wakes(a) != 1 || wakes(b) != 1 {

@@ -19,7 +19,7 @@ func (l *Line[T]) First() *T {
 	if l.ends.next == nil {
 		return nil
 	}
-	return l.ends.next.of // that of ends is nil
+	return l.ends.next.of // an empty Line has ends there, whose of is nil
 }
 
 // Append adds an element behind the others, at a Place of its own that is in no Line.

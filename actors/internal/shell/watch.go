@@ -21,7 +21,7 @@ func (m *Manager) OnEnd(of *actor.PID, ended func()) (stop func()) {
 	self := m.system.Start(fmt.Sprintf("%s/watcher%d", m.name, endWatchers.Add(1)), func(*host.Ref) host.Actor { return endWatcher{ended} })
 	who, isActor := host.IdentityOf(host.Sender{System: m.system.Actors, PID: of})
 	if isActor {
-		self.Watch(who) // the name is new, so that Watch does not fail
+		self.Watch(who) // Watch fails for a name that another actor had; this one is new
 	}
 	return func() {
 		if isActor {

@@ -269,7 +269,7 @@ func (l *ledger) useTill(o *owner, times int) error {
 		if err := l.enter(o.kind, g); err != nil {
 			return err
 		}
-		time.Sleep(100 * time.Millisecond) // in virtual time; a session may be lost meanwhile
+		<-time.After(100 * time.Millisecond) // in virtual time; a session may be lost meanwhile
 		l.leave(o.kind)
 		o.release()
 		for done := false; !done; {

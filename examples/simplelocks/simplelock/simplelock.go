@@ -5,7 +5,7 @@
 //   - [Mutex]: the contender that creates the node <path>/lock holds. The others watch that node.
 //   - [ReadWrite]: a writer creates <path>/W, a reader a node of its own, <path>/R-<unique>. Each
 //     creates first and then lists the directory, so of two at least one sees the other. A reader
-//     gives way to a W, and a writer waits for the readers to leave.
+//     deletes its node if there is a W. A writer keeps W until all readers have left, and then holds.
 //
 // It is safe by these rules:
 //

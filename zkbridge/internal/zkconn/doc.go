@@ -18,6 +18,6 @@
 //   - handshake.go: how a connection opens or resumes the session.
 //   - sessionconn.go: the session and its connections.
 //   - deadline.go, clock.go: until when the session is believed in, and by which clock.
-//   - optional.go, client.go: the requests that the bridge sends.
+//   - optional.go, client.go: the requests that the bridge sends; directory.go: how it makes a directory.
 //   - closesession.go: how a session that was lost is closed.
 package zkconn
