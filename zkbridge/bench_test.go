@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -87,7 +88,8 @@ func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 }
 
 // BenchmarkNewDirectories is n creates at once, each in a new directory: through the bridge, and bare, by the same
-// transactions.
+// transactions. Beside the bare ones one node after the other is made elsewhere: ms-beside is how long the slowest took,
+// to compare with that of BenchmarkNewPaths of package actors.
 func BenchmarkNewDirectories(b *testing.B) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
@@ -132,10 +134,34 @@ func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
 
 func createBare(b *testing.B, bridge *Bridge, dir string, n int) {
 	const size = 63 // directories in one transaction, as the writer has them
+	end, slowest := make(chan struct{}), make(chan time.Duration)
+	go createBeside(bridge, dir, end, slowest)
+	defer func() {
+		close(end)
+		b.ReportMetric(float64((<-slowest).Microseconds())/1000, "ms-beside")
+	}()
 	sendBare(b, bridge, n, size, func(i int) []zkconn.Op {
 		path := fmt.Sprintf("%s/%d", dir, i)
 		return []zkconn.Op{bareContainer(bridge, path), bareNode(bridge, path+"/n-")}
 	})
+}
+
+// createBeside makes one node in dir after the other until end is closed, and then sends the time of the slowest.
+func createBeside(bridge *Bridge, dir string, end <-chan struct{}, slowest chan<- time.Duration) {
+	var longest time.Duration
+	done := make(chan struct{})
+	for {
+		select {
+		case <-end:
+			slowest <- longest
+			return
+		default:
+			began := time.Now()
+			bridge.client().Multi([]zkconn.Op{bareNode(bridge, dir+"/beside-")}, func([]zk.MultiResponse, error) { done <- struct{}{} })
+			<-done
+			longest = max(longest, time.Since(began))
+		}
+	}
 }
 
 // BenchmarkBareSemaphores is what n semaphores on new paths write, each with one permit: by transactions of the size that the
