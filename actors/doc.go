@@ -82,8 +82,7 @@
 //     these nodes have the same czxid and step, those of the last create, so the token is the
 //     right one in each queue by the argument for its recipe. Creates that come before them in the
 //     transaction have a smaller step, creates behind them a greater one.
-//   - Re-entry: it has the token of the node that it enters. A multi-lock is entered again only in
-//     all members, by the nodes of one transaction, which have one token.
+//   - Re-entry: it has the token of the node that it enters, or of all nodes of the multi-lock.
 //
 // Tokens of locks at different paths cannot be compared, except those of a multi-lock, which has
 // one token for all its members.

@@ -23,14 +23,12 @@ import (
 // for the first. Beside such clients use WithTimeout and ask again: a request that ends releases
 // all members.
 //
-// An owner enters again what one request for a multi-lock has taken: the same multi-lock, a
-// multi-lock of some of its members, or a single member. A request whose owner waits for a member
-// or holds it in any other way ends with ErrDeadlock at once, also if it is a Try: the owner
-// would wait for the rest with that member in its hands, and no token would be right for all
-// members. A permit of a semaphore is never entered again, with one exception to the rule above:
-// an owner that has permits of all members may have a multi-lock of semaphores alone. An owner
-// that has lost a member and not released it gets the reason of that loss. An owner has a member
-// until its release is done, see Grant.Release.
+// An owner enters a multi-lock of mutexes and the like again by a handle of the same members in the same order, and shares
+// what its first request has asked for (Revocable, WithData). Any other request of an owner that waits for a member or holds
+// it ends with ErrDeadlock, also if it is a Try: for a multi-lock that has only some of the members in common, or a
+// semaphore, or for a single member of what a multi-lock has taken. It would wait for the rest with that member in its
+// hands, and no token would be right for all members. An owner that has lost a member and not released it gets the reason of
+// that loss. An owner has a member until its release is done, see Grant.Release.
 //
 // The loss of one member ends the grant, which releases the other members at once. The grant's Nodes
 // are the nodes of all members, and its token is one for all.

@@ -7,27 +7,18 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An owner enters a multi-lock again: all members, some of them as another multi-lock, or a single member. All
-// these grants have one token.
+// An owner enters a multi-lock again. All its grants have one token, and the members stay held until the last is released.
 func TestMultiLockReentrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
 		me := actors.WithOwner("me")
 		multi := locks.MultiLock(b.threeMembers(locks)...)
-		first := lock(b, multi, me)
-		all := []*actors.Grant{
-			first, lock(b, multi, me, actors.Try()), lock(b, locks.Mutex(b.path+"-a"), me),
-			lock(b, locks.MultiLock(b.threeMembers(locks)[:2]...), me),
-			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read(), locks.Mutex(b.path+"-a")), me), // downgrades
-			lock(b, locks.MultiLock(locks.RWMutex(b.path+"-b").Read()), me),
-		}
+		all := []*actors.Grant{lock(b, multi, me), lock(b, multi, me, actors.Try()), lock(b, locks.MultiLock(b.threeMembers(locks)...), me)}
+		b.waitNodes(1, "-a", "-b", "-c")
 		for _, g := range all {
 			must(b, g.Verify(within(b)))
-			if g.Token() != first.Token() {
-				b.Errorf("token %v of %s, the first has %v", g.Token(), g.Path(), first.Token())
-			}
-			for _, node := range g.Nodes() {
-				must(b, locks.VerifyToken(within(b), node, g.Token()))
+			if g.Token() != all[0].Token() {
+				b.Errorf("token %v of %s, the first has %v", g.Token(), g.Path(), all[0].Token())
 			}
 		}
 		for _, g := range all {
@@ -35,6 +26,35 @@ func TestMultiLockReentrant(t *testing.T) {
 			is(b, err, actors.ErrNotAcquired)
 			unlock(b, g)
 		}
+		b.waitNodes(0, "-a", "-b", "-c")
+	})
+}
+
+// Requests of one owner share what they wait for: one that is cancelled leaves it to the others, and a try does not wait.
+func TestMultiLockSharedWait(t *testing.T) {
+	each(t, func(b *testLock) {
+		locks := b.locks()
+		me := actors.WithOwner("me")
+		multi := locks.MultiLock(b.threeMembers(locks)...)
+		held := lock(b, b.locks().Mutex(b.path+"-a"))
+		first, second, third := multi.Acquire(within(b), me), multi.Acquire(within(b), me), multi.Acquire(within(b), me)
+		b.waitNodes(2, "-a")
+		_, err := multi.Lock(within(b), me, actors.Try())
+		is(b, err, actors.ErrNotAcquired)
+		for _, f := range []*actors.Future[*actors.Grant]{first, third} {
+			f.Cancel()
+			_, err := f.Result()
+			is(b, err, actors.ErrCancelled)
+		}
+		pending(b, second)
+		unlock(b, held)
+		g, again := result(b, second), lock(b, multi, me)
+		must(b, b.Client(b).Delete(g.Node(), -1))
+		for _, g := range []*actors.Grant{g, again} {
+			closes(b, g.Done(), "a member is deleted")
+			is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+		}
+		unlock(b, lock(b, multi, me))
 		b.waitNodes(0, "-a", "-b", "-c")
 	})
 }
@@ -105,6 +125,12 @@ func TestMultiLockOfHeldMembers(t *testing.T) {
 		unlock(b, result(b, f))
 
 		g = lock(b, locks.MultiLock(x, y), me)
+		refused("fewer members than it holds", x)
+		refused("the members in another order", y, x)
+		for _, member := range []*actors.Mutex{x, y} {
+			_, err := member.Lock(within(b), me)
+			is(b, err, actors.ErrDeadlock)
+		}
 		refused("more members than it holds", x, y, z)
 		refused("more members than it holds", x, y, s)
 		h = lock(b, locks.MultiLock(z), me)
@@ -120,10 +146,9 @@ func TestMultiLockOfHeldMembers(t *testing.T) {
 		refused("there is no re-entry into a semaphore", x, s)
 		unlock(b, g)
 
-		// All permits are new: there is no re-entry.
-		g, h = lock(b, locks.MultiLock(s, r), me), lock(b, locks.MultiLock(s, r), me)
+		g = lock(b, locks.MultiLock(s, r), me)
+		refused("there is no re-entry into semaphores", s, r)
 		unlock(b, g)
-		unlock(b, h)
 		unlock(b, lock(b, locks.MultiLock(x, y, z, s), actors.WithOwner("you")))
 		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases", "-r/locks", "-r/leases")
 	})
@@ -137,39 +162,21 @@ func TestMultiLockOfALostMember(t *testing.T) {
 		me := actors.WithOwner("me")
 		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 2)
 		conn := b.Client(b)
-		for name, acquire := range map[string]func() []*actors.Grant{
-			"by itself": func() []*actors.Grant { return []*actors.Grant{lock(b, x, me, actors.Revocable())} },
-			"beside a multi-lock": func() []*actors.Grant {
-				g := lock(b, locks.MultiLock(x, y), me, actors.Revocable())
-				return []*actors.Grant{lock(b, x, me), g}
-			},
-			"after a multi-lock": func() []*actors.Grant {
-				g := lock(b, locks.MultiLock(x, y), me, actors.Revocable())
-				h := lock(b, x, me)
-				unlock(b, g)
-				return []*actors.Grant{h}
-			},
-		} {
-			grants := acquire()
-			must(b, conn.Delete(grants[0].Node(), -1))
-			for _, g := range grants {
-				closes(b, g.Done(), name)
+		g := lock(b, x, me, actors.Revocable())
+		must(b, conn.Delete(g.Node(), -1))
+		closes(b, g.Done(), "the grant")
+		for _, members := range [][]actors.Member{{x, y}, {y, x}, {x, s}, {s, y, x}} {
+			for _, options := range [][]actors.Option{{me}, {me, actors.Try()}} {
+				_, err := locks.MultiLock(members...).Lock(within(b), options...)
+				is(b, err, actors.ErrNodeDeleted)
 			}
-			for _, members := range [][]actors.Member{{x, y}, {y, x}, {x, s}, {s, y, x}} {
-				for _, options := range [][]actors.Option{{me}, {me, actors.Try()}} {
-					_, err := locks.MultiLock(members...).Lock(within(b), options...)
-					is(b, err, actors.ErrNodeDeleted)
-				}
-			}
-			for _, g := range grants {
-				is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
-			}
-			unlock(b, lock(b, locks.MultiLock(x, y), me))
-			unlock(b, lock(b, locks.MultiLock(x, s), me))
 		}
+		is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+		unlock(b, lock(b, locks.MultiLock(x, y), me))
+		unlock(b, lock(b, locks.MultiLock(x, s), me))
 
 		// The session is lost.
-		g := lock(b, x, me)
+		g = lock(b, x, me)
 		b.expire(locks)
 		for _, members := range [][]actors.Member{{x, y}, {x, s}} {
 			_, err := locks.MultiLock(members...).Lock(within(b), me)

@@ -26,7 +26,7 @@ type Option func(*messages.Acquire) error
 // grant unnoticed by the part of the program that relies on the old one. (Not those of a semaphore:
 // it has no re-entry.)
 //
-// An owner enters a MultiLock again only by members that one request for a multi-lock has taken. Otherwise its owner must not wait for a member, or hold it, by another request.
+// An owner that waits for a MultiLock or holds it enters only that one again: see MultiLock.
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {

@@ -213,27 +213,32 @@ func (c *randomClient) acquireOnce() {
 		c.release(c.acquire("", actors.ErrNotAcquired, some, actors.Try()))
 	case 4:
 		c.release(c.acquire("", actors.ErrTimedOut, some, actors.WithTimeout(rand.N(10*time.Millisecond)+1)))
-	case 5: // re-entry: of all, of a part, and to read what is held to write
+	case 5: // re-entry: of a multi-lock, or of one lock, also to read what is held to write
 		some = slices.DeleteFunc(some, func(u lockUse) bool { return u.permits })
 		if len(some) == 0 {
 			return
 		}
+		some[0].single = len(some) == 1 // both requests are for the lock itself
 		g := c.acquire(c.name, nil, some)
-		again := slices.Clone(some)
-		for i := range again {
-			if again[i].Path() == c.processLocks.path+"-rw" {
-				again[i] = c.processLocks.readWrite(false)
-			}
+		if some[0].single && some[0].Path() == c.processLocks.path+"-rw" {
+			some[0].handle = c.processLocks.readWrite(false).handle
 		}
-		h := c.reenter(g, again)
-		c.release(g, c.reenter(g, again[:1]), h)
+		h := c.reenter(g, some)
+		if len(some) > 1 { // one of what the multi-lock holds
+			c.release(c.acquire(c.name, actors.ErrDeadlock, some[:1]))
+		}
+		c.release(g, h)
 	case 6: // a request for several, of which the owner holds one
 		one := slices.DeleteFunc(slices.Clone(some), func(u lockUse) bool { return u.permits })
 		if len(one) == 0 {
 			return
 		}
 		g := c.acquire(c.name, nil, one[:1])
-		h := c.acquire(c.name, actors.ErrDeadlock, some, actors.WithTimeout(time.Second))
+		h, err := c.request(c.name, some, actors.WithTimeout(time.Second))
+		waits := g == nil || g.Err() != nil // the owner has lost what it would be refused for
+		if err != nil && !errors.Is(err, actors.ErrDeadlock) && !c.isLoss(err) && !(waits && errors.Is(err, actors.ErrTimedOut)) {
+			c.Error(err)
+		}
 		c.release(h, g)
 	default:
 		c.release(c.acquire("", nil, some))

@@ -93,8 +93,8 @@ const (
 	Reason_OUTCOME_UNKNOWN Reason = 15
 	// The request could be granted only after its own owner has released what it holds or
 	// waits for. A read lock cannot be upgraded to a write lock, a lock that is not re-entrant
-	// cannot be entered twice, and an owner cannot acquire a multi-lock after it has asked for some of
-	// the members by other requests.
+	// cannot be entered twice, and an owner that has a lock by a multi-lock gets it by no other request, nor
+	// the other way round.
 	Reason_WOULD_DEADLOCK Reason = 16
 	// The Acquire had try set, and there is no connection to ZooKeeper.
 	Reason_DISCONNECTED Reason = 17
@@ -695,8 +695,8 @@ func (x *Refused) GetDisconnected() bool {
 type Released struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The number of grants that the owner still has by the same node (re-entry). It is 0 for a
-	// semaphore and a multi-lock, and does not count a downgrade, which has a node of its own.
+	// The number of grants that the owner still has by the same nodes (re-entry). It is 0 for a
+	// semaphore, and does not count a downgrade, which has a node of its own.
 	StillHeld     uint32 `protobuf:"varint,2,opt,name=still_held,json=stillHeld,proto3" json:"still_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -17,7 +17,7 @@ func (ev Acquire) apply(s *State) {
 	}
 	s.contention.wanted = s.contention.wanted || ev.NotifyContended
 	e := newEntry(ev.Kind)
-	e.owner, e.data, e.atomicCreate, e.revocable = ev.Owner, string(ev.Data), ev.AtomicCreate, ev.Revocable
+	e.owner, e.data, e.atomic, e.revocable = ev.Owner, string(ev.Data), ev.Atomic, ev.Revocable
 	if ev.Owner != "" && s.reenter(e, ev) {
 		return
 	}
@@ -38,8 +38,8 @@ func (s *State) requestCreate(e *entry) {
 	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
 	}
-	if e.atomic() && e.serial != 0 {
-		e.stage = leaving // an atomic create is not repeated (see Acquire.AtomicCreate); no node is left to delete
+	if e.atomic && e.serial != 0 {
+		e.stage = leaving // an atomic create is not repeated (see Acquire.Atomic); no node is left to delete
 		s.refuseAll(e, s.goneReason())
 		return
 	}
@@ -65,7 +65,7 @@ func (s *State) requestCreate(e *entry) {
 		// nothing behind the creation, not even with ListAfter.
 		create.After = s.lastDeleted.name
 	}
-	if e.atomic() {
+	if e.atomic {
 		create.ID = e.requests[0].id
 	}
 	s.effect(create)

@@ -61,6 +61,8 @@ type entry struct {
 	// revocable has the node watched from the grant on, and revoked reports whether another
 	// client has asked for the lock.
 	revocable, revoked bool
+	// atomic reports whether an atomic create makes the node: see Acquire.Atomic.
+	atomic bool
 	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
 	unclean bool
 	// downgraded reports whether there ever was a downgradeOf: then the sequence number does not say when
@@ -81,9 +83,6 @@ type entry struct {
 	// before that, and sentAt <= createdAt after it.
 	sentAt, createdAt uint64
 
-	// atomicCreate is the number of the atomic create that makes the node, or 0. A downgrade,
-	// which is created alone, has the number of the entry that it was made beside.
-	atomicCreate uint64
 	// downgradeOf is the held entry of the same owner beside which this one is created, until
 	// its CreateNode is answered.
 	downgradeOf *entry
@@ -118,9 +117,6 @@ type request struct {
 
 // answered reports whether the CreateNode of an entry that has one is answered.
 func (e *entry) answered() bool { return e.stage > abandoned }
-
-// atomic reports whether the node is made by an atomic create.
-func (e *entry) atomic() bool { return e.atomicCreate != 0 && !e.downgraded }
 
 // newEntry returns an entry without a node.
 func newEntry(kind queue.Kind) *entry {

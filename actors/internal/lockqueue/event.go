@@ -14,10 +14,11 @@ type Event interface {
 // proof of the node is old: the first or second Tick after the grant, or a later one if a list proves the node meanwhile.
 type Acquire struct {
 	requests.Incoming
-	// AtomicCreate is the number, unique in this process, of the transaction that is to make the
-	// contender's node together with nodes of other locks; 0 for a node that is made alone. The request is
-	// refused if that node is lost: a new one would be further back than the nodes in the other locks.
-	AtomicCreate uint64
+	// Atomic reports that one transaction is to make the contender's node together with nodes of other locks. The request
+	// is refused if that node is lost: a new one would be further back than the nodes in the other locks. Neither does it
+	// enter what its owner has of this lock alone, nor does another request of its owner enter what it has: the owner
+	// would have one lock of several while it waits for the others.
+	Atomic bool
 }
 
 // Cancel withdraws a request, for the Reason. It releases a grant, too.

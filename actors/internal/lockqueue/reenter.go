@@ -25,6 +25,9 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
 		switch {
 		case has == nil:
+		case ev.Atomic, has.atomic && mayEnter.Has(has.kind):
+			s.refuse(ev.ID, requests.WouldDeadlock)
+			return true
 		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
 			s.join(has, ev)
 			return true
@@ -32,7 +35,7 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 			s.refuse(ev.ID, requests.SequenceExhausted) // other nodes may have its number, too, so a downgrade would have no place
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			e.downgradeOf, e.downgraded, e.atomicCreate = has, true, has.atomicCreate
+			e.downgradeOf, e.downgraded = has, true
 		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
 			s.refuse(ev.ID, requests.WouldDeadlock)
 			return true
@@ -80,4 +83,14 @@ func (s *State) downgradesOf(e *entry) (all []*entry) {
 		return nil
 	}
 	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgradeOf != e })
+}
+
+// Has reports whether an owner waits for the lock or holds it. An owner without a name does not.
+func (s *State) Has(name string) bool {
+	for kind := range s.rule.BlockedBy {
+		if s.owners[owner{name, queue.Kind(kind)}] != nil {
+			return true
+		}
+	}
+	return false
 }

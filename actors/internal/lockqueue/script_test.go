@@ -59,7 +59,7 @@ func (s *script) event(line machinetest.Line) Event {
 	case "acquire":
 		e := Acquire{Incoming: line.Request(s.kinds)}
 		if line.Has("atomic") {
-			e.AtomicCreate = 1
+			e.Atomic = true
 		}
 		return e
 	case "cancel":

@@ -1,9 +1,7 @@
 package recipes
 
 import (
-	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -12,41 +10,18 @@ import (
 
 // atomicCreate is what the members of a multi-lock have in common in one phase of an attempt.
 // The actor of each member reports once, in its own time: it hands in the node that it wants
-// (add), or reports that it wants none (reportNone). The last report decides: one transaction
-// creates all nodes; or, if the owner has some of the members but not all, the attempt is
-// refused.
+// (add), or reports that it wants none (reportNone). After the last report one transaction creates all nodes. A
+// member that refuses its request reports nothing: the multi-lock then aborts the create.
 type atomicCreate struct {
-	bridge   *zkbridge.Bridge
-	number   uint64 // of all atomic creates of this process; see lockqueue.Acquire
-	owner    string
-	members  int
-	queueing *queueingAttempt
+	bridge    *zkbridge.Bridge
+	multiLock ask.Recipient
+	attempt   uint64
 
 	mu         sync.Mutex
 	unreported int // members that have not reported
 	creates    []zkbridge.CreateSpec
 	done       bool // the transaction is sent, or the attempt has ended
-
-	known         int    // members that the owner waits for or holds already
-	firstKnown    string // the path of the first of them
-	enteredCreate uint64 // the atomic create whose nodes the attempt enters in all known members; 0 if they are not those of one
 }
-
-// queueingAttempt is an attempt that waits in the request queues of its semaphores, and has
-// nothing of its other members yet. It is refused at once if its owner asks for one of these
-// meanwhile: otherwise it would be refused after the wait, as its owner has some of the members.
-type queueingAttempt struct {
-	multiLock ask.Recipient
-	attempt   uint64
-	over      atomic.Bool
-}
-
-func (q *queueingAttempt) refuse(reason messages.Reason, detail string) {
-	q.multiLock.Tell(attemptRefused{q.attempt, reason, detail})
-}
-
-// lastAtomicCreate is the number of the latest atomicCreate.
-var lastAtomicCreate atomic.Uint64
 
 // acquireMember is an Acquire for a member of a multi-lock.
 type acquireMember struct {
@@ -64,17 +39,16 @@ func (m acquireMember) Acquires() []*messages.Acquire { return []*messages.Acqui
 // queuePassed tells a multi-lock that a request has passed the request queue of a semaphore.
 type queuePassed struct{ requestID uint64 }
 
-// attemptRefused tells a multi-lock that an attempt has failed for good.
-type attemptRefused struct {
+// ownerLost tells a multi-lock that the owner of an attempt has lost a member before, and not released it. The attempt
+// ends, while after a loss of its own it would begin anew.
+type ownerLost struct {
 	attempt uint64
 	reason  messages.Reason
 	detail  string
 }
 
 func newAtomicCreate(m *multiLockActor, a *attempt) *atomicCreate {
-	n := len(m.Deps)
-	return &atomicCreate{bridge: m.Manager.Bridge.Bridge, number: lastAtomicCreate.Add(1),
-		owner: a.msg.Owner, members: n, unreported: n, queueing: a.queueing}
+	return &atomicCreate{bridge: m.Manager.Bridge.Bridge, multiLock: m.Self, attempt: a.id, unreported: len(m.Deps)}
 }
 
 // add hands in a member's node.
@@ -96,77 +70,26 @@ func (c *atomicCreate) add(p zkbridge.CreateSpec) {
 func (c *atomicCreate) reportNone() {
 	c.mu.Lock()
 	c.unreported--
-	last, equal := c.unreported == 0 && !c.done, c.tokensEqual()
-	c.done = c.done || last && equal
+	last := c.unreported == 0 && !c.done
+	c.done = c.done || last
 	c.mu.Unlock()
-	switch {
-	case last && !equal:
-		c.refuse(messages.Reason_WOULD_DEADLOCK, c.deadlockDetail(c.firstKnown))
-	case last && len(c.creates) > 0:
+	if last && len(c.creates) > 0 {
 		c.bridge.CreateAtomically(c.creates)
 	}
 }
 
-// deadlockDetail says why the owner cannot have the multi-lock as long as it has the lock at
-// path.
-func (c *atomicCreate) deadlockDetail(path string) string {
-	return fmt.Sprintf("owner %q waits for %s or holds it by another request: release or cancel that first; "+
-		"a multi-lock is entered again only by those members that one request for a multi-lock has taken", c.owner, path)
-}
-
-// reportKnown reports, before the member itself reports, that the owner waits for a member or
-// holds it already. entered is the atomic create of the node there that the attempt enters, or
-// 0.
-func (c *atomicCreate) reportKnown(path string, entered uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.known == 0:
-		c.firstKnown, c.enteredCreate = path, entered
-	case c.enteredCreate != entered:
-		c.enteredCreate = 0
-	}
-	c.known++
-}
-
-// tokensEqual reports whether the tokens of all members will be equal: the owner has none of the
-// members, or enters all of them by the nodes of one transaction. The leases of semaphores are
-// new in any case.
-func (c *atomicCreate) tokensEqual() bool {
-	switch c.known {
-	case 0:
-		return true
-	case c.members:
-		return len(c.creates) == c.members || len(c.creates) == 0 && (c.enteredCreate != 0 || c.members == 1)
-	}
-	return false
-}
-
-// refuse ends the attempt for good if the atomic create is not done. The multi-lock hears of it
-// before any member does.
-func (c *atomicCreate) refuse(reason messages.Reason, detail string) {
-	refuseCreates(c.end(func() { c.queueing.refuse(reason, detail) }))
-}
-
 // abort ends an atomic create that is not done.
-func (c *atomicCreate) abort() { refuseCreates(c.end(func() {})) }
-
-// end calls first and ends an atomic create that is not done. It returns the nodes that are not
-// to be created then.
-func (c *atomicCreate) end(first func()) (creates []zkbridge.CreateSpec) {
+func (c *atomicCreate) abort() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done {
-		return nil
-	}
+	creates, done := c.creates, c.done
 	c.done = true
-	first()
-	return c.creates
+	c.mu.Unlock()
+	if !done {
+		refuseCreates(creates)
+	}
 }
 
-// refuseCreates tells members that their nodes will not be created. For an attempt that has
-// ended this is no loss. An attempt of another multi-lock with the same owner that waits for the
-// same nodes begins anew.
+// refuseCreates tells members that their nodes will not be created. The attempt that wanted them has ended.
 func refuseCreates(creates []zkbridge.CreateSpec) {
 	for _, p := range creates {
 		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_NODE_DELETED})

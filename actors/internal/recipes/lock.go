@@ -14,20 +14,19 @@ import (
 // lockActor is the actor of one lock in this process. It turns messages into events of its
 // lockqueue.State, and performs the effects.
 //
-// It embeds the shell.Shell, which calls it back by the methods of shell.Behavior. The fields atomicCreates, leaseCreates and expected are for members of multi-locks and semaphores
-// only: see member.go and semaphore.go.
+// It embeds the shell.Shell, which calls it back by the methods of shell.Behavior. The fields
+// atomicCreates and leaseCreates are for members of multi-locks and semaphores only: see member.go and semaphore.go.
 type lockActor struct {
 	shell.Shell
 	lockSession   // locksession.go, step 5 of the README's walk
 	bridge        messages.BridgeRef
 	state         *lockqueue.State
-	cleaningUp    bool                               // the actor has stopped, and its nodes are not deleted yet
-	resets        map[uint64]string                  // nodes that are being deleted together with the directory, by the serial of their CreateNode
-	atomicCreates map[requests.ID]*atomicCreate      // by request: the atomic create that is to make its node
-	leaseCreates  []zkbridge.CreateSpec              // collected while an acquireLeases message is handled; nil at other times
-	expected      requests.ByOwner[*queueingAttempt] // attempts of multi-locks that will ask for this lock
-	delayTimer    *time.Timer                        // of the LockDelay under way
-	left          departure                          // the latest departure since the last grant, for the count of hand-offs
+	cleaningUp    bool                          // the actor has stopped, and its nodes are not deleted yet
+	resets        map[uint64]string             // nodes that are being deleted together with the directory, by the serial of their CreateNode
+	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
+	leaseCreates  []zkbridge.CreateSpec         // collected while an acquireLeases message is handled; nil at other times
+	delayTimer    *time.Timer                   // of the LockDelay under way
+	left          departure                     // the latest departure since the last grant, for the count of hand-offs
 }
 
 // ---- from the owner to the bridge
@@ -38,7 +37,6 @@ func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		l.left = noDeparture // the lock was idle: this request waits for no departure before it
 	}
 	feed(l, lockqueue.Acquire{Incoming: incoming(r, msg)})
-	l.refuseExpected(msg.Owner, r.Kind, nil) // refuses this owner's attempts of multi-locks that would come to wait for r
 }
 
 // feed applies an event to the state and performs the effects.
@@ -80,6 +78,9 @@ func (l *lockActor) perform(f *lockqueue.Effect, grants bool) {
 			SessionId: l.session, Epoch: l.epoch})
 	case lockqueue.Refuse:
 		delete(l.atomicCreates, f.ID) // it is still there if the request had no CreateNode
+		if f.Reason == requests.WouldDeadlock {
+			l.Detail = l.deadlockDetail(l.Request(f.ID).OwnerName())
+		}
 		l.RefuseRequest(f.ID, f.Reason)
 	case lockqueue.Lose:
 		l.Lose(f.ID, f.Reason)

@@ -104,7 +104,6 @@ func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 
 // Tick implements shell.Behavior.
 func (l *lockActor) Tick(quiet bool) {
-	l.forgetAttempts()
 	if quiet {
 		l.state.ReleaseMemory()
 	}

@@ -31,27 +31,29 @@ type multiLockActor struct {
 	semaphores int                 // among the members
 	attempts   map[uint64]*attempt // those that ask members or hold them, by id
 	byRequest  map[requests.ID]*attempt
-	byOwner    requests.ByOwner[*attempt] // those of byRequest that have a named owner
-	last       uint64                     // attempt
+	byOwner    map[string]*attempt // which the owner's next request enters
+	last       uint64              // attempt
+	epoch      uint64              // of the latest grant; 0 once its session is lost
 }
 
-// attempt is one try of a request to get all members, and then what the request holds. A request
-// begins another attempt, with another id, if it loses a node while it waits.
+// attempt is one try to get all members, and then what its requests hold. It begins anew, with another id, if it loses a
+// node while it waits.
 type attempt struct {
-	r            *shell.Request
-	msg          *messages.Acquire
+	requests     []*shell.Request  // of one owner; the first has begun the attempt
+	msg          *messages.Acquire // of the first
 	id           uint64
 	create       *atomicCreate
-	queueing     *queueingAttempt
+	try          bool // the first request is a Try; the others, which have entered, wait
 	queuesPassed int
 	members      requests.Parts[*messages.Granted]
+	grants       []*messages.Granted // of the members; nil until all are granted
 }
 
 // memberBits is how many low bits of a member's request id are the number of the member.
 const memberBits = 8
 
 func newMultiLock(e *shell.Entry) host.Actor {
-	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}}
+	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}, byOwner: map[string]*attempt{}}
 	m.Init(e, m)
 	for i := range m.Deps {
 		if m.isSemaphore(i) {
@@ -67,10 +69,29 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 
 // Acquire implements shell.Behavior.
 func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
-	a := &attempt{r: r, msg: msg}
+	if a := m.byOwner[msg.Owner]; a != nil {
+		m.enter(a, r, msg)
+		return
+	}
+	a := &attempt{requests: []*shell.Request{r}, msg: msg, try: msg.Try}
 	m.byRequest[r.ID] = a
-	m.byOwner.Add(msg.Owner, a)
+	if msg.Owner != "" && m.semaphores == 0 { // a semaphore has no re-entry: it refuses the owner
+		m.byOwner[msg.Owner] = a
+	}
 	m.begin(a)
+}
+
+// enter lets a further request of an owner share the owner's attempt.
+func (m *multiLockActor) enter(a *attempt, r *shell.Request, msg *messages.Acquire) {
+	if msg.Try && a.grants == nil {
+		m.RefuseRequest(r.ID, requests.NotAcquired)
+		return
+	}
+	a.requests = append(a.requests, r)
+	m.byRequest[r.ID] = a
+	if a.grants != nil {
+		m.grant(a, r)
+	}
 }
 
 // begin asks all members at once: for the nodes of all of them; or, with semaphores among them,
@@ -80,7 +101,6 @@ func (m *multiLockActor) begin(a *attempt) {
 	a.id, a.queuesPassed = m.last, 0
 	m.attempts[a.id] = a
 	a.members.Acquire(len(m.Deps))
-	a.queueing = &queueingAttempt{multiLock: m.Self, attempt: a.id}
 	a.create = newAtomicCreate(m, a)
 	for i := range m.Deps {
 		m.askMember(a, i, m.semaphores > 0)
@@ -89,7 +109,7 @@ func (m *multiLockActor) begin(a *attempt) {
 
 func (m *multiLockActor) askMember(a *attempt, i int, queueing bool) {
 	ask.Send(m.Deps[i].Self, acquireMember{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
-		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.msg.Try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, queueing}, m.Self)
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, queueing}, m.Self)
 }
 
 // onQueuePassed begins phase 2 when the attempt has passed all request queues.
@@ -111,14 +131,32 @@ func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
 
 // Cancel implements shell.Behavior.
 func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
-	if a := m.byRequest[r.ID]; a.members.Stage() != requests.Releasing {
+	a := m.byRequest[r.ID]
+	switch {
+	case a.members.Stage() == requests.Releasing:
+	case len(a.requests) > 1:
+		m.leave(a, r)
+		m.RefuseRequest(r.ID, requests.Reason(reason))
+	default:
 		m.end(a, requests.Reason(reason))
 	}
+}
+
+// leave takes a request off its attempt.
+func (m *multiLockActor) leave(a *attempt, r *shell.Request) {
+	delete(m.byRequest, r.ID)
+	a.requests = slices.DeleteFunc(a.requests, func(o *shell.Request) bool { return o == r })
 }
 
 // Release implements shell.Behavior.
 func (m *multiLockActor) Release(r *shell.Request) {
 	a := m.byRequest[r.ID]
+	if n := len(a.requests) - 1; n > 0 {
+		m.leave(a, r)
+		m.ConfirmRelease(r.ID, n)
+		return
+	}
+	delete(m.byOwner, a.msg.Owner) // the next request of the owner begins an attempt of its own
 	a.members.Release()
 	for i, member := range m.Deps {
 		messages.LockRef{To: member.Self}.SendRelease(&messages.Release{RequestId: a.memberID(i), Owner: a.msg.Owner}, m.Self)
@@ -130,7 +168,7 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
 	case queuePassed:
 		m.onQueuePassed(msg.requestID)
-	case attemptRefused:
+	case ownerLost:
 		m.Detail = msg.detail
 		m.end(m.attempts[msg.attempt], requests.Reason(msg.reason))
 	default:
@@ -155,15 +193,23 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 	if a == nil || m.Manager.Bridge.Lost(msg.Epoch) {
 		return
 	}
-	all := a.members.Granted(i, msg)
-	if all == nil {
+	a.grants = a.members.Granted(i, msg)
+	if a.grants == nil {
 		return
 	}
-	first := all[0] // all members have its token: see atomicCreate.tokensEqual
-	m.Grant(a.r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
-		SessionId: first.SessionId, Epoch: first.Epoch, Parts: all})
+	m.epoch = msg.Epoch
+	for _, r := range a.requests {
+		m.grant(a, r)
+	}
+}
+
+// grant grants a request what its attempt holds.
+func (m *multiLockActor) grant(a *attempt, r *shell.Request) {
+	first := a.grants[0] // all members have its token: one transaction has created their nodes
+	m.Grant(r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
+		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants})
 	if a.members.Revoked() {
-		m.RequestRevoke(a.r.ID)
+		m.RequestRevoke(r.ID)
 	}
 }
 
@@ -196,11 +242,31 @@ func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	switch a.members.PartLost(why) {
 	case requests.Held:
 		m.Detail = msg.Detail
-		m.withdraw(a)
-		m.forget(a)
-		m.Lose(a.r.ID, why)
+		m.lose(a, why)
 	case requests.Acquiring:
 		m.restart(a, why)
+	}
+}
+
+// lose ends the grants of an attempt that has lost a member.
+func (m *multiLockActor) lose(a *attempt, why requests.Reason) {
+	m.withdraw(a)
+	m.forget(a)
+	for _, r := range a.requests {
+		m.Lose(r.ID, why)
+	}
+}
+
+// Epoch implements shell.Behavior.
+func (m *multiLockActor) Epoch() uint64 { return m.epoch }
+
+// SessionOverdue implements shell.Behavior: a release that leaves the members to another request does not ask them.
+func (m *multiLockActor) SessionOverdue() {
+	m.epoch = 0
+	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
+		if a := m.attempts[id]; a.members.Stage() == requests.Held {
+			m.lose(a, requests.SessionLost)
+		}
 	}
 }
 
@@ -214,16 +280,22 @@ func (m *multiLockActor) Released(_ ask.Recipient, msg *messages.Released) {
 // RevokeRequested implements messages.OwnerHandler.
 func (m *multiLockActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
 	if a, _ := m.attemptOf(msg.RequestId); a != nil && a.members.Revoke() {
-		m.RequestRevoke(a.r.ID)
+		for _, r := range a.requests {
+			m.RequestRevoke(r.ID)
+		}
 	}
 }
 
 // ---- the end of attempts
 
-// restart begins a request anew that the loss of a session or of a node has taken out of the
-// queues. Any other reason ends the request. Other requests of the owner that wait may wait for
-// the same nodes, so all of them leave before any begins anew.
+// restart begins an attempt anew that the loss of a session or of a node has taken out of the
+// queues, or that was a try of its first request alone. Any other reason ends it.
 func (m *multiLockActor) restart(a *attempt, why requests.Reason) {
+	if why == requests.NotAcquired && m.endTry(a) {
+		m.withdraw(a)
+		m.begin(a)
+		return
+	}
 	if why != requests.SessionLost && why != requests.NodeDeleted {
 		m.end(a, why)
 		return
@@ -232,26 +304,29 @@ func (m *multiLockActor) restart(a *attempt, why requests.Reason) {
 		m.end(a, requests.Reason(lost))
 		return
 	}
-	all := []*attempt{a}
-	for _, other := range m.byOwner[a.msg.Owner] {
-		if other != a && other.members.Stage() == requests.Acquiring {
-			all = append(all, other)
-		}
-	}
-	for _, a := range all {
-		m.withdraw(a)
-	}
-	for _, a := range all {
-		m.begin(a)
-	}
+	m.withdraw(a)
+	m.begin(a)
 }
 
-// end ends a request, whatever members it has got so far.
+// endTry has an attempt try no more, and reports whether requests are left that wait.
+func (m *multiLockActor) endTry(a *attempt) bool {
+	a.try = false
+	if first := a.requests[0]; first.Try {
+		m.leave(a, first)
+		m.RefuseRequest(first.ID, requests.NotAcquired)
+	}
+	return len(a.requests) > 0
+}
+
+// end refuses the requests of an attempt, whatever members it has got so far.
 func (m *multiLockActor) end(a *attempt, why requests.Reason) {
-	if a != nil {
-		m.withdraw(a)
-		m.forget(a)
-		m.RefuseRequest(a.r.ID, why)
+	if a == nil {
+		return
+	}
+	m.withdraw(a)
+	m.forget(a)
+	for _, r := range a.requests {
+		m.RefuseRequest(r.ID, why)
 	}
 }
 
@@ -261,14 +336,17 @@ func (m *multiLockActor) withdraw(a *attempt) {
 	for i, member := range m.Deps {
 		messages.LockRef{To: member.Self}.SendCancel(&messages.Cancel{RequestId: a.memberID(i), Owner: a.msg.Owner}, m.Self)
 	}
-	a.queueing.over.Store(true)
 	delete(m.attempts, a.id)
 }
 
-// forget forgets the request of an attempt.
+// forget forgets the requests of an attempt.
 func (m *multiLockActor) forget(a *attempt) {
-	delete(m.byRequest, a.r.ID)
-	m.byOwner.Remove(a.msg.Owner, func(o *attempt) bool { return o == a })
+	for _, r := range a.requests {
+		delete(m.byRequest, r.ID)
+	}
+	if m.byOwner[a.msg.Owner] == a {
+		delete(m.byOwner, a.msg.Owner)
+	}
 }
 
 // onReleaseAnswered takes a member's answer to the release.
@@ -278,11 +356,12 @@ func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
 	}
 	delete(m.attempts, a.id)
 	m.forget(a)
+	r := a.requests[0]
 	if why := a.members.Reason(); why != 0 {
-		m.RefuseRequest(a.r.ID, why)
+		m.RefuseRequest(r.ID, why)
 		return
 	}
-	m.ConfirmRelease(a.r.ID, 0)
+	m.ConfirmRelease(r.ID, 0)
 }
 
 // Close implements shell.Behavior.

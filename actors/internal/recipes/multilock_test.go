@@ -144,31 +144,6 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A request waits for a node of another request of its owner, which is for a larger multi-lock. The other request ends before
-// its nodes are created, and the first one begins anew.
-func TestMultiLockOutlivesAnother(t *testing.T) {
-	zktest.Bubble(t, func(t *testing.T) {
-		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-		f := newFixture(t, "embedded:1", s.Dial)
-		lock := f.entry("/a", Mutex)
-		larger := &atomicCreate{bridge: f.Bridge.Bridge, number: lastAtomicCreate.Add(1), owner: "me", members: 2, unreported: 2}
-		ask.Send(lock.Self, acquireMember{&messages.Acquire{RequestId: 1, Owner: "me"}, larger, false}, f.Manager)
-		synctest.Wait() // one member has joined the atomic create, the other one has not
-		multi := f.entry("multi", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}))
-		waiting := messages.LockRef{To: multi.Self}.Acquire(&messages.Acquire{Owner: "me"})
-		synctest.Wait()
-		larger.abort()
-		ask.Send(lock.Self, &messages.Cancel{RequestId: 1, Owner: "me"}, f.Manager)
-		if _, err := waiting.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		f.release(multi, "me", 0)
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // wholes are the locks of two parts: two members or two leases. Each has the number of the first part of its first request.
 var wholes = map[string]uint64{"multi-lock": 1 << memberBits, "semaphore": 2}
 

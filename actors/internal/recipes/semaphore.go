@@ -69,8 +69,9 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
 		return
 	}
-	if s.create != nil && s.state.Has(msg.Owner) {
-		s.create.reportKnown(s.Path, 0)
+	if s.create != nil && s.state.Has(msg.Owner) { // there is no re-entry into a multi-lock with semaphores
+		s.RefuseRequest(r.ID, requests.WouldDeadlock)
+		return
 	}
 	e := incoming(r, msg)
 	e.MultiLock = s.create != nil

@@ -75,7 +75,7 @@ func (s *Shell) onSessionState(state messages.SessionState) {
 		s.tellIfSuspended(r)
 	}
 	s.Detail = s.Manager.Bridge.outage()
-	s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.try })
+	s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
 	if state == messages.SessionState_LOST {
 		s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
 	}

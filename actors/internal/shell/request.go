@@ -24,13 +24,14 @@ type Request struct {
 	Released bool
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
+	// Try reports that the request does not wait.
+	Try bool
 
-	key        *requestKey   // nil for an Acquisition, which needs none
-	since      time.Duration // when the request came, or was granted; see Bridge.Now
-	owner      ask.Recipient // gets all messages about the request but the answer to Release
-	releaser   ask.Recipient // gets the answer to Release; may be nil
-	extras     *extras       // nil for a request without them
-	try        bool
+	key        *requestKey     // nil for an Acquisition, which needs none
+	since      time.Duration   // when the request came, or was granted; see Bridge.Now
+	owner      ask.Recipient   // gets all messages about the request but the answer to Release
+	releaser   ask.Recipient   // gets the answer to Release; may be nil
+	extras     *extras         // nil for a request without them
 	failOnLoss bool            // of the session, while the request waits
 	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
 	revokeSent bool

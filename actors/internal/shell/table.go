@@ -113,7 +113,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		return nil
 	}
 	r := s.table.new()
-	r.owner, r.try, r.Kind, r.FromLockActor = from, msg.Try, kind, by.isLockActor
+	r.owner, r.Try, r.Kind, r.FromLockActor = from, msg.Try, kind, by.isLockActor
 	r.since = s.now()
 	if by.acquisition == nil {
 		key := by.key(msg.Owner, msg.RequestId)
@@ -127,7 +127,7 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		s.RefuseRequest(r.ID, requests.Reason(lost[0].lost))
 		return nil
 	}
-	if r.try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
+	if r.Try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
 		s.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
 	}
 	r.failOnLoss = msg.FailOnSessionLoss
