@@ -12,7 +12,8 @@ import (
 // not be left behind, and the bridge does not take it back: it ends with the next change in the
 // directory, which is the deletion of the holder's own node at the latest. If another client deletes
 // that node before the list sets the watch, the watch stays until another contender comes, or until
-// ZooKeeper removes the empty directory.
+// ZooKeeper removes the empty directory. A client that may not read the directory at that moment hears nothing of the change
+// that has ended its watch: the deletion of an own node shows that it has ended.
 type contentionWatch struct {
 	wanted      bool     // a request with NotifyContended has ever been made
 	set         bool     // the watch is set, or being set, and no Wake has come of it

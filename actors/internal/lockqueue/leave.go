@@ -82,6 +82,7 @@ func (ev Deleted) apply(s *State) {
 // deleteAcked forgets an entry whose node is gone.
 func (s *State) deleteAcked(e *entry) {
 	delete(s.entries, e.serial)
+	s.contention.set = s.contention.set && s.contention.requested // see contentionWatch
 	if e == s.lastDeleted {
 		s.lastDeleted = nil
 	}
