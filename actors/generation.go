@@ -18,7 +18,7 @@ import (
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
 // [zkbridge.Bridge.GetNode].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
-	g, err := readGeneration(ctx, l.bridge)
+	g, err := l.readGeneration(ctx)
 	return g.value, err
 }
 
@@ -26,37 +26,70 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 // seconds, whichever is more, and returns it. From then on all grants, of all processes, have
 // tokens greater than those of earlier generations, whatever their czxids. An operator calls it
 // after restoring the ensemble from a backup, or after moving the locks to another ensemble,
-// where transaction numbers are smaller than they were. The grants that exist keep their tokens.
-// Locks that live through a restore notice it in their next session, and raise the generation
-// themselves.
+// where transaction numbers are smaller than they were. Locks that live through a restore notice
+// it in their next session, and raise the generation themselves.
+//
+// The price is that each process that uses the ensemble, this one included, loses its session once,
+// and with it all its grants, as it would if the connection were lost for too long: Lost, with
+// SESSION_LOST. Waiters queue again in the next session, and the locks are free when the former
+// sessions have been closed, Config.Margin later.
 //
 // The clock of this machine must not be behind the clock of the last raise that the backup does
 // not know of. The node is [zkbridge.GenerationPath]. A missing node or directory is created
 // with the configured ACL and the right to READ for all.
 //
-// It blocks until ZooKeeper answers or ctx ends. It returns ErrInvalid if the node's data are no
-// generation, or the greatest one; its other errors are those of [Locks.Multi]. After
-// [messages.Reason_OUTCOME_UNKNOWN] the generation may have been raised, or may be raised later;
-// another call does no harm.
+// It blocks until ZooKeeper answers in a session that lives, or ctx ends. It returns ErrInvalid if
+// the node's data are no generation, or the greatest one; its other errors are those of
+// [Locks.Multi]. After an error the generation may have been raised, or may be raised later;
+// another call does no harm. Calls at one time may return the same generation.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
+	var aim uint64 // the generation of the last attempt, which may have been written: then no other is needed
 	for {
-		was, err := readGeneration(ctx, l.bridge)
-		if err != nil {
+		was, err := l.readGeneration(ctx)
+		if err != nil || aim > 0 && was.value >= aim {
+			return was.value, err
+		}
+		if aim, err = zkbridge.NextGeneration(was.value); err != nil {
 			return 0, err
 		}
-		raised, err := zkbridge.NextGeneration(was.value)
-		if err != nil {
-			return 0, err
-		}
-		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, raised, 10))
+		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, aim, 10))
 		_, refused := errors.AsType[*zkbridge.OpError](err)
 		switch {
 		case err == nil:
-			return raised, nil
+			return aim, nil
 		case refused && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode)):
 			// Another process has written, created or deleted the node meanwhile.
+		case errors.Is(err, messages.Reason_SESSION_LOST), errors.Is(err, messages.Reason_OUTCOME_UNKNOWN):
+			// A raise ends this session, too, before its answer: the next session shows it.
 		default:
 			return 0, err
+		}
+	}
+}
+
+// readGeneration reads the generation in the present session, or in the next one if it ends
+// meanwhile.
+func (l *Locks) readGeneration(ctx context.Context) (generation, error) {
+	for {
+		g, err := readGeneration(ctx, l.bridge)
+		if !errors.Is(err, messages.Reason_SESSION_LOST) {
+			return g, err
+		}
+		l.awaitConnection(ctx)
+		if cause := context.Cause(ctx); cause != nil {
+			return g, l.bridge.Explain(cause)
+		}
+	}
+}
+
+// awaitConnection blocks until there is a session with a connection, ctx ends, or the Locks are
+// closed.
+func (l *Locks) awaitConnection(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for s := range l.bridge.Sessions(ctx) {
+		if s.State == messages.SessionState_CONNECTED {
+			return
 		}
 	}
 }

@@ -1,8 +1,8 @@
 package actors_test
 
 import (
+	"context"
 	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -81,34 +81,33 @@ func TestRaiseGeneration(t *testing.T) {
 	})
 }
 
-// Several processes raise the first generation at one time, and none to the number of another.
+// Several processes raise the first generation at one time. Each call returns a greater generation
+// than the process has read before.
 func TestRaiseGenerationTogether(t *testing.T) {
 	t.Parallel()
 	onChroot(t, func(b *testLock) {
-		for range 3 {
-			var mu sync.Mutex
-			var all []uint64
-			var raising sync.WaitGroup
-			for range 4 {
-				locks := b.chroot()
-				raising.Go(func() {
-					for range 3 {
-						g, err := locks.RaiseGeneration(within(b))
-						if err != nil {
-							b.Error(err)
-						}
-						mu.Lock()
-						all = append(all, g)
-						mu.Unlock()
+		var mu sync.Mutex
+		var greatest uint64
+		var raising sync.WaitGroup
+		for range 4 {
+			locks := b.chroot()
+			raising.Go(func() {
+				for last := range 3 {
+					was, err := locks.Generation(within(b))
+					must(b, err)
+					g, err := locks.RaiseGeneration(within(b))
+					if err != nil || g <= was {
+						b.Errorf("raise %d: %d after %d, %v", last, g, was, err)
 					}
-				})
-			}
-			raising.Wait()
-			slices.Sort(all)
-			if len(slices.Compact(slices.Clone(all))) != 12 || b.generation(b.chroot()) != all[11] {
-				b.Errorf("generations %d, at last %d", all, b.generation(b.chroot()))
-			}
-			b.path += "/app"
+					mu.Lock()
+					greatest = max(greatest, g)
+					mu.Unlock()
+				}
+			})
+		}
+		raising.Wait()
+		if g := b.generation(b.chroot()); g != greatest {
+			b.Errorf("generation %d, raised to %d", g, greatest)
 		}
 	})
 }
@@ -164,14 +163,18 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks, conn := b.chroot(), b.Client(b)
 		mu := locks.Mutex("/lock")
-		verify := func(node string, held bool, generations ...uint64) {
+		unlock(b, lock(b, mu)) // so that there is a directory
+		contend := func(name string) (node string, czxid int64) {
+			_, err := conn.Create(b.path+"/lock/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			must(b, err)
+			_, stat, err := conn.Exists(b.path + "/lock/" + name)
+			must(b, err)
+			return "/lock/" + name, stat.Czxid
+		}
+		verify := func(node string, czxid int64, held bool, generations ...uint64) {
 			b.Helper()
-			exists, stat, err := conn.Exists(b.path + node)
-			if err != nil || !exists {
-				b.Fatalf("%v, %v", exists, err)
-			}
 			for _, g := range generations {
-				err := locks.VerifyToken(within(b), node, actors.Token{Generation: g, Czxid: stat.Czxid})
+				err := locks.VerifyToken(within(b), node, actors.Token{Generation: g, Czxid: czxid})
 				if held {
 					must(b, err)
 				} else {
@@ -179,51 +182,73 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 				}
 			}
 		}
-		old := lock(b, mu)
-		verify(old.Node(), true, 0)
-		verify(old.Node(), false, 1, math.MaxUint64)
+		token := func(i int) actors.Token {
+			b.Helper()
+			all, err := mu.Participants(within(b))
+			must(b, err)
+			return all[i].Token
+		}
+		node, czxid := contend("a-lock-0000000001") // of another client, so that it lives on
+		verify(node, czxid, true, 0)
+		verify(node, czxid, false, 1, math.MaxUint64)
 		first := b.raiseGeneration(locks)
-		verify(old.Node(), true, 0)
-		verify(old.Node(), false, first+1)
-		unlock(b, old)
+		verify(node, czxid, true, 0)
+		verify(node, czxid, false, first+1)
 
-		next := lock(b, mu)
-		verify(next.Node(), true, first)
-		verify(next.Node(), false, 0, first-1, first+1)
+		next, nextCzxid := contend("b-lock-0000000002")
+		verify(next, nextCzxid, true, first)
+		verify(next, nextCzxid, false, 0, first-1, first+1)
+		if g := token(1).Generation; g != first {
+			b.Errorf("generation %d, want %d", g, first)
+		}
 		second := b.raiseGeneration(locks)
-		verify(next.Node(), true, 0, first) // any earlier generation is possible
-		verify(next.Node(), false, second+1)
-		all, err := mu.Participants(within(b))
-		if err != nil || len(all) != 1 || all[0].Token.Generation != 0 {
-			b.Errorf("%+v, %v", all, err)
+		verify(next, nextCzxid, true, 0, first) // any earlier generation is possible
+		verify(next, nextCzxid, false, second+1)
+		if g := token(1).Generation; g != 0 {
+			b.Errorf("generation %d of a node from before the last raise", g)
 		}
-		unlock(b, next)
-
-		last := lock(b, mu)
-		all, err = mu.Participants(within(b))
-		if err != nil || len(all) != 1 || all[0].Token.Generation != second {
-			b.Errorf("%+v, %v; the generation is %d", all, err, second)
-		}
-		unlock(b, last)
 	})
 }
 
-// A downgraded reader has its writer's token, with the generation of the writer.
-func TestVerifyTokenOfADowngradedReaderOfAGeneration(t *testing.T) {
+// A raise costs each process its session once, and the holders their grants; later grants have the
+// new generation.
+func TestRaiseGenerationEndsGrants(t *testing.T) {
 	onChroot(t, func(b *testLock) {
-		locks := b.chroot()
-		first := b.raiseGeneration(locks)
-		rw := locks.RWMutex("/lock")
-		w := lock(b, rw.Write(), actors.WithOwner("me"))
-		_, stat, err := b.Client(b).Exists(b.path + w.Node())
-		must(b, err)
-		second := b.raiseGeneration(locks)
-		r := lock(b, rw.Read(), actors.WithOwner("me"))
-		unlock(b, w)
-		token := actors.Token{Generation: first, Czxid: stat.Czxid}
-		must(b, locks.VerifyToken(within(b), r.Node(), token))
-		token.Generation = second + 1
-		is(b, locks.VerifyToken(within(b), r.Node(), token), actors.ErrNotHeld)
-		unlock(b, r)
+		locks, others := b.chroot(), b.chroot()
+		for _, l := range []*actors.Locks{locks, others} {
+			held := lock(b, l.Mutex("/lock"))
+			raised := b.raiseGeneration(locks)
+			<-held.Done()
+			is(b, held.Err(), actors.ErrSessionLost)
+			contains(b, held.Err().Error(), "the generation of tokens has changed")
+			next := lock(b, l.Mutex("/lock")) // when the former session is closed
+			if token := next.Token(); token.Generation != raised || token.Compare(held.Token()) <= 0 {
+				b.Errorf("token %v after %v, raised to %d", token, held.Token(), raised)
+			}
+			unlock(b, next)
+		}
+	})
+}
+
+// A raise that waits for the next session ends with its context, and with the Locks.
+func TestRaiseGenerationWithoutASession(t *testing.T) {
+	each(t, func(b *testLock) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.SessionTimeout = time.Second })
+		proxy.Refuse(true)
+		proxy.Cut()
+		zktest.Eventually(b, timeLimit, func() bool { return locks.Stats().Session.State == messages.SessionState_LOST }, "the session is lost")
+		ctx, cancel := context.WithTimeout(b.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := locks.RaiseGeneration(ctx)
+		is(b, err, context.DeadlineExceeded)
+		is(b, err, actors.ErrSuspended)
+		closed := make(chan error)
+		go func() {
+			_, err := locks.RaiseGeneration(within(b))
+			closed <- err
+		}()
+		locks.Close()
+		is(b, <-closed, actors.ErrClosed)
 	})
 }

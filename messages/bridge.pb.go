@@ -435,7 +435,7 @@ type Created struct {
 	// The czxid of the directory, read behind the creation, or 0 if it could not be read. If it is
 	// greater than czxid, the directory was deleted, with the node, and created again.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	// The generation at the creation of the node: see Granted.generation.
+	// The generation of the session: see Granted.generation.
 	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The node is in the directory of Create.after. Then children and directory_czxid are not
 	// set.
@@ -1250,11 +1250,10 @@ type Transacted struct {
 	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
 	// The czxid of the node that the last SET has written, after DONE.
 	Czxid int64 `protobuf:"varint,5,opt,name=czxid,proto3" json:"czxid,omitempty"`
-	// The generation at czxid: see Granted.generation.
+	// The generation of the session: see Granted.generation.
 	Generation uint64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The reason for which the generation at czxid is unknown, so that there is no token;
-	// otherwise unspecified. NODE_DELETED: the generation changed at that time, and later
-	// transactions have a token.
+	// The reason for which the session has no generation, so that there is no token; otherwise
+	// unspecified.
 	NoGeneration  Reason `protobuf:"varint,7,opt,name=no_generation,json=noGeneration,proto3,enum=actorlock.Reason" json:"no_generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

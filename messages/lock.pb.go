@@ -61,8 +61,7 @@ const (
 	// The ZooKeeper session has ended, or the deadline has passed after which it may have
 	// ended.
 	Reason_SESSION_LOST Reason = 4
-	// Another client or ZooKeeper deleted the contender's node, or the node has no fencing token
-	// because the generation changed when it was made.
+	// Another client or ZooKeeper deleted the contender's node.
 	Reason_NODE_DELETED Reason = 5
 	// The process has closed its Locks, or its bridge has ended.
 	Reason_CLOSED Reason = 6

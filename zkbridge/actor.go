@@ -31,7 +31,7 @@ type bridgeActor struct {
 	subscribing   []func()                 // subscribe those that have asked for it, in their order: see admit
 	timers        timers                   // beside those of the epoch
 
-	generations  generationHistory
+	former       formerTokens
 	lostSessions []*lostSession // that may live on at the servers
 }
 
@@ -60,7 +60,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
 	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
 	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
-		a.epoch.writer.Create(c)
+		a.epoch.create(c.Group())
 	}
 }
 

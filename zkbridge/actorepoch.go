@@ -46,7 +46,7 @@ func (ep *epoch) onConnEvent(event any) {
 	switch event := event.(type) {
 	case zkconn.NodeChanged:
 		if event.Path == GenerationPath { // first: no later answer may carry the old generation
-			ep.generationChanged()
+			ep.onGenerationChanged()
 		}
 		ep.watches.onEvent(ep, event.Path, event.Deleted)
 	case zkconn.Established:
@@ -100,8 +100,6 @@ func (a *bridgeActor) onConnected(was sessionState) {
 		a.epoch.scheduleBeat()
 		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
-	} else {
-		a.epoch.generationChanged() // it may have changed: its watch went with the connection
 	}
 	a.epoch.resume()
 }
@@ -127,6 +125,6 @@ func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*
 	ep := a.epoch
 	a.epoch = nil
 	retire(ep.conn)
-	a.generations.sessionOver(ep.conn.Zxid())
+	a.former.add(ep.writer.Generation, ep.conn.Zxid())
 	ep.end(why, detail)
 }

@@ -70,5 +70,5 @@ func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
 	for _, c := range parts {
 		a.epoch.addOpen(c)
 	}
-	a.epoch.writer.CreateAtomically(all)
+	a.epoch.create(all)
 }

@@ -217,8 +217,9 @@ func (b *Bridge) Outage() (since time.Time, why error) {
 	return now.outageSince, why
 }
 
-// NoTokens returns why no lock can be granted in the present session: the generation of tokens is not
-// known, or too low after ZooKeeper has lost transactions. It returns nil otherwise. It never blocks.
+// NoTokens returns why no lock can be granted in the present session: the generation of tokens is
+// not known, or too low after it or ZooKeeper's transactions went back. It returns nil otherwise.
+// It never blocks.
 func (b *Bridge) NoTokens() error {
 	if why := b.noTokens.Load(); why != nil {
 		return *why

@@ -44,7 +44,8 @@ func TestChaos(t *testing.T) {
 			}
 			proxy.Cut()
 		}
-		zktest.Eventually(t, timeLimit, func() bool { return b.Session().State == messages.SessionState_CONNECTED }, "connected")
+		zktest.Eventually(t, timeLimit, func() bool { now := b.Session(); return now.State == messages.SessionState_CONNECTED && now.Epoch > 1 },
+			"connected, in a session after the one that ended")
 		close(stop)
 		wg.Wait()
 		count := 0

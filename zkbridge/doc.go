@@ -24,6 +24,9 @@
 // follower asks the leader. The bridge sends a ping every sixth of the timeout, in place of
 // go-zookeeper's.
 //
+// A bridge ends its session, as a loss, when the generation of tokens changes: see
+// [GenerationPath].
+//
 // A bridge takes its session for lost by its own clock, without reaching a server. The clock goes
 // on while the machine is suspended. [Session].Deadline is heard + SessionTimeout, with or without
 // a connection, where
@@ -114,8 +117,8 @@
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
 //   - epoch.go, workqueue.go, timers.go: all that the bridge does within one session, how much at a time, and when.
-//   - sessionnode.go, generationhistory.go, generation.go, losthistory.go: how an epoch gets ready for
-//     requests: the session node is made, and the generation is read, and raised if history was lost.
+//   - sessionnode.go, generation.go, losthistory.go: how an epoch gets ready for requests: the
+//     session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - watches.go, reads.go: lists, and watches of nodes.

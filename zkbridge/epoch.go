@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ type epoch struct {
 	number uint64
 	conn   *zkconn.SessionConn
 	client zkconn.Client
-	ready  bool // the session is ready for requests; see createSessionNode
+	ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 	over   bool
 
 	open   map[request]uint64 // requests that are not answered, with the number of each
@@ -36,11 +35,12 @@ type epoch struct {
 	surveys  *workQueue // of users that read all nodes of a directory
 	watches  watchTable
 
-	firstZxid          int64    // of the session's first transaction, math.MaxInt64 before that
-	generationReading  bool     // a read of the generation's node is under way, or a write
-	awaitingGeneration []func() // to be called when that read is answered
-	generationErr      error    // why there are no tokens, nil if there are
-	generationDue      bool     // a timer is set until the node is read again
+	begun         bool     // the session's first transaction is answered: each connection begins with a read of the generation
+	firstZxid     int64    // of that transaction
+	noGeneration  error    // why there are no tokens, nil if there are: then the generation is writer.Generation
+	generationDue bool     // a timer is set until the generation's node is read again
+	raising       bool     // a write of that node is under way
+	awaitingReady []func() // to be called when the session is ready
 
 	retries  []func() // to be called when the session is connected again, or after a pause
 	retryDue bool     // the timer of that pause is set
@@ -67,7 +67,7 @@ func (ep *epoch) queues() []*workQueue {
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
-	ep := &epoch{actor: a, number: number, firstZxid: math.MaxInt64, open: map[request]uint64{}}
+	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, open: map[request]uint64{}}
 	ep.timers = newTimers(ep.Post)
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
@@ -86,13 +86,17 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	return ep, nil
 }
 
-// setConn has requests go over a connection, nil for none. It sets the watches of the last connection again before
-// any request is sent: ZooKeeper sends the events that were missed since the last zxid that this process has seen,
-// and the answer to a request would raise that zxid.
+// setConn has requests go over a connection, nil for none. It sets the watches of the last
+// connection again before any request is sent: ZooKeeper sends the events that were missed since
+// the last zxid that this process has seen, and the answer to a request would raise that zxid. It
+// reads the generation before any request is sent, too.
 func (ep *epoch) setConn(conn *zkconn.Conn) {
 	if conn != nil {
 		nodes, directories := ep.watches.paths()
 		ep.client.SetWatches(conn, nodes, directories)
+		if ep.begun {
+			ep.readGenerationOver(conn)
+		}
 	}
 	ep.conn.Use(conn)
 }

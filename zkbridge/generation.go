@@ -1,98 +1,129 @@
 package zkbridge
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// An epoch learns the generation of its tokens by a read of the generation's node that sets a
-// watch: when the session begins, when the watch has fired, and over each new connection. ZooKeeper
-// sends the event of a watch before the answer to any later transaction. So the answer to a create
-// waits for the read if it comes while the node is unread. A create that is answered before was
-// executed in the generation that is known.
+// A session has one generation. The bridge reads and watches the generation's node before it sends
+// the first request of a session, and ends the session when the node changes: the next session has
+// the new generation.
+//
+// No answer of a session has the former generation if its transaction came after the change. Over
+// one connection ZooKeeper sends the event of the watch before the answer to any later transaction.
+// The watch goes with its connection. So the bridge reads the node again over each new connection
+// before it sends anything else over it, and the answer to that comes first. (A watch that is set
+// again, as other watches are, would not do: by its zxid the server would miss a change in an
+// ensemble that came back from a backup.)
 
-// generationPause is how long the bridge waits before it reads a node again that it could not read.
-const generationPause = 10 * time.Second
+// GenerationPath is the node, below the chroot, whose data is the generation as decimal
+// text, and GenerationDirectory is its directory. A missing node means generation 0.
+const (
+	GenerationPath      = GenerationDirectory + "/generation"
+	GenerationDirectory = "/actorlock"
+)
 
-// generationChanged reads the generation's node, or reads it once more if a read is under way.
-func (ep *epoch) generationChanged() {
-	ep.actor.generations.changed()
-	ep.readGeneration()
+// ParseGeneration returns the generation in the node's data. The error is INVALID and names the
+// data unless that is a decimal number from 0 to 2^64-1.
+func ParseGeneration(data []byte) (uint64, error) {
+	value, err := strconv.ParseUint(string(data), 10, 64)
+	if err != nil {
+		if len(data) > 40 {
+			data = append(data[:40:40], "..."...)
+		}
+		return 0, fmt.Errorf("zkbridge: %w: %s: data %q: it must be a decimal number from 0 to %d",
+			messages.Reason_INVALID, GenerationPath, data, uint64(math.MaxUint64))
+	}
+	return value, nil
 }
 
+// GenerationACL returns the ACL of the generation's node and of its directory: the ACL of [Config],
+// and the right to READ for all.
+func (b *Bridge) GenerationACL() []zk.ACL {
+	return zkconn.WithPublicRead(b.cfg.ACL)
+}
+
+// generationPause is how long the bridge waits before it reads a node again that it cannot use.
+const generationPause = 10 * time.Second
+
+// errGenerationUnread is the noGeneration of an epoch that has not read the node.
+var errGenerationUnread = errors.New("the generation is not read yet")
+
+// readGeneration reads and watches the generation's node over the present connection. If there is
+// none, or it is lost, the next one begins with a read.
 func (ep *epoch) readGeneration() {
-	if ep.generationReading || ep.over {
-		return
+	if conn := ep.conn.Active(); conn != nil {
+		ep.readGenerationOver(conn)
 	}
-	ep.generationReading = true
-	ep.actor.generations.asking()
-	ep.startQueue.addBlocking(func() func() {
-		n, err := watchGeneration(ep.client)
-		return func() {
-			ep.generationReading = false
-			ep.onGenerationRead(n, err)
-		}
+}
+
+func (ep *epoch) readGenerationOver(conn *zkconn.Conn) {
+	ep.client.ReadAndWatch(conn, GenerationPath, func(found zkconn.Content, err error) {
+		ep.Post(func() { ep.onGenerationRead(conn, found, err) })
 	})
 }
 
-// watchGeneration reads the node and watches it, whether or not the node exists.
-func watchGeneration(c zkconn.Client) (NodeView, error) {
-	for {
-		found, err := zkconn.Read(c, GenerationPath, true)
-		if !zkconn.IsMissing(err) {
-			return NodeView{Exists: err == nil, Stat: found.Stat, Data: found.Data}, err
-		}
-		if _, exists, err := c.Exists(GenerationPath, true); err != nil || !exists {
-			return NodeView{}, err
-		}
-	}
-}
-
-func (ep *epoch) onGenerationRead(n NodeView, err error) {
-	if err != nil {
-		if zkconn.IsTransient(err) {
-			ep.RetryLater(ep.readGeneration)
-			return
-		}
-		ep.setGenerationError(zkconn.ExplainRight(ep.client, err, "READ", GenerationPath))
+func (ep *epoch) onGenerationRead(conn *zkconn.Conn, found zkconn.Content, err error) {
+	if zkconn.IsTransient(err) {
+		go conn.Close() // unless it is lost
 		return
 	}
-	g := &ep.actor.generations
-	switch err := g.read(n.Data, n.Stat, n.Exists); {
-	case err != nil && g.empty():
-		ep.setGenerationError(err)
-	case g.mustRaise(ep.firstZxid):
-		ep.raiseGeneration(n, err)
+	n := NodeView{Exists: !zkconn.IsMissing(err), Stat: found.Stat, Data: found.Data}
+	var value uint64
+	switch {
+	case !n.Exists:
+		err = nil
+	case err == nil:
+		value, err = ParseGeneration(n.Data)
+	}
+	switch {
+	case ep.noGeneration == nil:
+		if err != nil || value != ep.writer.Generation {
+			ep.endForGeneration()
+		}
+	case err != nil:
+		ep.setNoGeneration(zkconn.ExplainRight(ep.client, err, "READ", GenerationPath))
+	case ep.actor.former.mustRaise(value, ep.firstZxid):
+		ep.raiseGeneration(n, value)
 	default:
-		ep.useGeneration(err)
+		ep.noGeneration, ep.writer.Generation = nil, value
+		ep.actor.bridge.noTokens.Store(nil)
+		ep.setReady()
 	}
 }
 
-// useGeneration has the generation that is known be in force. An error says why the node is not to
-// be believed.
-func (ep *epoch) useGeneration(err error) {
-	if err != nil {
-		ep.actor.cfg.Log.Error("the generation of tokens is not what it was", "node", GenerationPath, "error", err,
-			"do", "write a number to the node that is greater than any before; the last one stays in force")
-	}
-	ep.generationErr = nil
-	ep.actor.bridge.noTokens.Store(nil)
-	if ep.actor.generations.unread() {
-		ep.readGeneration()
+// onGenerationChanged handles the event of the watch.
+func (ep *epoch) onGenerationChanged() {
+	if ep.noGeneration == nil {
+		ep.endForGeneration()
 		return
 	}
-	ep.onGenerationKnown()
+	ep.readGeneration()
 }
 
-// setGenerationError has creates fail until the generation can be read, and is high enough.
-func (ep *epoch) setGenerationError(err error) {
-	if ep.generationErr == nil {
+// endForGeneration ends the session: its generation is in force no longer.
+func (ep *epoch) endForGeneration() {
+	ep.actor.cfg.Log.Warn("the generation of tokens has changed: the session ends, and with it the locks of all holders", "epoch", ep.number,
+		"node", GenerationPath, "was", ep.writer.Generation, "do", "nothing if the generation was raised: each process loses its locks once")
+	ep.actor.onSessionEvent(sessionGivenUp, "the generation of tokens has changed")
+}
+
+// setNoGeneration has creates fail until the generation can be read, and is high enough.
+func (ep *epoch) setNoGeneration(err error) {
+	if ep.noGeneration == errGenerationUnread {
 		ep.actor.cfg.Log.Error("the generation of tokens is not known: no lock can be granted", "node", GenerationPath, "error", err,
 			"do", "grant READ and WRITE on the node, or write a number to it that is greater than any before")
 	}
-	ep.generationErr = err
+	ep.noGeneration = err
 	var failed error = &messages.Failed{Epoch: ep.number, Reason: reasonOf(err), Detail: err.Error()}
 	ep.actor.bridge.noTokens.Store(&failed)
 	if !ep.generationDue {
@@ -102,38 +133,18 @@ func (ep *epoch) setGenerationError(err error) {
 			ep.readGeneration()
 		})
 	}
-	ep.onGenerationKnown()
+	ep.setReady()
 }
 
-// onGenerationKnown goes on with what has waited for the generation.
-func (ep *epoch) onGenerationKnown() {
-	waiting := ep.awaitingGeneration
-	ep.awaitingGeneration = nil
-	for _, f := range waiting {
-		f()
-	}
-	if !ep.ready {
-		ep.setReady()
-	}
-}
-
-// WithGeneration implements writer.Epoch: it calls then at once, or when a read that is under way
-// is answered.
-func (ep *epoch) WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string)) {
-	g := &ep.actor.generations
-	generation, known := g.at(czxid)
+// create has the writer create contenders when the session is ready, or answers why they have no
+// token.
+func (ep *epoch) create(g *writer.Group) {
 	switch {
-	case known:
-		then(generation, 0, "")
-	case ep.generationErr != nil:
-		then(0, reasonOf(ep.generationErr), ep.generationErr.Error())
-	case g.unread():
-		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
-	case g.isStale(czxid): // the session has no session node: its first contender shows that history was lost
-		ep.awaitingGeneration = append(ep.awaitingGeneration, func() { ep.WithGeneration(czxid, then) })
-		ep.onFirstZxid(czxid)
-		ep.generationChanged()
-	default: // between two changes of which the process saw only the last: a later czxid has a generation
-		then(0, messages.Reason_NODE_DELETED, "the generation at its creation is not known")
+	case !ep.ready:
+		ep.awaitingReady = append(ep.awaitingReady, func() { ep.create(g) })
+	case ep.noGeneration != nil:
+		ep.writer.Fail(g, reasonOf(ep.noGeneration), ep.noGeneration)
+	default:
+		ep.writer.Create(g)
 	}
 }

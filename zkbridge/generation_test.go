@@ -34,20 +34,97 @@ func userInChroot(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root 
 	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
 }
 
-// No create after a change of the generation has the earlier generation: the watch event arrives before the answer, and the
-// bridge reads the generation before it passes the answer on.
-func TestGenerationOfCreates(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, conn, root := userInChroot(t, s)
-		if m := u.created("/d", "n-"); m.GetGeneration() != 0 {
-			t.Errorf("before it was raised: %v", m)
+func TestParseGeneration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]uint64{"0": 0, "7": 7, "007": 7, "18446744073709551615": 1<<64 - 1} {
+		if got, err := ParseGeneration([]byte(text)); got != want || err != nil {
+			t.Errorf("%q: %d, %v", text, got, err)
 		}
-		for g := uint64(7); g < 40; g++ {
-			raise(t, conn, root, g)
-			if m := u.created("/d", "n-"); m.GetGeneration() != g {
-				t.Fatalf("generation %d: %v", g, m)
+	}
+	for _, text := range []string{"", " 7", "7\n", "+7", "-7", "0x7", "1_000", "seven", "18446744073709551616", strings.Repeat("x", 1<<20)} {
+		_, err := ParseGeneration([]byte(text))
+		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), strconv.Quote(text)[:min(20, len(text))]) || len(err.Error()) > 200 {
+			t.Errorf("%.20q: %.300v", text, err)
+		}
+	}
+}
+
+// createdIn creates nodes until one is made in a session of the generation.
+func (u *user) createdIn(generation uint64) {
+	u.t.Helper()
+	zktest.Eventually(u.t, timeLimit, func() bool {
+		u.create("/d", "n-")
+		m, ok := next[any](u).(*messages.Created)
+		return ok && m.GetGeneration() == generation
+	}, "a session has the generation %d", generation)
+}
+
+// While another client raises the generation and connections are cut, each node has the generation
+// that was in force at its czxid: ZooKeeper sends the event before the answer to any later create.
+// Each raise ends one session.
+func TestGenerationIsThatOfTheCzxid(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		root, conn := s.Path(t), s.Client(t)
+		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		proxy := zktest.Proxy(t, s.Addr())
+		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
+		u.created("/d", "first-")
+		var from []int64 // zxid of each raise
+		const rounds, each = 12, 10
+		sent := 0
+		var answers []*messages.Created
+		for g := range uint64(rounds) {
+			for range each {
+				u.create("/d", "n-")
+				sent++
+			}
+			raise(t, conn, root, g+1)
+			_, stat, err := conn.Get(root + GenerationPath)
+			must(t, err)
+			from = append(from, stat.Mzxid)
+			if g%4 == 3 {
+				proxy.Cut()
+			}
+			for len(answers) == 0 || answers[len(answers)-1].GetGeneration() <= g {
+				switch m := next[any](u).(type) {
+				case *messages.Created:
+					answers = append(answers, m)
+				case *messages.Failed:
+					if m.GetReason() != messages.Reason_SESSION_LOST {
+						t.Errorf("%v", m)
+					}
+				}
+				if sent--; sent == 0 {
+					u.create("/d", "n-")
+					sent++
+				}
 			}
 		}
+		for _, m := range answers {
+			want := uint64(0)
+			for i, zxid := range from {
+				if zxid < m.GetCzxid() {
+					want = uint64(i + 1)
+				}
+			}
+			if m.GetGeneration() != want {
+				t.Errorf("%v, want generation %d", m, want)
+			}
+		}
+		if epoch := u.epoch(); epoch != rounds+1 {
+			t.Errorf("%d sessions for %d raises", epoch, rounds)
+		}
+	})
+}
+
+// A process raises a generation again that was deleted or lowered, and its next session has the new
+// one.
+func TestGenerationGoesBack(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		u, conn, root := userInChroot(t, s)
+		raise(t, conn, root, 39)
+		u.createdIn(39)
 		var raised uint64
 		for _, lower := range []func() error{
 			func() error { return conn.Delete(root+GenerationPath, -1) },
@@ -60,61 +137,13 @@ func TestGenerationOfCreates(t *testing.T) {
 				raised, _ = strconv.ParseUint(string(data), 10, 64)
 				return err == nil && raised > max(was, 39)
 			}, "the bridge has raised it again")
-			if m := u.created("/d", "n-"); m.GetGeneration() != raised {
-				t.Errorf("raised to %d: %v", raised, m)
-			}
+			u.createdIn(raised)
 		}
 	})
 }
 
-// While another client raises the generation, each node has the generation of its czxid, also after the connection was cut.
-func TestGenerationIsThatOfTheCzxid(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		root, conn := s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		proxy := zktest.Proxy(t, s.Addr())
-		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
-		u.created("/d", "first-")
-		var from []int64 // zxid of each raise
-		const rounds, each = 30, 10
-		for g := range uint64(rounds) {
-			for range each {
-				u.create("/d", "n-")
-			}
-			raise(t, conn, root, g+1)
-			_, stat, err := conn.Get(root + GenerationPath)
-			must(t, err)
-			from = append(from, stat.Mzxid)
-			if g%7 == 6 {
-				proxy.Cut()
-			}
-		}
-		answered := 0
-		for answered < rounds*each {
-			switch m := next[any](u).(type) {
-			case *messages.Created:
-				want := uint64(0)
-				for i, zxid := range from {
-					if zxid < m.GetCzxid() {
-						want = uint64(i + 1)
-					}
-				}
-				if m.GetGeneration() != want {
-					t.Errorf("%v, want generation %d", m, want)
-				}
-				answered++
-			case *messages.Failed: // between two changes of which only the last was seen
-				if m.GetReason() != messages.Reason_NODE_DELETED {
-					t.Errorf("%v", m)
-				}
-				answered++
-			}
-		}
-	})
-}
-
-// The bridge reads the generation again over the next connection, because the watch has ended with the last one.
+// The generation is read over each new connection before any request is sent: its watch has gone
+// with the last one.
 func TestGenerationChangesWhileAway(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -122,28 +151,40 @@ func TestGenerationChangesWhileAway(t *testing.T) {
 		must(t, err)
 		proxy := zktest.Proxy(t, s.Addr())
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
-		u.subscribe()
 		u.created("/d", "n-")
-		proxy.Refuse(true)
-		proxy.Cut()
-		u.waitState(messages.SessionState_SUSPENDED)
-		raise(t, conn, root, 5)
-		id := u.create("/d", "n-")
-		proxy.Refuse(false)
-		if m := next[*messages.Created](u); m.GetId() != id || m.GetGeneration() != 5 {
+		wait := func(state messages.SessionState) {
+			zktest.Eventually(t, timeLimit, func() bool { return u.bridge.Session().State == state }, "%v", state)
+		}
+		away := func(meanwhile func()) {
+			wait(messages.SessionState_CONNECTED)
+			proxy.Refuse(true)
+			proxy.Cut()
+			wait(messages.SessionState_SUSPENDED)
+			meanwhile()
+			proxy.Refuse(false)
+		}
+		away(func() {})
+		away(func() { raise(t, conn, root, 5) })
+		u.createdIn(5)
+		away(func() {})
+		away(func() { // another node with the same generation
+			must(t, conn.Delete(root+GenerationPath, -1))
+			raise(t, conn, root, 5)
+		})
+		if m := u.created("/d", "n-"); m.GetGeneration() != 5 || m.GetEpoch() != 2 {
 			t.Errorf("%v", m)
 		}
-		s.Expire(t, u.bridge.Session().ID)
-		proxy.Cut()
-		u.waitState(messages.SessionState_LOST)
-		u.waitState(messages.SessionState_CONNECTED)
-		if m := u.created("/d", "n-"); m.GetGeneration() != 5 {
-			t.Errorf("in the next session: %v", m)
-		}
+		away(func() {
+			raise(t, conn, root, 6)
+			u.create("/d", "early-")
+		})
+		u.failed(u.lastID, messages.Reason_SESSION_LOST, "the generation of tokens has changed")
+		u.createdIn(6)
 	})
 }
 
-// A create fails, with the reason, if the generation is not known, because there is no token. Its node is deleted.
+// A create fails, with the reason, if the generation is not known, because there is no token. No
+// node is made.
 func TestGenerationUnreadable(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -166,11 +207,20 @@ func TestGenerationUnreadable(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 		raise(t, conn, root, 7)
-		zktest.Eventually(t, timeLimit, func() bool {
-			u.create("/d", "n-")
-			m, ok := next[any](u).(*messages.Created)
-			return ok && m.GetGeneration() == 7
-		}, "the bridge reads the new generation")
+		u.createdIn(7)
+		u.keepsSession() // it had no grants
+		_, err = conn.Set(root+GenerationPath, []byte("eight"), -1)
+		must(t, err)
+		zktest.Eventually(t, timeLimit, func() bool { return u.bridge.NoTokens() != nil }, "the next session has no tokens")
+		u.create("/d", "n-")
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID || m.GetEpoch() != 2 {
+			t.Errorf("%v", m)
+		}
+		raise(t, conn, root, 8)
+		u.createdIn(8)
+		if epoch := u.epoch(); epoch != 2 {
+			t.Errorf("epoch %d", epoch)
+		}
 		setRights(t, conn, root+GenerationPath, zk.PermAll&^zk.PermRead)
 		other := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		other.create("/d", "n-")
@@ -201,7 +251,7 @@ func TestGenerationIsReadAgain(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond})
 		first := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: s.Dial})
-		newUser(t, first).transacted(makeOp(GenerationPath, "seven"))
+		first.Multi(t.Context(), &zk.CreateRequest{Path: GenerationPath, Data: []byte("seven")}) // the answer is that or the end of the session
 		d := testDialer{dial: s.Dial}
 		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 2 * time.Second, Dial: d.Dial})
 		u := newUser(t, b)
@@ -276,8 +326,8 @@ func TestSessionNodeIsDeleted(t *testing.T) {
 	})
 }
 
-// A process that may not write the generation's node goes on with the generation that it knows when the node shows a
-// smaller one, and says so.
+// A process that may not write the generation's node has no tokens while the node shows a smaller
+// one than it has known, and says so.
 func TestGenerationThatCannotBeRaised(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -296,11 +346,12 @@ func TestGenerationThatCannotBeRaised(t *testing.T) {
 		}
 		_, err = conn.Set(root+GenerationPath, []byte("7"), -1)
 		must(t, err)
-		zktest.Eventually(t, timeLimit, func() bool {
-			return strings.Contains(log.String(), "the generation of tokens is not what it was") && strings.Contains(log.String(), "it is not raised")
-		}, "the bridge reports the smaller generation")
-		if m := u.created("/d", "n-"); m.GetGeneration() != 50 {
-			t.Errorf("%v", m)
+		zktest.Eventually(t, timeLimit, func() bool { return u.bridge.NoTokens() != nil }, "the next session has no tokens")
+		u.failed(u.create("/d", "n-"), messages.Reason_NO_AUTH, "went back from 50 to 7", "WRITE is not granted on "+root+GenerationPath)
+		if !strings.Contains(log.String(), "no lock can be granted") {
+			t.Error(log.String())
 		}
+		raise(t, conn, root, 51)
+		u.createdIn(51)
 	})
 }

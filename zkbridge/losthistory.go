@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -21,45 +20,67 @@ import (
 // before any lock is granted, unless another process has done so. Without the right to do it the
 // bridge refuses all creates.
 //
-// The generation itself may go back while zxids do not: an ensemble that came back empty gets a
-// backup of greater zxids later. A process that has seen the greater generation raises it, for
-// those that have not.
+// The generation itself may go back while zxids do not: an operator writes a smaller number or
+// deletes the node, or an ensemble that came back empty gets a backup of greater zxids later. A
+// process that has seen the greater generation raises it, for those that have not.
 
-// onFirstZxid notes the zxid of a transaction of the session.
-func (ep *epoch) onFirstZxid(zxid int64) {
-	if zxid <= 0 || zxid >= ep.firstZxid {
-		return
+// formerTokens is what the former sessions of a process have seen: none of their tokens is greater
+// than that of this generation and this zxid. The zero value is of a process without former
+// sessions.
+type formerTokens struct {
+	generation uint64
+	zxid       int64
+}
+
+// add adds a session that is over. Its generation is 0 if it had none, and it has seen no greater
+// zxid.
+func (f *formerTokens) add(generation uint64, zxid int64) {
+	if generation > f.generation {
+		*f = formerTokens{generation: generation}
 	}
+	f.zxid = max(f.zxid, zxid)
+}
+
+// isHistoryLost reports whether ZooKeeper has lost transactions that a former session has seen.
+// zxid is of the first transaction of the present session, 0 if it is not known.
+func (f formerTokens) isHistoryLost(zxid int64) bool { return 0 < zxid && zxid <= f.zxid }
+
+// mustRaise reports whether tokens would go back in a session with this generation and this first
+// zxid: those of this process, or, if the generation is less than it was, those of a process that
+// starts now.
+func (f formerTokens) mustRaise(generation uint64, zxid int64) bool {
+	return generation < f.generation || generation == f.generation && f.isHistoryLost(zxid)
+}
+
+// noteFirstZxid notes the zxid of the session's first transaction.
+func (ep *epoch) noteFirstZxid(zxid int64) {
 	ep.firstZxid = zxid
-	if g := &ep.actor.generations; g.isHistoryLost(zxid) {
+	if former := ep.actor.former; former.isHistoryLost(zxid) {
 		ep.actor.cfg.Log.Error("ZooKeeper has lost transactions: it came back empty, or from a backup", "epoch", ep.number,
-			"zxid", fmt.Sprintf("%#x", zxid), "seen", fmt.Sprintf("%#x", g.formerZxid),
+			"zxid", fmt.Sprintf("%#x", zxid), "seen", fmt.Sprintf("%#x", former.zxid),
 			"do", "find out what became of the ensemble's data")
 	}
 }
 
-// raiseGeneration writes a generation to the node, which n shows, and reads the node again.
-// wentBack says, if it is no error of the zxids, what is wrong with the node.
-func (ep *epoch) raiseGeneration(n NodeView, wentBack error) {
-	ep.generationReading = true
-	g := &ep.actor.generations
-	if g.isStale(ep.firstZxid) {
-		g.changed() // creates wait for the read
-	}
-	value, err := uint64(0), error(nil)
-	if n.Exists {
-		_, err = ParseGeneration(n.Data)
-	}
-	if err == nil {
-		value, err = NextGeneration(max(g.formerGeneration, g.present()))
-	}
-	if err != nil {
-		ep.onGenerationRaised(value, wentBack, err)
+// raiseGeneration writes a generation to the node, which has a value and is as n shows it, and
+// reads the node again.
+func (ep *epoch) raiseGeneration(n NodeView, value uint64) {
+	if ep.raising {
 		return
 	}
+	why := errors.New("ZooKeeper has lost transactions")
+	if former := ep.actor.former.generation; value < former {
+		why = fmt.Errorf("%s went back from %d to %d", GenerationPath, former, value)
+	}
+	raised, err := NextGeneration(max(value, ep.actor.former.generation))
+	if err != nil {
+		ep.setNoGeneration(notRaised(why, err))
+		return
+	}
+	ep.raising = true
 	ep.startQueue.addBlocking(func() func() {
-		err := ep.writeGeneration(n, value)
-		return func() { ep.onGenerationRaised(value, wentBack, err) }
+		err := ep.writeGeneration(n, raised)
+		return func() { ep.onGenerationRaised(raised, why, err) }
 	})
 }
 
@@ -91,22 +112,24 @@ func (ep *epoch) writeGeneration(n NodeView, value uint64) error {
 	return zkconn.ExplainRight(ep.client, err, op.Kind.Right, op.Path)
 }
 
-// onGenerationRaised handles the result of raiseGeneration.
-func (ep *epoch) onGenerationRaised(value uint64, wentBack, err error) {
-	ep.generationReading = false
+// onGenerationRaised handles the result of raiseGeneration. why is why the generation had to be
+// raised.
+func (ep *epoch) onGenerationRaised(value uint64, why, err error) {
+	ep.raising = false
 	switch {
 	case err == nil:
-		ep.actor.cfg.Log.Warn("the generation of tokens is raised", "generation", value,
-			"why", cmp.Or(wentBack, errors.New("ZooKeeper has lost transactions")),
+		ep.actor.cfg.Log.Warn("the generation of tokens is raised", "generation", value, "why", why,
 			"do", "nothing: tokens are greater than all before again")
 		ep.readGeneration()
 	case zkconn.IsTransient(err):
 		ep.RetryLater(ep.readGeneration)
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
 		ep.readGeneration() // another process has written the node
-	case !ep.actor.generations.isStale(ep.firstZxid):
-		ep.useGeneration(fmt.Errorf("%w; it is not raised: %w", wentBack, err))
 	default:
-		ep.setGenerationError(fmt.Errorf("ZooKeeper has lost transactions, and the generation is not raised: %w", err))
+		ep.setNoGeneration(notRaised(why, err))
 	}
+}
+
+func notRaised(why, err error) error {
+	return fmt.Errorf("%w, and the generation is not raised: %w", why, err)
 }

@@ -96,9 +96,10 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 		to.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
-	t := &transaction{epoch: to.Epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { a.answerTransact(to, results, err) }}
+	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
+	t := &transaction{epoch: to.Epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
 	if a.accept(t, to.Epoch, nil) {
-		t.start(a.epoch)
+		a.epoch.transact(t, done)
 	}
 }
 

@@ -26,6 +26,11 @@ func (ep *epoch) createSessionNode() {
 	ep.startQueue.addBlocking(func() func() {
 		path := sessionNodePath(ep.conn.ID())
 		err := createSessionNode(ep.client, path)
+		if err != nil && !zkconn.IsTransient(err) { // a server may refuse it without the leader
+			if failed := zkconn.Barrier(ep.client, homeDirectory); zkconn.IsTransient(failed) {
+				err = failed
+			}
+		}
 		return func() { ep.onSessionNodeCreated(path, err) }
 	})
 }
@@ -57,13 +62,23 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 		path = ""
 	}
 	ep.writer.SessionNode = path
-	ep.onFirstZxid(ep.conn.Zxid()) // of the create, which the leader has seen, too, if it has failed
-	ep.generationChanged()         // since a former session has read it, if one has
+	if ep.begun {
+		ep.setReady()
+		return
+	}
+	ep.begun = true
+	ep.noteFirstZxid(ep.conn.Zxid())
+	ep.readGeneration() // and then the session is ready
 }
 
 // setReady lets requests go.
 func (ep *epoch) setReady() {
 	ep.ready = true
+	waiting := ep.awaitingReady
+	ep.awaitingReady = nil
+	for _, f := range waiting {
+		f()
+	}
 	if !ep.actor.wasReady {
 		ep.actor.wasReady = true
 		close(ep.actor.bridge.ready)

@@ -17,10 +17,21 @@ var transactOutcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// answerTransact answers a Transact. An answer with a czxid waits until the generation at the czxid
-// is known, or until it is known why the generation is not.
-func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, err error) {
-	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
+// transact starts a Transact when the session is ready. done gets the generation, which is in force
+// until the session ends.
+func (ep *epoch) transact(t *transaction, done *messages.Transacted) {
+	if !ep.ready {
+		ep.awaitingReady = append(ep.awaitingReady, func() { ep.transact(t, done) })
+		return
+	}
+	if done.Generation = ep.writer.Generation; ep.noGeneration != nil {
+		done.NoGeneration = reasonOf(ep.noGeneration)
+	}
+	t.start(ep)
+}
+
+// answerTransact answers a Transact by done, which has the generation, or by the error.
+func answerTransact(to reply.To, done *messages.Transacted, results []zk.MultiResponse, err error) {
 	for _, r := range results {
 		if r.Stat != nil {
 			done.Czxid = r.Stat.Czxid
@@ -30,19 +41,11 @@ func (a *bridgeActor) answerTransact(to reply.To, results []zk.MultiResponse, er
 		done.Op = uint32(failed.Index)
 		done.Outcome = transactOutcomes[failed.Err]
 	}
-	switch {
-	case err != nil && done.Outcome == messages.Transacted_DONE:
+	if err != nil && done.Outcome == messages.Transacted_DONE {
 		to.Fail(reasonOf(err), err.Error())
-	case done.Czxid != 0:
-		ep := a.epoch
-		ep.addOpen(&to)
-		ep.WithGeneration(done.Czxid, func(generation uint64, why messages.Reason, _ string) {
-			done.Generation, done.NoGeneration = generation, why
-			ep.Answer(&to, done)
-		})
-	default:
-		to.Tell(done)
+		return
 	}
+	to.Tell(done)
 }
 
 // reasonOf returns the Reason in an error of the bridge, or the Reason for an error of ZooKeeper.

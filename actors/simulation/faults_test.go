@@ -219,18 +219,27 @@ func (sim *simulation) injectServerFault(fault string, p *process, r *rand.Rand,
 	}
 }
 
-// raiseGeneration has a process raise the generation. A create is repeated if its process has seen only the second
-// of two raises, so the order of requests is not checked meanwhile.
+// raiseGeneration has a process raise the generation, which ends all sessions.
 func (sim *simulation) raiseGeneration(p *process) {
 	sim.generationRaises++
+	sim.markAllDisconnected()
 	go func() {
 		g, err := p.locks.RaiseGeneration(context.Background())
 		sim.record("%s raises the generation to %d: %v", p.name, g, err)
 		sim.withState(func() {
 			sim.generationRaises--
 			sim.lastFault = sim.now()
+			sim.markAllDisconnected()
 		})
 	}()
+}
+
+func (sim *simulation) markAllDisconnected() {
+	for _, p := range sim.slots {
+		if p != nil {
+			p.markDisconnected(3 * time.Second)
+		}
+	}
 }
 
 // stopServer has the server be away: connections break, and it accepts no new ones. Sessions expire meanwhile,

@@ -57,9 +57,8 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.anyForms, p.memberForms = membersOnly, []int{0}
 		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
 		p.draw(r, []string{"op lost"}, 1, always, 3*time.Second)
-		p.entries = append(p.entries, entry{at: 100 * time.Millisecond, name: "generation"}) // an existing generation is read faster
 	},
-	// A node is deleted while the answer to its creation waits for a generation.
+	// Nodes are deleted while sessions end, because the generation is raised.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.farChance, p.meanHold = 2+r.IntN(2), 1, 5*time.Millisecond
 		p.anyForms, p.memberForms = membersOnly, []int{r.IntN(2)}

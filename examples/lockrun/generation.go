@@ -19,7 +19,7 @@ var generationCommand = &command{
 	},
 	define: func(o *options, f *flags) {
 		defineJSON(o, f)
-		f.BoolVar(&o.raise, "raise", false, "raise the generation first, and so all later tokens")
+		f.BoolVar(&o.raise, "raise", false, "raise the generation first, and so all later tokens; all holders lose their locks")
 	},
 	check:    (*options).checkGeneration,
 	run:      generation,

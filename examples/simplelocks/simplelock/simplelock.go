@@ -273,11 +273,11 @@ func (c *simpleLock) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 		c.again()
 	default:
 		c.token = msg
-		if msg.NoGeneration != 0 && msg.NoGeneration != messages.Reason_NODE_DELETED {
+		if msg.NoGeneration != 0 {
 			c.end(msg.NoGeneration, "there is no token")
 		}
 		switch {
-		case c.request == nil || c.request != c.madeFor || msg.NoGeneration != 0:
+		case c.request == nil || c.request != c.madeFor:
 			c.delete()
 		case c.lockNode == string(ReadWrite):
 			c.list()

@@ -30,11 +30,11 @@ func (w *Writer) onBesideFailure(c *Create, err error) {
 	case zkconn.IsMissing(err):
 		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
-		w.fail(c.group, messages.Reason_INVALID, err)
+		w.Fail(c.group, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:
-		w.fail(c.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
+		w.Fail(c.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
 	case outcome == zkconn.NotSent:
-		w.epoch.RetryLater(func() { w.Create(c) })
+		w.epoch.RetryLater(func() { w.Create(c.group) })
 	default:
 		w.lookUpLater(c)
 	}

@@ -30,9 +30,6 @@ type Epoch interface {
 	// RetryLater calls f after the next reconnect, or after a pause while the session is CONNECTED.
 	RetryLater(f func())
 
-	// WithGeneration calls then with the generation that was in force at a czxid, or with the
-	// reason why the generation is not known. It may do so later.
-	WithGeneration(czxid int64, then func(generation uint64, why messages.Reason, detail string))
 	// EndSession ends the session because of err: its end alone deletes the node that may be at path.
 	EndSession(path string, err error)
 	// SessionNodeFailed notes that the session node could not be written.

@@ -78,7 +78,7 @@ func (w *Writer) countTry(d *directory) {
 func (w *Writer) failLine(d *directory, err error) {
 	_, why := zkconn.Classify(err)
 	for _, g := range slices.Clone(d.line) {
-		w.fail(g, why, err)
+		w.Fail(g, why, err)
 	}
 }
 
@@ -216,6 +216,6 @@ func (w *Writer) mayRetry(g *Group, err error) bool {
 		return true
 	}
 	_, why := zkconn.Classify(err)
-	w.fail(g, why, err)
+	w.Fail(g, why, err)
 	return false
 }

@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// CreateAtomically creates the nodes of all parts, or none.
-func (w *Writer) CreateAtomically(g *Group) { w.add(g) }
-
 // Release deletes the node of a request.
 func (w *Writer) Release(r *NodeRelease) { w.add(&r.group) }
 

@@ -50,6 +50,9 @@ func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	return c
 }
 
+// Group returns the group that the create is part of.
+func (c *Create) Group() *Group { return c.group }
+
 // Validate returns an error for a create that ZooKeeper would refuse below root. The directory's
 // path goes out twice: to create the node, and to read the directory.
 func (c *Create) Validate(root zkconn.Chroot) error {

@@ -68,7 +68,7 @@ func (w *Writer) onRefused(b *batch, refused write, why messages.Reason, err err
 		w.onMissingDirectory(b, 0)
 		return
 	default:
-		w.fail(refused.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
+		w.Fail(refused.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
 	}
 	w.sendAgain(b, refused.group)
 }
@@ -145,8 +145,8 @@ func (w *Writer) released(r *NodeRelease, missing bool) {
 	w.epoch.Answer(r, &messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
 }
 
-// fail ends creates that ZooKeeper has not executed.
-func (w *Writer) fail(failed *Group, why messages.Reason, err error) {
+// Fail ends creates that ZooKeeper has not executed.
+func (w *Writer) Fail(failed *Group, why messages.Reason, err error) {
 	w.leave(failed)
 	for _, c := range failed.creates {
 		if w.epoch.IsOpen(c) {

@@ -15,17 +15,14 @@ import (
 // session because of it: that would cost the holders of all other locks theirs, without the margin.
 // The writer deletes the node when ZooKeeper lets it.
 
-// rollBack deletes the node of a create, and then fails the create.
-func (w *Writer) rollBack(c *Create, why messages.Reason, detail string) {
+// rollBack deletes the node of a create that the writer cannot answer because a read has failed
+// with err, and then fails the create.
+func (w *Writer) rollBack(c *Create, err error) {
 	failed := rollbackReply(func(result string) {
-		w.epoch.Fail(c, why, "create %s: it was made and %s: %s", c.path(), result, detail)
+		w.epoch.Fail(c, zkconn.ReasonFor(err), "create %s: it was made and %s: %v", c.path(), result,
+			zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory))
 	})
 	w.Release(NewRelease(reply.To{Recipient: failed}, c.directory, c.node, false))
-}
-
-// rollBackFor rolls back a create that the writer cannot answer because a read has failed with err.
-func (w *Writer) rollBackFor(c *Create, err error) {
-	w.rollBack(c, zkconn.ReasonFor(err), zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory).Error())
 }
 
 // rollbackReply receives the answer to the release of a rollback. The create is open until then.

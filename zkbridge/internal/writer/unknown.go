@@ -89,12 +89,8 @@ var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
 
 // resubmit sends creates again that ZooKeeper has not executed.
 func (w *Writer) resubmit(g *Group) {
-	switch {
-	case !w.mayRetry(g, errNotExecuted):
-	case len(g.creates) == 1:
-		w.Create(g.creates[0])
-	default:
-		w.add(g)
+	if w.mayRetry(g, errNotExecuted) {
+		w.Create(g)
 	}
 }
 
@@ -112,7 +108,7 @@ func (w *Writer) lookUpCreated(c *Create, node string) {
 func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 	switch {
 	case err != nil && isPermanent(err):
-		w.rollBackFor(c, err)
+		w.rollBack(c, err)
 	case err != nil:
 		w.lookUpLater(c)
 	case !l.Exists:
@@ -132,7 +128,7 @@ func (w *Writer) onLookupFailure(creates []*Create, err error) {
 		}
 		switch final := isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
 		case final && c.node != "":
-			w.rollBackFor(c, err)
+			w.rollBack(c, err)
 		case final:
 			w.abandonCreate(c, err)
 		default:

@@ -24,6 +24,8 @@ type Writer struct {
 	// node, to learn the batch's zxid. With an empty path, of a session without the node, the
 	// writer sends each create, and each atomic create, in a batch of its own.
 	SessionNode string
+	// Generation is the generation of the session's tokens. It is set before the first create.
+	Generation uint64
 
 	epoch  Epoch // the bridge's part for the present session
 	cfg    Dependencies
@@ -47,13 +49,13 @@ type Writer struct {
 	orphans        orphans
 }
 
-// Create creates the node of a request.
-func (w *Writer) Create(c *Create) {
-	if c.beside != "" {
+// Create creates the node of a create, or those of all parts of an atomic create, or none.
+func (w *Writer) Create(g *Group) {
+	if c := g.creates[0]; len(g.creates) == 1 && c.beside != "" {
 		w.createBeside(c)
 		return
 	}
-	w.add(c.group)
+	w.add(g)
 }
 
 // Flush sends batches from the queue, and from the lines of directories, until what is left is too
@@ -128,15 +130,8 @@ func (w *Writer) onSuccess(b *batch) {
 	w.freeBatches = append(w.freeBatches, b)
 }
 
-// created answers a create with the generation that was in force at its czxid.
+// created answers a create.
 func (w *Writer) created(c *Create, msg *messages.Created) {
-	w.epoch.WithGeneration(msg.Czxid, func(generation uint64, why messages.Reason, detail string) {
-		if why != 0 {
-			c.node = msg.Node
-			w.rollBack(c, why, detail)
-			return
-		}
-		msg.Generation, msg.Recent = generation, c.sentAt > 0 && w.cfg.Now()-c.sentAt <= recently
-		w.epoch.Answer(c, msg)
-	})
+	msg.Generation, msg.Recent = w.Generation, c.sentAt > 0 && w.cfg.Now()-c.sentAt <= recently
+	w.epoch.Answer(c, msg)
 }

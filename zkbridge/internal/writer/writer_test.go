@@ -53,7 +53,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 			w := New(nil, Dependencies{})
 			w.SessionNode = "/actorlock/sessions/1"
 			create := func() {
-				w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil))
+				w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil).Group())
 			}
 			if test.release != nil {
 				w.Release(test.release)

@@ -33,6 +33,9 @@ type Client interface {
 	// SetWatches sets watches again that were set over another connection. It must come before
 	// any other request over the connection.
 	SetWatches(over *Conn, nodes, directories []string)
+	// ReadAndWatch reads a node over a connection, and sets a watch on it, also if the node is
+	// missing. It may come before any other request over the connection.
+	ReadAndWatch(over *Conn, path string, then Callback[Content])
 
 	// Create creates a node of exactly this path, without data. flags are go-zookeeper's.
 	Create(path string, flags int32) error
@@ -231,6 +234,30 @@ func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 			}
 		})
 	}
+}
+
+func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) {
+	path = c.root.prepend(path)
+	var watchErr error // both answers come in this order
+	over.send(encodeRead(opExists, path, true), func(_ []byte, err error) {
+		if !IsMissing(err) {
+			watchErr = err
+		}
+	})
+	over.send(encodeRead(opGetData, path, false), func(body []byte, err error) {
+		r := reader{rest: body}
+		var found Content
+		switch {
+		case err == nil:
+			if found = (Content{r.data(), r.stat()}); r.bad {
+				err = errGarbled
+			}
+			fallthrough
+		case IsMissing(err):
+			err = cmp.Or(watchErr, err)
+		}
+		then(found, err)
+	})
 }
 
 func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
