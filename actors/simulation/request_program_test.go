@@ -169,7 +169,7 @@ func (r *programRequest) send(operation string, lock lockHandle, options ...acto
 	}
 	r.holdTime = time.Duration(rnd.ExpFloat64() * float64(sim.plan.meanHold))
 	if rnd.IntN(20) == 0 || r.named && rnd.IntN(3) == 0 {
-		r.holdTime *= 40
+		r.holdTime = min(40*r.holdTime, drainTimeout/4) // several are over before the end of the run
 	}
 	r.path, r.lock = lock.Path(), lock
 	r.releasesOnRevoke = rnd.IntN(2) == 0
