@@ -2,9 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"math"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,75 +31,33 @@ func (b *testLock) closeLeavesNothing(locks *actors.Locks) {
 func TestCloseOfNewDuringTransaction(t *testing.T) {
 	t.Parallel()
 	actions := map[string]embedded.Action{"cut before": embedded.CutBefore, "cut after": embedded.DropReply}
-	for _, r := range append(named("lock-delay"), recipe{name: "reset", at: named("mutex")[0].at}) {
-		for action, fault := range actions {
-			t.Run(r.name+"/"+action, func(t *testing.T) {
-				t.Parallel()
-				onEmbedded(t, func(b *testLock) {
-					if r.name == "reset" {
-						b.makeDirectory(math.MaxInt32)
-					}
-					locks, _ := b.onBridge()
-					g := lock(b, r.at(locks, b.path))
-					i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: fault})
-					g.Release()
-					<-i.Fired()
-					b.closeLeavesNothing(locks)
-				})
+	for action, fault := range actions {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			onEmbedded(t, func(b *testLock) {
+				locks, _ := b.onBridge()
+				g := lock(b, named("lock-delay")[0].at(locks, b.path))
+				i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: fault})
+				g.Release()
+				<-i.Fired()
+				b.closeLeavesNothing(locks)
 			})
-		}
+		})
 	}
 }
 
-// makeDirectory makes the lock's directory, whose sequence numbers begin at count.
-func (b *testLock) makeDirectory(count int32) {
-	b.Helper()
-	conn := b.Client(b)
-	_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
-	must(b, err)
-	b.SetCreateCount(b.T, b.path, count)
-}
-
-// The transaction that releases fails, because the held marker is deleted or another node is in the
-// directory.
+// The transaction that releases fails, because the held marker is deleted.
 func TestCloseOfNewDuringFailingTransaction(t *testing.T) {
 	t.Parallel()
-	t.Run("lock-delay", func(t *testing.T) {
-		onEmbedded(t, func(b *testLock) {
-			locks, _ := b.onBridge()
-			conn := b.Client(b)
-			g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
-			must(b, conn.Delete(b.path+heldMarker, -1))
-			b.closeDuring(locks, g)
-		})
+	onEmbedded(t, func(b *testLock) {
+		locks, _ := b.onBridge()
+		g := lock(b, locks.Mutex(b.path, actors.LockDelay(time.Minute)))
+		must(b, b.Client(b).Delete(b.path+heldMarker, -1))
+		i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
+		g.Release()
+		<-i.Fired()
+		b.closeLeavesNothing(locks)
 	})
-	t.Run("reset", func(t *testing.T) {
-		onEmbedded(t, func(b *testLock) {
-			locks, _ := b.onBridge()
-			conn := b.Client(b)
-			b.makeDirectory(math.MaxInt32)
-			g := lock(b, locks.Mutex(b.path))
-			_, err := conn.Create(b.path+"/other", nil, 0, zk.WorldACL(zk.PermAll))
-			must(b, err)
-			b.closeDuring(locks, g)
-		})
-	})
-}
-
-// closeDuring closes the locks during the release of the grant.
-func (b *testLock) closeDuring(locks *actors.Locks, g *actors.Grant) {
-	b.Helper()
-	i := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: 200 * time.Millisecond})
-	g.Release()
-	<-i.Fired()
-	must(b, locks.Close())
-	if slices.Contains(b.Nodes(b, path.Dir(g.Node())), path.Base(g.Node())) {
-		b.Errorf("Close has left %s", g.Node())
-	}
-	conn := b.Client(b)
-	if err := conn.Delete(b.path+"/other", -1); err != nil && err != zk.ErrNoNode {
-		b.Error(err)
-	}
 }
 
 // Close comes during the creation of a held marker, which goes with the node.

@@ -43,7 +43,7 @@
 // The order of nodes. A directory numbers its contenders in the order in which transactions
 // create them, the order of their czxids; within one transaction in the order of the creates, the
 // order of step. If the directory is deleted and created again, the numbers begin anew
-// and czxids go on; near the end of the numbers contenders rank by czxid and step. A node is
+// and czxids go on; no contender holds by the last number, which several may have. A node is
 // created once: a contender that has lost its node gets a new one behind all others.
 //
 //   - Mutex: a contender holds when its node is the first.

@@ -42,9 +42,11 @@ var (
 	ErrNoAuth error = messages.Reason_NO_AUTH
 	// ErrUnavailable: ZooKeeper answers with an error that repeating would not change.
 	ErrUnavailable error = messages.Reason_UNAVAILABLE
-	// ErrSequenceExhausted: the directory's sequence numbers have come near their end, at 2^31,
-	// and the request needs one: a downgrade does. It becomes possible again when the lock has
-	// been free for a moment.
+	// ErrSequenceExhausted: the sequence numbers of the lock's directory are used up. Near their
+	// end, at 2^31, requests wait until the directory is empty and can be deleted, so that the
+	// numbers begin anew. They fail if nothing leaves the directory for some seconds: a holder
+	// keeps the lock, clients of other libraries go on to ask for it, the directory has another
+	// child, or a right is missing to delete it. Remove the cause, and request the lock again.
 	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
 	// ErrLimit: more requests are open than Config allows.
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED

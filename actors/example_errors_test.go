@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -262,7 +263,7 @@ func ExampleErrDeadlock() {
 	// Output: true
 }
 
-// Near the end of a directory's sequence numbers a writer cannot become a reader.
+// A holder keeps the directory while the last of its sequence numbers are used up.
 func ExampleErrSequenceExhausted() {
 	server := exampleServer()
 	defer server.Close()
@@ -270,18 +271,21 @@ func ExampleErrSequenceExhausted() {
 	defer locks.Close()
 	ctx := context.Background()
 
-	stock, me := locks.RWMutex("/stock"), actors.WithOwner("billing")
-	first, err := stock.Write().Lock(ctx, actors.WithOwner("first"))
+	stock := locks.Mutex("/stock")
+	first, err := stock.Lock(ctx)
 	check(err)
-	server.SetCreateCount("/stock", math.MaxInt32-1) // after two thousand million requests
-	next := stock.Write().Acquire(ctx, me)
-	check(first.Unlock(ctx))
-	writer, err := next.Wait(ctx)
-	check(err)
-	_, err = stock.Read().Lock(ctx, me)
+	server.SetCreateCount("/stock", math.MaxInt32) // after two thousand million requests
+	_, err = stock.Lock(ctx)
 	fmt.Println(errors.Is(err, actors.ErrSequenceExhausted))
-	check(writer.Unlock(ctx))
-	// Output: true
+
+	check(first.Unlock(ctx))
+	again, err := stock.Lock(ctx) // deletes the directory
+	check(err)
+	fmt.Println(strings.HasSuffix(again.Node(), "-lock-0000000000"))
+	check(again.Unlock(ctx))
+	// Output:
+	// true
+	// true
 }
 
 // A server grants session timeouts within its own limits.

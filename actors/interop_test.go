@@ -155,31 +155,6 @@ func TestDirectoryWithData(t *testing.T) {
 	})
 }
 
-// Sequence numbers jump to the end of their range while one contender holds and others wait.
-func TestSequenceNearTheEnd(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		mu, other := b.mutex(), b.mutex()
-		g, queue := lock(b, mu), []*actors.Future[*actors.Grant]{}
-		for _, n := range []int32{1, 1<<31 - 1<<20, 1<<31 - 3, 1<<31 - 1} {
-			if !b.Embedded().SetCreateCount(b.path, n) {
-				b.Fatal("no directory")
-			}
-			for _, mu := range []*actors.Mutex{mu, other} {
-				queue = append(queue, mu.Acquire(within(b)))
-				b.waitNodes(1 + len(queue))
-			}
-		}
-		for i, next := range queue {
-			pending(b, queue[i:]...)
-			before := g.Token()
-			unlock(b, g)
-			g = result(b, next)
-			expectIncreasing(b, before, g.Token())
-		}
-		unlock(b, g)
-	})
-}
-
 // A missing right to the directory is an error, and no node is left.
 func TestNoAuth(t *testing.T) {
 	for name, perms := range map[string]int32{"nothing": 0, "read": zk.PermRead, "no create": zk.PermRead | zk.PermWrite | zk.PermDelete} {

@@ -1,107 +1,256 @@
 package actors_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"path"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Sequence numbers reach their end, where several nodes get one number, so that Curator, kazoo and zk.Lock
-// let two contenders hold. Here clients hold in the order of arrival, one at a time. The numbers begin at 0
-// again when the queue is empty.
-func TestSequenceOverflow(t *testing.T) {
-	const clients, rounds = 4, 30
-	s := zktest.Embedded(t)
-	conn := s.Client(t)
-	for _, path := range []string{"/locks", "/locks/end"} {
-		_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+// Near the end of a directory's sequence numbers new requests wait outside the queue: see
+// numberend.go of package lockqueue.
+const (
+	nearEnd   = math.MaxInt32 - 1<<20 + 1 // from here on they wait
+	lastEntry = math.MaxInt32 - 1<<16     // from here on no request creates a node
+)
+
+// numbersBegin makes the directories of a recipe, whose sequence numbers begin at count.
+func (b *testLock) numbersBegin(r recipe, count int32) {
+	b.Helper()
+	conn := b.Client(b)
+	for _, end := range r.directoryEnds() {
+		directory := b.path + end
+		for _, p := range []string{path.Dir(directory), directory} {
+			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				b.Fatal(err)
+			}
+		}
+		b.SetCreateCount(b.T, directory, count)
 	}
-	s.SetCreateCount(t, "/locks/end", math.MaxInt32-20)
+}
+
+// numbersAreLow checks that the directories of a recipe were deleted and perhaps made again.
+func (b *testLock) numbersAreLow(r recipe) {
+	b.Helper()
+	conn := b.Client(b)
+	for _, end := range r.directoryEnds() {
+		node, err := conn.Create(b.path+end+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err == nil && node[len(node)-10:] > "0000010000" {
+			b.Errorf("the numbers go on: %s", node)
+		}
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			b.Error(err)
+		}
+	}
+}
+
+// Several processes use a lock while its numbers come to their end, where several nodes would get
+// one number. No request fails, no two hold, tokens increase, and the numbers begin anew.
+func (b *testLock) passTheEnd(r recipe, count int32) {
+	b.numbersBegin(r, count)
+	exclusive := slices.ContainsFunc(exclusive(), func(e recipe) bool { return e.name == r.name })
+	inside, token := 0, actors.Token{}
 	var g errgroup.Group
-	inside, token, again := 0, actors.Token{}, false
-	for range clients {
-		mu := connect(t, s.Addr()).Mutex("/locks/end")
+	for range 3 {
+		mu := r.at(b.locks(), b.path)
 		g.Go(func() error {
-			for range rounds {
-				grant, err := mu.Lock(within(t))
+			for range 10 {
+				grant, err := mu.Lock(within(b), r.options...)
+				for r.permits > 1 && errors.Is(err, actors.ErrSequenceExhausted) {
+					grant, err = mu.Lock(within(b), r.options...) // one of its leases had the last number, and had to wait for the other
+				}
 				if err != nil {
 					return err
 				}
-				inside++ // the race detector checks this
-				if inside != 1 || grant.Token().Compare(token) <= 0 {
-					return fmt.Errorf("%d inside, token %v after %v", inside, grant.Token(), token)
+				if exclusive {
+					inside++ // the race detector checks this
+					if inside != 1 || grant.Token().Compare(token) <= 0 {
+						return fmt.Errorf("%d inside, token %v after %v", inside, grant.Token(), token)
+					}
+					token = grant.Token()
+					inside--
 				}
-				token, again = grant.Token(), again || grant.Node()[len(grant.Node())-10:] < "1000000000"
-				inside--
-				if err := grant.Unlock(within(t)); err != nil {
+				if err := grant.Unlock(within(b)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	must(t, g.Wait())
-	if exists, _, err := conn.Exists("/locks/end"); err != nil || exists && !again {
-		t.Errorf("the directory was not made again: %v", err)
+	must(b, g.Wait())
+	if !strings.HasPrefix(r.name, "local") { // a local queue needs too few nodes
+		b.numbersAreLow(r)
 	}
 }
 
-// In a directory whose numbers are used up, requests wait for the contenders of other libraries in the order
-// of creation.
-func TestSequenceOverflowBesideOthers(t *testing.T) {
-	s := zktest.Embedded(t)
-	conn := s.Client(t)
-	_, err := conn.Create("/end", nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
-	s.SetCreateCount(t, "/end", math.MaxInt32)
-	foreign := func() string {
-		path, err := conn.Create("/end/"+foreignPrefixes["Curator"][:38]+"f-lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		return path
-	}
-	first := foreign()
-	mu := connect(t, s.Addr()).Mutex("/end")
-	f := mu.Acquire(within(t))
-	_, err = connect(t, s.Addr()).Mutex("/end").Lock(within(t), actors.Try())
-	is(t, err, actors.ErrNotAcquired)
-	pending(t, f)
-	must(t, conn.Delete(first, -1))
-	g := result(t, f)
-	second := foreign()
-	next := mu.Acquire(within(t))
-	unlock(t, g)
-	_, err = mu.Lock(within(t), actors.Try())
-	is(t, err, actors.ErrNotAcquired)
-	pending(t, next)
-	must(t, conn.Delete(second, -1))
-	unlock(t, result(t, next))
-}
-
-// The last contender cannot delete the directory, which has another node. Its own node is deleted
-// nevertheless.
-func TestSequenceOverflowBesideAnotherNode(t *testing.T) {
-	s := zktest.Embedded(t).Embedded()
-	conn, _, err := zk.Connect([]string{s.Addr()}, session, zk.WithLogInfo(false))
-	must(t, err)
-	defer conn.Close()
-	for _, path := range []string{"/end", "/end/other"} {
-		_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-	}
-	s.SetCreateCount("/end", math.MaxInt32)
-	mu := connect(t, s.Addr()).Mutex("/end")
-	for range 2 {
-		unlock(t, lock(t, mu))
-		names, _, err := conn.Children("/end")
-		if err != nil || len(names) != 1 {
-			t.Errorf("there are %v, %v", names, err)
+// A run by habit has a fifth of the cases.
+func TestEndOfNumbers(t *testing.T) {
+	sampled := sample.OneIn(t, 5)
+	for _, r := range recipes {
+		for _, count := range []int32{nearEnd - 3, lastEntry - 3, math.MaxInt32 - 3, math.MaxInt32, math.MinInt32} {
+			if sampled() {
+				t.Run(fmt.Sprint(r.name, count), func(t *testing.T) {
+					bubble(t, func(v *virtual) { v.passTheEnd(r, count) })
+				})
+			}
 		}
 	}
+}
+
+func TestEndOfNumbersOnZooKeeper(t *testing.T) {
+	t.Parallel()
+	for _, r := range named("mutex", "semaphore") {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			lockOn(t, zktest.Own(t)).passTheEnd(r, math.MaxInt32-3)
+		})
+	}
+}
+
+// While a holder stays, requests of all processes wait outside the queue. The first of them that
+// hears that it has left deletes the directory.
+func TestProcessesWaitOutside(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		v.numbersBegin(recipe{}, nearEnd)
+		g := lock(v, v.mutex())
+		var futures []*actors.Future[*actors.Grant]
+		for range 3 {
+			mu := v.mutex()
+			unknowing := mu.Acquire(within(v)) // the process learns the numbers by its first node
+			v.waitNodes(2)
+			unknowing.Cancel()
+			v.waitNodes(1)
+			for range 3 {
+				futures = append(futures, mu.Acquire(within(v)))
+			}
+		}
+		pending(v, futures...)
+		v.waitNodes(1)
+		unlock(v, g)
+		for _, f := range futures {
+			go func() {
+				if g, err := f.Result(); err == nil {
+					g.Release()
+				}
+			}()
+		}
+		for _, f := range futures {
+			node := result(v, f).Node()
+			if node[len(node)-10:] > "0000000100" {
+				v.Errorf("the numbers go on: %s", node)
+			}
+		}
+	})
+}
+
+// Another child, or a client of another library that goes on to create contenders, keeps the
+// directory from being deleted. The numbers are used up to a reserve, with a pause. Then requests
+// are refused, until the directory can be deleted.
+func TestNumbersAreUsedUp(t *testing.T) {
+	hinder := map[string]func(v *virtual, conn *zk.Conn) (end func()){
+		"another child": func(v *virtual, conn *zk.Conn) func() {
+			_, err := conn.Create("/lock/child", nil, 0, zk.WorldACL(zk.PermAll))
+			must(v, err)
+			return func() { must(v, conn.Delete("/lock/child", -1)) }
+		},
+		"Curator": func(v *virtual, conn *zk.Conn) func() {
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			last := v.foreignNode(conn, foreignPrefixes["Curator"])
+			go func() {
+				defer close(stopped)
+				for !isClosed(stop) { // one is always there, and the first does not block for long
+					next := v.foreignNode(conn, foreignPrefixes["Curator"])
+					time.Sleep(100 * time.Millisecond) // virtual
+					last.leave()
+					last = next
+				}
+				last.leave()
+			}()
+			return func() { close(stop); <-stopped }
+		},
+		"no right to delete": func(v *virtual, conn *zk.Conn) func() {
+			setRights := func(perms int32) { must(v, errOf(conn.SetACL("/", zk.WorldACL(perms), -1))) }
+			setRights(zk.PermAll &^ zk.PermDelete)
+			return func() { setRights(zk.PermAll) }
+		},
+	}
+	for name, hinder := range hinder {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(v *virtual) {
+				v.numbersBegin(recipe{}, nearEnd+5)
+				end, conn := hinder(v, v.Client(v)), v.Client(v)
+				mu := v.mutex()
+				for range 2 {
+					unlock(v, lock(v, mu))
+				}
+				v.SetCreateCount("/lock", lastEntry)
+				unlock(v, lock(v, mu)) // by the last node that the process creates
+				for range 2 {
+					_, err := mu.Lock(within(v))
+					is(v, err, actors.ErrSequenceExhausted)
+					contains(v, fmt.Sprint(err), "/lock", "sequence numbers")
+				}
+				if _, err := mu.Lock(within(v), actors.Try()); name == "Curator" {
+					is(v, err, actors.ErrNotAcquired)
+				} else {
+					is(v, err, actors.ErrSequenceExhausted)
+				}
+				if stat, _ := children(v, conn, "/lock"); name != "Curator" && stat > lastEntry+10 {
+					v.Errorf("the count is %d", stat)
+				}
+				end()
+				g := lock(v, mu)
+				if !strings.HasSuffix(g.Node(), "-0000000000") {
+					v.Errorf("the numbers go on: %s", g.Node())
+				}
+				unlock(v, g)
+			})
+		})
+	}
+}
+
+// children returns how many children a node has had, and the present ones.
+func children(t testing.TB, conn *zk.Conn, path string) (count int32, names []string) {
+	t.Helper()
+	names, stat, err := conn.Children(path)
+	must(t, err)
+	return (stat.Cversion + stat.NumChildren) / 2, names
+}
+
+// A holder keeps its grant while the numbers run out, and becomes a reader. A lock-delay's held
+// marker does not keep the directory from being deleted.
+func TestHolderWhileNumbersRunOut(t *testing.T) {
+	bubble(t, func(v *virtual) {
+		v.numbersBegin(recipe{}, math.MaxInt32-1)
+		rw, me := v.rw(), actors.WithOwner("me")
+		writer := lock(v, rw.Write(), me)
+		reader := lock(v, rw.Read(), me)
+		unlock(v, writer)
+		_, err := v.rw().Read().Lock(within(v))
+		is(v, err, actors.ErrSequenceExhausted) // it does not wait for ever
+		unlock(v, reader)
+		unlock(v, lock(v, rw.Write()))
+		v.numbersAreLow(recipe{})
+	})
+	bubble(t, func(v *virtual) {
+		v.numbersBegin(recipe{}, nearEnd)
+		delayed := named("lock-delay")[0].at(v.locks(), "/lock")
+		g := lock(v, delayed)
+		next := delayed.Acquire(within(v))
+		pending(v, next)
+		unlock(v, g)
+		unlock(v, result(v, next))
+		v.numbersAreLow(recipe{})
+	})
 }

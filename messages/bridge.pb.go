@@ -555,9 +555,7 @@ type List struct {
 	Directory string                 `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Send a Wake with an empty node when the next child is created or deleted, or when the
 	// directory is deleted. A missing directory has no watch.
-	Watch bool `protobuf:"varint,4,opt,name=watch,proto3" json:"watch,omitempty"`
-	// Also read the czxid of each child, which costs a read for each.
-	WithCzxids    bool `protobuf:"varint,5,opt,name=with_czxids,json=withCzxids,proto3" json:"with_czxids,omitempty"`
+	Watch         bool `protobuf:"varint,4,opt,name=watch,proto3" json:"watch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,13 +618,6 @@ func (x *List) GetWatch() bool {
 	return false
 }
 
-func (x *List) GetWithCzxids() bool {
-	if x != nil {
-		return x.WithCzxids
-	}
-	return false
-}
-
 // Listed answers List.
 type Listed struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -635,11 +626,8 @@ type Listed struct {
 	Children []string               `protobuf:"bytes,3,rep,name=children,proto3" json:"children,omitempty"`
 	// The czxid of the directory, or 0 if the directory is missing.
 	DirectoryCzxid int64 `protobuf:"varint,4,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
-	// With with_czxids: the czxids in the order of children, 0 for a child that was deleted
-	// meanwhile. Otherwise empty.
-	Czxids        []int64 `protobuf:"varint,5,rep,packed,name=czxids,proto3" json:"czxids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Listed) Reset() {
@@ -698,13 +686,6 @@ func (x *Listed) GetDirectoryCzxid() int64 {
 		return x.DirectoryCzxid
 	}
 	return 0
-}
-
-func (x *Listed) GetCzxids() []int64 {
-	if x != nil {
-		return x.Czxids
-	}
-	return nil
 }
 
 // Watch reads and watches nodes.
@@ -1511,20 +1492,17 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"generation\x12%\n" +
 	"\x0esame_directory\x18\n" +
 	" \x01(\bR\rsameDirectory\x12\x16\n" +
-	"\x06recent\x18\v \x01(\bR\x06recent\"\x81\x01\n" +
+	"\x06recent\x18\v \x01(\bR\x06recent\"`\n" +
 	"\x04List\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x14\n" +
-	"\x05watch\x18\x04 \x01(\bR\x05watch\x12\x1f\n" +
-	"\vwith_czxids\x18\x05 \x01(\bR\n" +
-	"withCzxids\"\x8b\x01\n" +
+	"\x05watch\x18\x04 \x01(\bR\x05watch\"s\n" +
 	"\x06Listed\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bchildren\x18\x03 \x03(\tR\bchildren\x12'\n" +
-	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\x12\x16\n" +
-	"\x06czxids\x18\x05 \x03(\x03R\x06czxids\"\x94\x01\n" +
+	"\x0fdirectory_czxid\x18\x04 \x01(\x03R\x0edirectoryCzxid\"\x94\x01\n" +
 	"\x05Watch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +

@@ -76,9 +76,9 @@ const (
 	// ZooKeeper answered with an error that a repetition would not change, or gave no clear answer
 	// for three session timeouts.
 	Reason_UNAVAILABLE Reason = 10
-	// The request is a downgrade, and the sequence numbers of the lock's directory are near their end,
-	// 2^31-1. They begin anew when all contenders have left and the directory has been deleted, which
-	// the last contender does if it is of this library. (A number beyond 32 bits has this reason, too.)
+	// The sequence numbers of the lock's directory are used up, up to a reserve before 2^31-1. They
+	// begin anew once the directory is empty and the next request has deleted it. Nothing has left it
+	// for some seconds.
 	Reason_SEQUENCE_EXHAUSTED Reason = 11
 	// The lock actor panicked. It has released its nodes, and the log has the stack.
 	Reason_INTERNAL Reason = 12
@@ -258,9 +258,9 @@ type Acquire struct {
 	// The number of permits of a semaphore, granted together. 0 means 1. Other locks refuse a
 	// number other than 0 with INVALID.
 	Permits uint32 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
-	// Send Contended as soon as contenders of other processes wait while the owner holds the
-	// lock; among more than 64 contenders it may come a second later. A semaphore and a multi-lock
-	// never send it.
+	// Send Contended as soon as contenders of other processes wait while the owner holds the lock;
+	// among more than 64 contenders it may come a second later. Near the end of the sequence numbers
+	// it comes at once, since others may wait unseen. A semaphore and a multi-lock never send it.
 	NotifyContended bool `protobuf:"varint,8,opt,name=notify_contended,json=notifyContended,proto3" json:"notify_contended,omitempty"`
 	// Send RevokeRequested as soon as another client asks for the lock, which costs one read
 	// for each grant. Otherwise the holder may learn of that a second or more later. The field has no

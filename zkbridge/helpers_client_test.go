@@ -19,7 +19,6 @@ type faultyClient struct {
 	delete           func() error
 	ephemerals       func() error
 	watchSince       func() error
-	exists           func() error      // not for a read with a watch
 	beforeRead       func(path string) // Get or Exists without a watch
 	beforeSetWatches func()
 }
@@ -143,11 +142,6 @@ func (f *faultyClient) Get(path string, watch bool, then zkconn.Callback[zkconn.
 func (f *faultyClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 	if f.beforeRead != nil && !watch {
 		f.beforeRead(path)
-	}
-	if !watch {
-		if err := fault(f.exists); err != nil {
-			return zk.Stat{}, false, err
-		}
 	}
 	return f.Client.Exists(path, watch)
 }

@@ -168,7 +168,7 @@ func TestLocksDoNotWaitForUsers(t *testing.T) {
 	}, "the users' requests fill their slots")
 
 	u.created(directory+"/new/path", "n-") // makes directories
-	if listed := u.listed(&messages.List{Directory: directory, WithCzxids: true}); len(listed.GetCzxids()) != 2 {
+	if listed := u.listed(&messages.List{Directory: directory}); len(listed.GetChildren()) != 2 {
 		t.Errorf("%v", listed)
 	}
 	u.watch(directory, node)

@@ -16,7 +16,6 @@ type listRequest struct {
 	directory string
 	watch     bool
 	watcher   *watcher // if watch, until the read has set the watch or failed
-	czxids    bool
 }
 
 func (l *listRequest) start(ep *epoch) {
@@ -29,42 +28,15 @@ func (l *listRequest) start(ep *epoch) {
 func (l *listRequest) read(ep *epoch) {
 	ep.reads.add(func(end func(func())) {
 		ep.client.List(l.directory, l.watch, func(listing zkconn.Listing, err error) {
-			end(func() { l.onListed(ep, listing, err) })
+			end(func() { l.finish(ep, listing, err) })
 		})
 	})
 }
 
-// onListed goes on with the children's czxids if the request asks for them.
-func (l *listRequest) onListed(ep *epoch, listing zkconn.Listing, err error) {
-	if err != nil || !l.czxids {
-		l.finish(ep, listing, nil, err)
-		return
-	}
-	ep.watches.onRead(l.watcher, true) // at once: the watch is set on this connection
-	l.watcher = nil
-	ep.reads.addBlocking(func() func() {
-		czxids, err := readCzxids(ep, l.directory, listing.Children)
-		return func() { l.finish(ep, listing, czxids, err) }
-	})
-}
-
-// readCzxids reads the czxid of each child, many at a time.
-func readCzxids(ep *epoch, directory string, children []string) ([]int64, error) {
-	czxids := make([]int64, len(children))
-	err := ep.reads.readSlots.each(ep.conn.Context(), len(children), func(i int) error {
-		path := zkconn.JoinPath(directory, children[i])
-		stat, _, err := ep.client.Exists(path, false)
-		czxids[i] = stat.Czxid
-		return zkconn.ExplainRight(ep.client, err, "READ", path)
-	})
-	return czxids, err
-}
-
-func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, czxids []int64, err error) {
+func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		ep.watches.onRead(l.watcher, err == nil)
-		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children,
-			DirectoryCzxid: listing.Czxid, Czxids: czxids})
+		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children, DirectoryCzxid: listing.Czxid})
 		return
 	}
 	if zkconn.IsTransient(err) {

@@ -124,7 +124,7 @@ func TestListRefusedLeavesNoWatcher(t *testing.T) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		u.created(dir, "n-")
 		setRights(t, conn, dir, zk.PermAll&^zk.PermRead)
-		u.bridge.Ref().SendList(&messages.List{Id: 70, Epoch: u.epoch(), Directory: dir, Watch: true, WithCzxids: true}, u)
+		u.bridge.Ref().SendList(&messages.List{Id: 70, Epoch: u.epoch(), Directory: dir, Watch: true}, u)
 		u.failed(70, messages.Reason_NO_AUTH)
 		u.watch(dir, "missing")
 		var n int
@@ -137,32 +137,6 @@ func TestListRefusedLeavesNoWatcher(t *testing.T) {
 		u.noWake()
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
-		}
-	})
-}
-
-func TestListWithCzxids(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		if m := u.listed(&messages.List{Directory: dir, WithCzxids: true}); len(m.GetChildren())+len(m.GetCzxids()) != 0 {
-			t.Errorf("no directory: %v", m)
-		}
-		czxids := map[string]int64{}
-		for range 3 * maxReads {
-			m := u.created(dir, "n-")
-			czxids[m.GetNode()] = m.GetCzxid()
-		}
-		m := u.listed(&messages.List{Directory: dir, WithCzxids: true})
-		if len(m.GetChildren()) != len(czxids) || len(m.GetCzxids()) != len(czxids) {
-			t.Fatalf("%v", m)
-		}
-		for i, name := range m.GetChildren() {
-			if m.GetCzxids()[i] != czxids[name] {
-				t.Errorf("czxid %d of %s, which has %d", m.GetCzxids()[i], name, czxids[name])
-			}
-		}
-		if m := u.listed(&messages.List{Directory: dir}); m.GetCzxids() != nil {
-			t.Errorf("not asked for: %v", m)
 		}
 	})
 }
@@ -199,35 +173,6 @@ func TestWatchWithData(t *testing.T) {
 		if n := s.Watches(t); n != 0 {
 			t.Errorf("%d watches are left", n)
 		}
-	})
-}
-
-// The bridge sets a directory's watch again over the next connection also while the request that has set it still reads czxids.
-func TestWatchedBeforeCzxidsAreRead(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		proxy := zktest.Proxy(t, s.Addr())
-		reading, goOn := make(chan struct{}), make(chan struct{})
-		u := userOfFaulty(t, Config{Servers: proxy.Addr()}, &faultyClient{exists: func() error {
-			reading <- struct{}{}
-			<-goOn
-			return nil
-		}})
-		dir := s.Path(t)
-		u.created(dir, "n-")
-		u.subscribe()
-		u.waitState(messages.SessionState_CONNECTED)
-		u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: 1, Directory: dir, Watch: true, WithCzxids: true}, u)
-		<-reading
-		proxy.Cut()
-		u.waitState(messages.SessionState_SUSPENDED)
-		u.waitState(messages.SessionState_CONNECTED)
-		close(goOn)
-		if m := next[*messages.Listed](u); len(m.GetCzxids()) != 1 {
-			t.Errorf("%v", m)
-		}
-		_, err := s.Client(t).Create(dir+"/other", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		next[*messages.Wake](u)
 	})
 }
 

@@ -71,8 +71,7 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(),
-		watch: msg.GetWatch(), czxids: msg.GetWithCzxids()}
+	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(), watch: msg.GetWatch()}
 	err := zkconn.CheckPath(l.directory)
 	if err == nil && l.watch {
 		err = checkComparable(from)

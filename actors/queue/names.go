@@ -127,15 +127,18 @@ func parseSeq(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// NearEnd reports whether a sequence number is near the end of ZooKeeper's 32-bit counter. At the end
-// ZooKeeper hands out the same number again and again, and order by sequence would let two holders in. The
-// last nearEnd numbers count as near, so that contenders rank by czxid long before a number comes twice.
+// NearEnd reports whether a sequence number is near the end of ZooKeeper's 32-bit counter. At the
+// end ZooKeeper hands out the number 2^31-1 again and again, and order by sequence would let two
+// holders in. The last nearEnd numbers count as near: there new requests of this library wait
+// outside the queue until the directory can be deleted.
 //
-// A ZooKeeper before 3.6 counts on from -2^31 to 0 instead. The order is wrong only when the count reaches 0 again, which
-// takes 2^32 creates in a directory that was never deleted.
+// A ZooKeeper before 3.6 counts on from -2^31 instead. A negative number counts as near, too.
 func NearEnd(seq int64) bool { return seq < 0 || seq >= 1<<31-nearEnd }
 
-const nearEnd = 1 << 20
+const (
+	nearEnd = 1 << 20
+	lastSeq = 1<<31 - 1
+)
 
 // NearEnd reports whether a contender with a sequence number near the end has this name.
 func (r Rule) NearEnd(name string) bool {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -24,30 +23,27 @@ type Position struct {
 // children of unknown names. With CountUnknown each of these takes a permit before all
 // contenders; Ahead does not count them.
 func (r Rule) Positions(children []Child) []Position {
-	byCzxid := slices.ContainsFunc(children, func(c Child) bool { return r.NearEnd(c.Name) })
 	type ranked struct {
 		Position
 		rank int64
-		seq  int64
 	}
 	var all []ranked
 	ahead := r.NewCensus() // of the contender in hand
 	for _, c := range children {
 		if seq, kind, ok := r.Parse(c.Name); ok {
-			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(byCzxid, seq, c.Czxid), seq})
+			all = append(all, ranked{Position{Child: c, Kind: kind}, Rank(seq)})
 		} else if r.CountUnknown {
 			ahead[Exclusive]++
 		}
 	}
-	// A downgraded reader has its writer's sequence number and a later czxid. The nodes of one transaction have
-	// one czxid and increasing sequence numbers, which may wrap near their end.
+	// A downgraded reader has its writer's sequence number and a later czxid.
 	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(int32(a.seq-b.seq), 0))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid))
 	})
 	counted, positions := 0, make([]Position, len(all))
 	for i, c := range all {
 		first := i
-		if !NearEnd(c.seq) { // contenders with one number are of one owner and do not wait for each other
+		if c.rank != lastSeq { // contenders with one other number are of one owner and do not wait for each other
 			for first > 0 && all[first-1].rank == c.rank {
 				first--
 			}
@@ -61,15 +57,12 @@ func (r Rule) Positions(children []Child) []Position {
 	return positions
 }
 
-// Rank returns the number that orders a contender in the queue: without byCzxid its sequence number. With
-// byCzxid it is the czxid if the sequence number is near the end. The other contenders keep their order,
-// and rank below all those.
-func Rank(byCzxid bool, seq, czxid int64) int64 {
-	switch {
-	case !byCzxid:
-		return seq
-	case NearEnd(seq):
-		return czxid
+// Rank returns a number that orders sequence numbers as they were handed out. A negative one comes
+// after 2^31-1: a ZooKeeper before 3.6 counts on from -2^31 there, and any does so within one
+// transaction.
+func Rank(seq int64) int64 {
+	if seq < 0 {
+		return seq + 1<<32
 	}
-	return seq + math.MinInt64/2 // below each czxid
+	return seq
 }

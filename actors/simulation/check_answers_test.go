@@ -33,7 +33,7 @@ func (r *programRequest) isExpectedError(now time.Duration, err error) bool {
 	case errors.Is(err, actors.ErrNoAuth):
 		return r.requestedAt < r.sim.deniedUntil
 	case errors.Is(err, actors.ErrSequenceExhausted):
-		return r.sim.nearOverflow
+		return r.sim.numbersUsedUp
 	case errors.Is(err, actors.ErrClosed):
 		return r.p.dead
 	}

@@ -357,7 +357,8 @@ func (sim *simulation) endDenial() {
 	}
 }
 
-// advanceCounter sets a directory's counter of sequence numbers to near its end.
+// advanceCounter sets a directory's counter of sequence numbers to near its end: where requests
+// begin to wait outside the queue, where they begin to be refused, or to the last numbers.
 func (sim *simulation) advanceCounter(directory string, r *rand.Rand) {
 	_, rest, found := strings.Cut(sim.server.Dump(), "\n"+directory+" ")
 	made, _, _ := strings.Cut(rest, " ")
@@ -366,9 +367,12 @@ func (sim *simulation) advanceCounter(directory string, r *rand.Rand) {
 	}
 	sim.advancedCounters[directory] = made
 	n := int32(math.MaxInt32 - r.IntN(100))
-	if r.IntN(3) == 0 {
+	switch r.IntN(3) {
+	case 0:
 		n = int32(math.MaxInt32 - 1<<20 - r.IntN(3))
+	case 1:
+		n = int32(math.MaxInt32 - 1<<16 - r.IntN(10))
 	}
 	sim.record("the counter of %s is %d: %v", directory, n, sim.server.SetCreateCount(directory, n))
-	sim.nearOverflow = true
+	sim.nearOverflow, sim.numbersUsedUp = true, sim.numbersUsedUp || n > math.MaxInt32-1<<17
 }

@@ -221,6 +221,8 @@ func (a *actorRequest) isExpectedReason(now time.Duration, why messages.Reason) 
 		return a.sim.lastFault > 0 && (isLocalQueue(a.path) || now > a.requestedAt+outcomeUnknownTimeouts*a.sim.plan.sessionTimeout)
 	case messages.Reason_CLOSED:
 		return a.p.dead
+	case messages.Reason_SEQUENCE_EXHAUSTED:
+		return a.sim.numbersUsedUp
 	case messages.Reason_LIMIT_EXCEEDED:
 		return a.p.limited
 	case messages.Reason_NO_AUTH:

@@ -73,6 +73,7 @@ type simulation struct {
 	deniedUntil      time.Duration     // until when rights may be missing
 	denials          int               // denials of rights that are not restored
 	nearOverflow     bool              // some sequence numbers are near their end
+	numbersUsedUp    bool              // some are so near that requests may be refused
 	advancedCounters map[string]string // czxids of the directories whose numbers are near their end
 }
 

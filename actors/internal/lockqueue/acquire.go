@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // apply makes an entry for the request and asks for its node. A request of an owner that has other
@@ -33,7 +32,8 @@ func (ev Acquire) apply(s *State) {
 	s.requestCreate(e)
 }
 
-// requestCreate has the entry's node created, or keeps the entry until there is a session.
+// requestCreate has the entry's node created. It keeps the entry while there is no session, or
+// while it waits outside (numberend.go).
 func (s *State) requestCreate(e *entry) {
 	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
@@ -43,9 +43,10 @@ func (s *State) requestCreate(e *entry) {
 		s.refuseAll(e, s.goneReason())
 		return
 	}
-	if s.session == Lost {
+	if s.session == Lost || s.waitsOutside(e) {
 		e.stage = unsent
 		s.unsent = append(s.unsent, e)
+		s.listOutside()
 		return
 	}
 	s.lastSerial++
@@ -96,7 +97,7 @@ func (ev Created) apply(s *State) {
 	shown := s.noteNode(e, ev)
 	s.settle(e, shown, unwanted)
 	if hasChildren && !(unwanted && s.listsDue > 0) { // a later list says more, and there may be many of these
-		s.merge(ev.Children, nil, sentAt)
+		s.merge(ev.Children, sentAt)
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
 			s.ownNodeDeleted(e) // between its creation and the read
 		}
@@ -127,13 +128,13 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 
 // settle decides what becomes of an entry with a new node. Mostly it queues.
 func (s *State) settle(e *entry, shown, unwanted bool) {
-	seq, _, ok := s.rule.Parse(e.name)
-	e.seq = seq
-	if queue.NearEnd(seq) {
-		s.switchToCzxids()
+	seq, _, ok := s.parse(e.name)
+	if !ok { // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
+		seq = lastNumber
 	}
-	e.rank = s.rank(e)
-	late := !shown && e.rank.major <= s.completeThrough // completeThrough went past its number without it
+	e.seq = seq
+	s.numbers.note(seq)
+	late := !shown && seq <= s.completeThrough // completeThrough went past its number without it
 	if e.inDirectory && s.follows(seq) {
 		s.completeThrough++ // nothing came in between, whatever becomes of this node
 	}
@@ -145,14 +146,10 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
-	case !ok: // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
-		s.refuseAll(e, requests.SequenceExhausted)
-	case late && !s.byCzxid:
-		s.requeue(e) // others may have passed it
+	case late || seq >= lastNumber:
+		s.requeue(e) // others may have passed it, or have the same number
 	default:
-		if !late { // near the end of the numbers a late one waits for a list with czxids, which adds it
-			s.addToList(&e.contender)
-		}
+		s.addToList(&e.contender)
 		s.startWaiting(e)
 		s.extendComplete()
 	}

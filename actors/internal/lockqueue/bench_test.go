@@ -61,7 +61,7 @@ func BenchmarkMerge(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.clock++
-				s.merge(children, nil, s.clock)
+				s.merge(children, s.clock)
 			}
 		})
 	}

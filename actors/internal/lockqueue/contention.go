@@ -57,42 +57,25 @@ func (s *State) awaitsContention() bool {
 	return false
 }
 
-// contended reports whether a contender of another process waits because of e.
+// contended reports whether a contender of another process waits because of e, or may do so.
 func (s *State) contended(e *entry) bool {
+	if queue.NearEnd(s.numbers.highest) {
+		return true // those of other processes wait outside unseen
+	}
 	for kind, blockedBy := range s.rule.BlockedBy {
 		if s.foreign == 0 || !blockedBy.Has(e.kind) {
 			continue
 		}
 		for _, c := range slices.Backward(s.ofKind(queue.Kind(kind))) {
-			if c.rank.compare(e.rank) <= 0 {
+			if c.seq <= e.seq {
 				break
 			}
-			if c.entry == nil && s.blocked(c) {
+			if c.entry == nil && s.blockersAhead(c.kind, c.seq) >= s.rule.Permits {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// blocked reports whether contenders ahead block a contender, as many as the rule has permits. Those with its rank and
-// number count as ahead of it: their order is not known.
-func (s *State) blocked(c *contender) bool {
-	n := 0
-	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
-		if !s.rule.BlockedBy[c.kind].Has(kind) {
-			continue
-		}
-		list := s.ofKind(kind)
-		ahead := place(list, c.rank)
-		n += ahead
-		for ; ahead < len(list) && list[ahead].rank == c.rank; ahead++ {
-			if list[ahead] != c && list[ahead].seq <= c.seq { // a contender does not block itself
-				n++
-			}
-		}
-	}
-	return n >= s.rule.Permits
 }
 
 func (s *State) notifyContended(e *entry) {

@@ -61,6 +61,9 @@ func (s *State) awaitsMarker(serial uint64) bool {
 }
 
 func (ev Transacted) apply(s *State) {
+	if ev.Serial == s.numbers.deletion {
+		s.directoryDeleted(ev.Done)
+	}
 	if !s.awaitsMarker(ev.Serial) {
 		return
 	}

@@ -4,13 +4,14 @@
 //
 // # Words
 //
-// An event is what happened to the lock, and an effect is what is to be done because of it. The clock counts the
-// events that came so far. A serial is the number of an effect that asks for an answer; the answer has the same serial. An
-// incarnation is the mark of one State in the names of its nodes. An own node is the node of a contender of this
-// process. The list of contenders is complete up to completeThrough: a sequence number or, once the numbers are near
-// their end, a czxid. A proof is an answer or a watch that shows an own node; a doubt is a value of the clock before
-// which a proof does not count. A Tick comes from a timer, every second or more often. A barrier is a write after
-// which a read shows all earlier writes.
+// An event is what happened to the lock, and an effect is what is to be done because of it. The
+// clock counts the events that came so far. A serial is the number of an effect that asks for an
+// answer; the answer has the same serial. An incarnation is the mark of one State in the names of
+// its nodes. An own node is the node of a contender of this process. The list of contenders is
+// complete up to completeThrough, a sequence number. A request near the end of the numbers waits
+// outside: it has no node yet. A proof is an answer or a watch that shows an own node; a doubt is a
+// value of the clock before which a proof does not count. A Tick comes from a timer, every second
+// or more often. A barrier is a write after which a read shows all earlier writes.
 //
 // # Files
 //
@@ -36,8 +37,8 @@
 //   - Writes. The zxids of all writes are in one order. ZooKeeper executes a transaction as a whole
 //     or not at all, and all nodes that it makes have its zxid as czxid.
 //   - Numbers. Every creation in a directory takes the next number, also the creation of a node without a
-//     number in its name. The last number is 2^31-1. A directory that was deleted and made again
-//     begins at 0 and has a greater czxid.
+//     number in its name. The last number is 2^31-1, and several nodes may have it. A directory that was deleted
+//     and made again begins at 0 and has a greater czxid. A directory with a node in it is not deleted.
 //   - Reads. The requests of one session are answered in their order. A read shows all writes of its
 //     session that came before it, and never a state older than the session has read before. It may
 //     show a state that is older than what other sessions have read.
@@ -98,11 +99,8 @@
 // by its unique prefix, behind a barrier, before it repeats the create. The contender takes the
 // name in the answer, and its place. If a list has shown the node of the first create, that name leaves the list.
 //
-// At the end of the numbers several nodes have the same number. Near that end contenders rank by czxid and
-// step (switchToCzxids). Own nodes have theirs from Created; those of other processes come with a list with
-// czxids. Its names are read first, and then the czxids, one by one: a child that has no czxid has gone in
-// between, which is a doubt. The last contender that leaves has the directory deleted, so that its numbers
-// begin anew, unless it releases a lock with a lock-delay.
+// The end of the numbers. No contender of this process holds by the last number, or by a negative
+// one, which counts as a later one: it queues again (settle). All others have numbers of their own.
 //
 // Downgrades. A contender that takes its place beside another of the same owner has that one's
 // number. Its creation checks in one transaction that the other's node exists, and the other stays
@@ -125,6 +123,13 @@
 // refused. (The shell cancels tries, and requests with fail_on_session_loss.) A request can be cancelled in
 // every stage: a node that is not known yet is deleted once it is (abandoned).
 //
+// Near the end of the numbers a new request waits outside, without a node (numberend.go). It asks
+// for a list, and so does each Tick. An empty directory is deleted, and all that wait outside go
+// on. They also go on if the directory is missing or another one: another process has deleted it.
+// Holders count as contended meanwhile. If nothing leaves the directory for some Ticks, or if it
+// cannot be deleted, they go on all the same, and use up the numbers; they are refused once few
+// numbers are left. So the wait ends, unless the directory has fewer children each time.
+//
 // # Speed
 //
 // A hand-off among many processes is one event. A contender watches its own node, the nearest blocker and the one before
@@ -139,12 +144,13 @@
 //
 // # Faults that show that the rules are needed
 //
-// Each patch in actors/simulation/planted takes one rule away; actors/simulation/README.md says which
-// check finds it. The own node: departure-no-doubt, proof-never-stale, snapshot-no-doubt, missing-node-no-doubt,
-// own-node-not-proven, own-deletion-unheard, gone-create-no-doubt. The contenders ahead:
-// directory-not-known, directory-unchanged, always-same-directory, early-create-ignored, one-permit-too-many. A late Created:
-// late-created-waits. Two nodes: lost-answer-not-searched, lookup-without-barrier. The end of the
-// numbers: numbers-at-the-end. Downgrades: unseen-downgrade-ignored. Liveness: no-watch-on-own-node, watches-kept,
-// waiter-not-woken, abandoned-stays. Tries: try-refused-by-old-news. Sessions and re-entry: old-epoch,
-// stale-reentry. The lock-delay: lock-delay-skipped.
+// Each patch in actors/simulation/planted takes one rule away; actors/simulation/README.md says
+// which check finds it. The own node: departure-no-doubt, proof-never-stale, snapshot-no-doubt,
+// missing-node-no-doubt, own-node-not-proven, own-deletion-unheard, gone-create-no-doubt. The
+// contenders ahead: directory-not-known, directory-unchanged, always-same-directory,
+// one-permit-too-many. A late Created: late-created-waits. Two nodes: lost-answer-not-searched,
+// lookup-without-barrier. The end of the numbers: numbers-at-the-end, outside-not-woken,
+// entered-beyond-reserve. Downgrades: unseen-downgrade-ignored. Liveness: no-watch-on-own-node,
+// watches-kept, waiter-not-woken, abandoned-stays. Tries: try-refused-by-old-news. Sessions and
+// re-entry: old-epoch, stale-reentry. The lock-delay: lock-delay-skipped.
 package lockqueue

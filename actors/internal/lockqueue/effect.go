@@ -17,17 +17,19 @@ const (
 	// deletes that node and makes the new one, both nodes are in one directory, and the bridge reads
 	// nothing. ID is the request of an atomic create (see Acquire.Atomic), else 0.
 	CreateNode EffectKind = iota
-	// ListDirectory: read the names in the directory, WithCzxids or without; answer Listed or
-	// Failed. Watch asks for a Wake at the next child that comes or goes.
+	// ListDirectory: read the names in the directory; answer Listed or Failed. Watch asks for a
+	// Wake at the next child that comes or goes.
 	ListDirectory
 	// WatchNodes: watch Nodes, and read their data if WithData; answer Watched or Failed, later
 	// Wake for each node. With Since, one message sets all watches, and nothing is read. A Wake then
 	// comes at once for a node that is gone, or that was made or written after that zxid.
 	WatchNodes
 	// DeleteNode: delete Node, which was created under this Serial; answer Deleted, or Failed if
-	// the node may remain. WithDirectory has the directory deleted together with Node if nothing
-	// else is in it, so that its sequence numbers begin anew.
+	// the node may remain.
 	DeleteNode
+	// DeleteDirectory: delete the directory if nothing is in it, so that its numbers begin anew;
+	// answer Transacted or Failed.
+	DeleteDirectory
 	// RestoreData: write Data to Node, which is of Owner: a revoke has overwritten it. There is no answer.
 	RestoreData
 	// CreateHeldMarker: create the held marker, with the name Node as its data, while Node
@@ -101,11 +103,9 @@ type Effect struct {
 	Step          uint32
 	StillHeld     int
 	Permits       int
-	WithCzxids    bool
-	WithDirectory bool
 }
 
-var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
+var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "DeleteDirectory", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
 	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
 	"ReportUnknownChild", "ReportClients", "ReportPermits", "ReportHeldMarker"}
 

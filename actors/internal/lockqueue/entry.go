@@ -12,8 +12,8 @@ type ownEntries struct {
 	// entries holds each entry with a CreateNode or a node that may exist, by serial. None of them
 	// is unsent.
 	entries map[uint64]*entry
-	// unsent are entries that wait for a session, in order of arrival. unsentLeft is how many of them have
-	// left: compactUnsent takes those out.
+	// unsent are entries that wait for a session, or outside (numberend.go), in order of arrival.
+	// unsentLeft is how many of them have left: compactUnsent takes those out.
 	unsent     []*entry
 	unsentLeft int
 	// unanswered are the entries in order of their CreateNode. The first one is not answered.
@@ -22,10 +22,10 @@ type ownEntries struct {
 	// creating is how many entries are in stage creating. Abandoned ones may be many, before them in unanswered.
 	// listsDue is how many of both have listAfter.
 	creating, listsDue int
-	// waiting holds for each kind the queued entries, by rank. waitingTries of them have a try.
+	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int
-	// holders are the entries in the list that are held or make their held marker, by rank.
+	// holders are the entries in the list that are held or make their held marker, by number.
 	holders []*contender
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
 	// known to be in the directory. Each CreateNode without Beside names it as After.
@@ -65,7 +65,7 @@ type entry struct {
 	atomic bool
 	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
 	unclean bool
-	// downgraded reports whether there ever was a downgradeOf: then the sequence number does not say when
+	// downgraded reports whether there ever was a downgradeOf: then the number does not say when
 	// the node came.
 	downgraded bool
 	// downgrades counts the entries that have this one as their downgradeOf. The entry does not leave while there
@@ -142,12 +142,12 @@ func (s *State) stopWaiting(e *entry) {
 	}
 }
 
-// waitingInOrder returns all queued entries by rank.
+// waitingInOrder returns all queued entries by number.
 func (s *State) waitingInOrder() (all []*entry) {
 	for _, line := range s.waiting {
 		all = slices.AppendSeq(all, own(line))
 	}
-	slices.SortFunc(all, func(a, b *entry) int { return a.rank.compare(b.rank) })
+	slices.SortFunc(all, func(a, b *entry) int { return compareSeq(&a.contender, &b.contender) })
 	return all
 }
 

@@ -89,9 +89,6 @@ type Created struct {
 type Listed struct {
 	Serial   uint64
 	Children []string
-	// Czxids are those of the Children, if the effect had WithCzxids; 0 for a child that has
-	// gone since.
-	Czxids []int64
 	// Directory is the czxid of the directory; 0 if it is missing.
 	Directory int64
 }
@@ -120,9 +117,9 @@ type Deleted struct {
 	Missing bool
 }
 
-// Transacted answers CreateHeldMarker, ReplaceHeldMarker and DeleteWithHeldMarker. If the transaction
-// is not Done, nothing was done, because its operation Op failed: operation 0 is on the contender's node,
-// operation 1 on the held marker.
+// Transacted answers CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker and DeleteDirectory.
+// If the transaction is not Done, nothing was done, because its operation Op failed: operation 0 is
+// on the contender's node, operation 1 on the held marker.
 type Transacted struct {
 	Serial uint64
 	Done   bool

@@ -7,8 +7,11 @@ func (ev Failed) apply(s *State) {
 		s.createFailed(e, ev)
 	} else if s.awaitsMarker(ev.Serial) {
 		s.markerFailed(ev.Reason)
+	} else if ev.Serial == s.numbers.deletion {
+		s.directoryDeleted(false)
 	} else if ev.Serial == s.listing.serial {
 		s.listing.serial, s.listing.again = 0, false
+		s.refuseOutside(ev.Reason)
 		s.assumeContended()
 		s.readFailed(ev)
 	} else if s.unwatch(ev.Serial) {

@@ -48,7 +48,7 @@ func (s *State) requeue(e *entry) {
 	s.stopWaiting(e)
 	s.removeFromList(&e.contender)
 	former := newEntry(e.kind)
-	former.name, former.seq, former.rank, former.serial = e.name, e.seq, e.rank, e.serial
+	former.name, former.seq, former.serial = e.name, e.seq, e.serial
 	s.entries[e.serial] = former
 	s.deleteNode(former)
 	s.requestCreate(e)

@@ -23,7 +23,7 @@ func (s *State) tryGrant(e *entry) bool {
 		return false
 	}
 	switch {
-	case s.blockersAhead(e) >= s.rule.Permits:
+	case s.blockersAhead(e.kind, e.seq) >= s.rule.Permits:
 		return s.awaitBlockers(e)
 	case s.rule.BlockedBy[e.kind]&s.unseenDowngrades != 0:
 		// The contender ahead may have left a downgrade at its place.

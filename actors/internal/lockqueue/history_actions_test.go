@@ -95,8 +95,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.createNode(create.Node, create.process).epoch = create.epoch
 		},
 		"foreign contender downgrades": func(t *rapid.T) {
-			// At the end of the sequence numbers, Curator's downgrade does not keep its place.
-			if m.rule.OwnMarkersOnly || downgradesFrom(m.rule, queue.Exclusive) == 0 || queue.NearEnd(m.nextSeq) {
+			if m.rule.OwnMarkersOnly || downgradesFrom(m.rule, queue.Exclusive) == 0 {
 				t.Skip("there is no downgrade")
 			}
 			writer := m.drawOther("__WRIT__")
@@ -295,6 +294,20 @@ func (m *model) noticeDeletions() {
 	m.deletionsNoticed = false
 }
 
+// tickOutside gives a Tick to the processes with requests that wait outside.
+func (m *model) tickOutside() {
+	for _, p := range m.processes {
+		if p.state.anyOutside() {
+			m.tick(p)
+		}
+	}
+}
+
+// anyOutside reports whether requests of any process wait outside.
+func (m *model) anyOutside() bool {
+	return slices.ContainsFunc(m.processes, func(p *process) bool { return p.state.anyOutside() })
+}
+
 // finish has all owners release. Each request must end, and neither a node nor a State's memory of one may be left.
 func (m *model) finish() {
 	for range 1000 {
@@ -310,6 +323,7 @@ func (m *model) finish() {
 				m.deleteNode(n.name)
 			}
 		}
+		m.tickOutside()
 		m.drain()
 		open := 0
 		for _, p := range m.processes {

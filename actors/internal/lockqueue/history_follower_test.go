@@ -47,7 +47,7 @@ func (m *model) advance(p *process, to int) {
 
 func (m *model) insert(n *serverNode) {
 	m.nodes[n.name] = n
-	delete(m.deleted, n.name) // at the end of the numbers a repeated create has the same name
+	delete(m.deleted, n.name) // at the end of the numbers, or in another directory, a repeated create has the same name
 	m.commit(func(p *process) {
 		p.follower.nodes[n.name] = n
 		p.fireDirectoryWatch()
@@ -108,7 +108,7 @@ func (m *model) children(p *process) []string {
 		return nil
 	}
 	var names []string
-	if !m.rule.CountUnknown {
+	if m.unrelated {
 		names = append(names, "unrelated") // no contender
 	}
 	for name := range p.follower.nodes {

@@ -31,6 +31,7 @@ func (m *model) createNode(prefix string, p *process) *serverNode {
 	if n.unnumbered = prefix == unnumbered; n.unnumbered {
 		n.name = fmt.Sprintf("%s%d", prefix, m.zxid)
 	}
+	m.highest = max(m.highest, queue.Rank(m.nextSeq))
 	// Each child takes a sequence number, also if its name does not show it. After the last one it stays since ZooKeeper
 	// 3.6, and is negative before.
 	if m.nextSeq++; m.nextSeq > math.MaxInt32 {
@@ -81,7 +82,7 @@ func (m *model) serve(p *process, i int, batch bool) {
 			switch other := p.inFlight[i]; {
 			case other.Kind == CreateNode && other.Beside == "":
 				creates = append(creates, other)
-			case other.Kind == DeleteNode && !other.WithDirectory && m.nodes[other.Node] != nil:
+			case other.Kind == DeleteNode && m.nodes[other.Node] != nil:
 				m.deleteNode(other.Node)
 				deleted[other.Node] = true
 				m.catchUp(p)
@@ -95,17 +96,7 @@ func (m *model) serve(p *process, i int, batch bool) {
 		m.create(p, creates, deleted)
 	case ListDirectory:
 		p.directoryWatched = p.directoryWatched || f.Watch && p.follower.directory != 0
-		l := Listed{Serial: f.Serial, Children: m.children(p), Directory: p.follower.directory}
-		for _, name := range l.Children {
-			czxid := int64(1) // of the child that is no contender
-			if n := p.follower.nodes[name]; n != nil {
-				czxid = n.czxid
-			}
-			if f.WithCzxids {
-				l.Czxids = append(l.Czxids, czxid)
-			}
-		}
-		p.reply(l)
+		p.reply(Listed{Serial: f.Serial, Children: m.children(p), Directory: p.follower.directory})
 	case WatchNodes:
 		var gone []string
 		for _, name := range f.Nodes {
@@ -134,11 +125,19 @@ func (m *model) serve(p *process, i int, batch bool) {
 	case DeleteNode:
 		missing := m.nodes[f.Node] == nil
 		m.deleteNode(f.Node)
-		if f.WithDirectory && len(m.nodes) == 0 {
+		m.catchUp(p)
+		p.reply(Deleted{Serial: f.Serial, Missing: missing})
+	case DeleteDirectory:
+		done := m.directory != 0 && len(m.nodes) == 0 && !m.unrelated && !m.undeletable
+		if done {
 			m.setDirectory(0)
 		}
 		m.catchUp(p)
-		p.reply(Deleted{Serial: f.Serial, Missing: missing})
+		if m.undeletable || rapid.IntRange(0, 7).Draw(m.t, "outcome of the deletion is unknown") == 0 {
+			p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
+		} else {
+			p.reply(Transacted{Serial: f.Serial, Done: done})
+		}
 	}
 }
 

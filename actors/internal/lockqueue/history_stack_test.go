@@ -212,7 +212,7 @@ func (s *stack) drain() {
 			}
 		}
 	}
-	if !s.othersDelete {
+	if !s.othersDelete && !slices.ContainsFunc(s.locks, (*model).anyOutside) {
 		s.checkWaiting()
 	}
 }
@@ -308,6 +308,7 @@ func (s *stack) finish() {
 					m.tick(p)
 				}
 			}
+			m.tickOutside()
 			for _, n := range m.inOrder() {
 				if n.process == nil {
 					m.deleteNode(n.name)

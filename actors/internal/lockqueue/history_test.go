@@ -39,12 +39,16 @@ type model struct {
 	nodes      map[string]*serverNode
 	directory  int64 // czxid of the directory, 0 while it is missing
 	nextSeq    int64
+	highest    int64 // the highest number that any node had
 	afterLast  int64 // the sequence number after the last one
 	lastPlace  int64 // the last one in the queue
 	zxid       int64
 	heldMarker heldMarker
 	changes    []change // of the directory and the held marker, in order
 	lagging    bool     // followers show changes late
+	unrelated  bool     // the directory has a child that is no contender
+	// undeletable reports that the processes have no right to delete the directory.
+	undeletable bool
 	// delayedCreates are in flight from former sessions.
 	delayedCreates []delayedCreate
 	others         int // number of contenders that clients of other libraries have created
@@ -138,8 +142,10 @@ func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
 	m := &model{t: t, rule: rule, nodes: map[string]*serverNode{}, zxid: 100, deleted: map[string]deletedNode{},
 		heldMarker: heldMarker{waited: map[string]bool{}}, revocations: revocations{map[string]bool{}, map[requests.ID]bool{}}}
 	m.directory, m.nextSeq = 1, rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(1<<31-1<<20-3, 1<<31-1<<20),
-		rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")
+		rapid.Int64Range(lastEntry-3, lastEntry), rapid.Int64Range(math.MaxInt32-3, math.MaxInt32), rapid.Int64Range(math.MinInt32, math.MinInt32+3)).Draw(t, "first sequence number")
 	m.lagging = rapid.Bool().Draw(t, "followers lag")
+	m.unrelated = !rule.CountUnknown && rapid.Bool().Draw(t, "unrelated child")
+	m.undeletable = rapid.IntRange(0, 3).Draw(t, "no right to delete the directory") == 0
 	m.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
 		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), follower: newFollower(),
@@ -180,7 +186,7 @@ func (m *model) step(p *process, e Event) {
 // perform sends an effect to the server, or checks what a State says about a request.
 func (m *model) perform(p *process, f Effect) {
 	switch f.Kind {
-	case CreateNode, ListDirectory, WatchNodes, DeleteNode, RestoreData, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
+	case CreateNode, ListDirectory, WatchNodes, DeleteNode, DeleteDirectory, RestoreData, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
 		if f.Kind == DeleteNode {
 			p.leaving[f.Node] = true
 		}
@@ -190,6 +196,9 @@ func (m *model) perform(p *process, f Effect) {
 	case Grant, Refuse, Lose, ConfirmRelease:
 		if err := p.open.Answer(f.Kind, f.ID); err != nil {
 			m.t.Fatalf("process %d: %v", p.n, err)
+		}
+		if f.Reason == requests.SequenceExhausted && m.highest < lastEntry {
+			m.t.Fatalf("process %d: request %d is refused, and the highest number was %d: %s", p.n, f.ID, m.highest, m)
 		}
 		if f.Kind == Grant {
 			p.nodeOf[f.ID] = f.Node

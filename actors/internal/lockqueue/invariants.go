@@ -26,8 +26,8 @@ func (s *State) checkView() error {
 		switch {
 		case !c.listed:
 			return fmt.Errorf("%s is in the list and not marked as listed", c.name)
-		case i > 0 && s.contenders[i-1].rank.compare(c.rank) > 0:
-			return fmt.Errorf("%s is in the list behind %s, which ranks behind it", c.name, s.contenders[i-1].name)
+		case i > 0 && s.contenders[i-1].seq > c.seq:
+			return fmt.Errorf("%s is in the list behind %s, whose number is greater", c.name, s.contenders[i-1].name)
 		case c.provenAt > s.clock || c.hiddenAt > s.clock:
 			return fmt.Errorf("%s is proven at %d and hidden at %d; it is %d", c.name, c.provenAt, c.hiddenAt, s.clock)
 		case c.entry == nil:
@@ -42,7 +42,7 @@ func (s *State) checkView() error {
 	for kind, list := range s.byKind {
 		for i, c := range list {
 			byKind++
-			if !c.listed || int(c.kind) != kind || i > 0 && list[i-1].rank.compare(c.rank) > 0 {
+			if !c.listed || int(c.kind) != kind || i > 0 && list[i-1].seq > c.seq {
 				return fmt.Errorf("%s of kind %d is in the list of kind %d, at %d", c.name, c.kind, kind, i)
 			}
 		}
@@ -52,7 +52,7 @@ func (s *State) checkView() error {
 		return fmt.Errorf("%d contenders are in the list, and %d in those of the kinds", len(s.contenders), byKind)
 	case foreign != s.foreign:
 		return fmt.Errorf("%d contenders of others are in the list, and %d are counted", foreign, s.foreign)
-	case s.byCzxid && len(s.contenders) > 0 && s.session == Lost, s.session == Lost && s.completeThrough != nothingKnown:
+	case s.session == Lost && s.completeThrough != nothingKnown:
 		return fmt.Errorf("the directory of a lost session is known through %d", s.completeThrough)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (s *State) checkEntries() error {
 	switch {
 	case left != s.unsentLeft:
 		return fmt.Errorf("%d unsent entries have left, and %d are counted", left, s.unsentLeft)
-	case len(s.unsent) > left && s.session != Lost:
+	case s.anyOutside() && !s.numbers.ending():
 		return fmt.Errorf("%d entries are not sent, and there is a session", len(s.unsent)-left)
 	case len(s.unanswered) > 0 && s.unanswered[0].answered():
 		return fmt.Errorf("the first create without an answer, %d, has one", s.unanswered[0].serial)
@@ -137,9 +137,9 @@ func (s *State) checkWaiting() error {
 			switch {
 			case c.entry.stage != queued || int(c.kind) != kind:
 				return fmt.Errorf("%s of kind %d waits as kind %d in stage %d", c.name, c.kind, kind, c.entry.stage)
-			case i > 0 && line[i-1].rank.compare(c.rank) > 0:
-				return fmt.Errorf("%s waits behind %s, which ranks behind it", c.name, line[i-1].name)
-			case !c.listed && !s.byCzxid:
+			case i > 0 && line[i-1].seq > c.seq:
+				return fmt.Errorf("%s waits behind %s, whose number is greater", c.name, line[i-1].name)
+			case !c.listed:
 				return fmt.Errorf("%s waits and is not in the list", c.name)
 			}
 		}
@@ -196,8 +196,8 @@ func (s *State) checkHolders() error {
 			}
 		}
 	}
-	if n != len(s.holders) || !slices.IsSortedFunc(s.holders, func(a, b *contender) int { return a.rank.compare(b.rank) }) {
-		return fmt.Errorf("%d entries hold; in holders are, perhaps not by rank, %d", n, len(s.holders))
+	if n != len(s.holders) || !slices.IsSortedFunc(s.holders, compareSeq) {
+		return fmt.Errorf("%d entries hold; in holders are, perhaps not by number, %d", n, len(s.holders))
 	}
 	if s.rule.CountUnknown {
 		return nil
@@ -207,7 +207,7 @@ func (s *State) checkHolders() error {
 			continue
 		}
 		blockers := 0
-		for other := range own(s.contenders[:place(s.contenders, e.rank)]) {
+		for other := range own(s.contenders[:place(s.contenders, e.seq)]) {
 			if other.stage == held && s.rule.BlockedBy[e.kind].Has(other.kind) {
 				blockers++
 			}

@@ -54,13 +54,11 @@ func (s *State) deleteNode(e *entry) {
 		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
 		return
 	}
-	last := s.byCzxid && len(s.contenders) == 0 && len(s.unanswered) == 0 && len(s.unsent) == 0
-	e.mayBeDeleted = e.mayBeDeleted || last // the actor repeats it as a plain deletion if the outcome is unknown
 	s.lastDeleted = nil
-	if e.inDirectory && !s.byCzxid {
+	if e.inDirectory {
 		s.lastDeleted = e
 	}
-	s.effect(Effect{Kind: DeleteNode, Serial: e.serial, Node: e.name, WithDirectory: last})
+	s.effect(Effect{Kind: DeleteNode, Serial: e.serial, Node: e.name})
 }
 
 func (ev Deleted) apply(s *State) {
@@ -76,6 +74,9 @@ func (ev Deleted) apply(s *State) {
 		}
 	}
 	s.deleteAcked(e)
+	if len(s.entries) == 0 {
+		s.listOutside() // perhaps it was the last contender
+	}
 	s.grantEligible()
 }
 

@@ -16,7 +16,8 @@ func (ev Listed) apply(s *State) {
 	s.listing.serial = 0
 	s.listArrived(ev.Directory != 0)
 	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
-		s.merge(ev.Children, ev.Czxids, s.listing.askedAt)
+		s.merge(ev.Children, s.listing.askedAt)
+		s.listedOutside(ev.Directory, len(ev.Children))
 	}
 	if s.listing.again {
 		s.listing.again = false
@@ -32,19 +33,13 @@ func (s *State) requestList() {
 	}
 	s.lastSerial++
 	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
-	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, WithCzxids: s.byCzxid, Watch: s.takeDirectoryWatch()})
+	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, Watch: s.takeDirectoryWatch()})
 }
 
 // placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be in
 // another directory: there the numbers up to completeThrough belong to other nodes.
 func (s *State) placeKnown(e *entry) bool {
-	if !e.listed || e.rank.major > s.completeThrough {
-		return false
-	}
-	if s.byCzxid { // czxids of different directories are in one order, too
-		return !s.awaitsEarlierCreate(e) && !s.behindUnlisted(e)
-	}
-	return e.inDirectory
+	return e.seq <= s.completeThrough && e.inDirectory
 }
 
 // listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent

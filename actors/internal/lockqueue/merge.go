@@ -1,11 +1,6 @@
 package lockqueue
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "slices"
 
 // How a list of the directory changes the State.
 
@@ -15,34 +10,21 @@ import (
 type comparison struct {
 	askedAt  uint64
 	next     []*contender // State.contenders from now on: those that it shows, and those hidden ones that were there before
-	top      int64        // the greatest rank.major that it shows
+	top      int64        // the greatest number that it shows
 	hidden   []*contender
 	missing  []*entry // of this process, and gone
 	departed bool     // a contender of another process is gone
 }
 
 // merge takes in a list of the directory's children, which was asked for at the clock askedAt and read
-// later. Only near the end of the numbers do the czxids count.
-func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
-	if slices.ContainsFunc(children, s.rule.NearEnd) {
-		s.switchToCzxids()
-	}
-	if !s.byCzxid {
-		czxids = nil
-	} else if len(czxids) != len(children) {
-		s.requestList() // it is of no use without czxids
-		return
-	}
+// later.
+func (s *State) merge(children []string, askedAt uint64) {
 	l := comparison{askedAt: askedAt, next: make([]*contender, 0, len(children)), top: nothingKnown}
-	unlisted := s.unlisted()
-	s.noteShown(&l, children, czxids)
-	s.noteUnshown(&l, unlisted)
+	s.noteShown(&l, children)
+	s.noteUnshown(&l)
 	s.replaceList(&l)
 	if l.departed || len(l.missing) > 0 {
 		s.doubtAfter(&l)
-	}
-	if slices.Contains(czxids, 0) { // a contender left after the names were read, and perhaps after some czxids
-		s.allDoubtedAt = s.clock
 	}
 	for _, e := range l.missing {
 		if e.stage == queued && e.createdAt > askedAt && !e.inDirectory {
@@ -55,17 +37,13 @@ func (s *State) merge(children []string, czxids []int64, askedAt uint64) {
 
 // noteShown notes the contenders that the list shows, and whether it skips a number. From here to
 // replaceList only they, and the hidden ones that stay, are marked as listed.
-func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
+func (s *State) noteShown(l *comparison, children []string) {
 	for _, c := range s.contenders {
 		c.listed = false
 	}
 	beyond := int64(0) // how many it shows beyond completeThrough
-	for i, name := range children {
-		czxid := int64(0)
-		if czxids != nil {
-			czxid = czxids[i]
-		}
-		c := s.recognise(name, czxid)
+	for _, name := range children {
+		c := s.recognise(name)
 		if c == nil || c.listed {
 			continue
 		}
@@ -73,19 +51,18 @@ func (s *State) noteShown(l *comparison, children []string, czxids []int64) {
 		if c.entry != nil {
 			c.entry.inDirectory = true
 		}
-		l.next, l.top = append(l.next, c), max(l.top, c.rank.major)
-		if c.rank.major > s.completeThrough {
+		l.next, l.top = append(l.next, c), max(l.top, c.seq)
+		if c.seq > s.completeThrough {
 			beyond++
 		}
 	}
 	// A number beyond completeThrough that the list skips was a contender's that came and went unseen.
 	numbers := l.top - max(s.completeThrough, -1) // the first number is 0
-	l.departed = l.top > s.completeThrough && (s.byCzxid || beyond != numbers)
+	l.departed = l.top > s.completeThrough && beyond != numbers
 }
 
-// noteUnshown notes the contenders that the list does not show. unlisted are those of them that were
-// not in State.contenders.
-func (s *State) noteUnshown(l *comparison, unlisted []*entry) {
+// noteUnshown notes the contenders that the list does not show.
+func (s *State) noteUnshown(l *comparison) {
 	for _, c := range s.contenders {
 		switch {
 		case c.listed:
@@ -96,15 +73,6 @@ func (s *State) noteUnshown(l *comparison, unlisted []*entry) {
 			l.missing = append(l.missing, c.entry)
 		default:
 			l.departed = true
-		}
-	}
-	for _, e := range unlisted {
-		switch {
-		case e.listed:
-		case e.createdAt <= l.askedAt:
-			l.missing = append(l.missing, e)
-		default:
-			l.hidden = append(l.hidden, &e.contender)
 		}
 	}
 }
@@ -130,14 +98,12 @@ func (l *comparison) mayPrecede(c *contender) bool {
 	case e != nil && e.answered() && e.createdAt <= l.askedAt:
 		return false
 	}
-	return c.rank.major > l.top || e != nil && e.downgraded
+	return c.seq > l.top || e != nil && e.downgraded
 }
 
 // replaceList makes the contenders of a comparison the list of the State.
 func (s *State) replaceList(l *comparison) {
-	slices.SortFunc(l.next, func(a, b *contender) int {
-		return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.seq, b.seq)) // one transaction of another process makes its nodes in the order of their numbers
-	})
+	slices.SortFunc(l.next, compareSeq)
 	s.contenders, s.foreign = l.next, 0
 	for kind, list := range s.byKind {
 		clear(list)
@@ -159,42 +125,36 @@ func (s *State) replaceList(l *comparison) {
 }
 
 // recognise returns the contender that a child of the directory is, or nil for a child that does
-// not count. If contenders rank by czxid, a czxid of 0 says that the child has gone.
-func (s *State) recognise(name string, czxid int64) *contender {
-	seq, kind, ok := s.rule.Parse(name)
+// not count.
+func (s *State) recognise(name string) *contender {
+	seq, kind, ok := s.parse(name)
 	if !ok {
 		s.report(name)
 		if !s.rule.CountUnknown {
 			return nil
 		}
-		seq, kind = unknownSeq, queue.Exclusive
 	}
+	s.numbers.note(seq)
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
-		return s.recogniseOwn(s.entries[serial], name, seq, czxid)
+		return s.recogniseOwn(s.entries[serial], name, seq)
 	}
-	c, rank := s.find(name), s.rankOf(seq, czxid)
-	switch {
-	case s.byCzxid && czxid == 0: // a known one stays until its watch or a later list removes it
-	case c == nil || c.rank != rank: // it is new: at the end of the numbers another node may have had its name
-		c = &contender{name: name, seq: seq, rank: rank, kind: kind}
+	c := s.find(name)
+	if c == nil {
+		c = &contender{name: name, seq: seq, kind: kind}
 		s.noteClient(name)
 	}
 	return c
 }
 
 // recogniseOwn is recognise for a child with the name of an entry, or nil.
-func (s *State) recogniseOwn(e *entry, name string, seq, czxid int64) *contender {
+func (s *State) recogniseOwn(e *entry, name string, seq int64) *contender {
 	switch {
 	case e == nil || e.stage == leaving || e.stage == abandoned:
 		return nil // its deletion is under way
-	case e.stage == creating && s.byCzxid:
-		return nil // its Created says its place: see awaitsEarlierCreate
 	case e.stage == creating: // it has its place in the queue while its Created is on its way
-		e.name, e.seq, e.rank = name, seq, s.rankOf(seq, czxid)
+		e.name, e.seq = name, seq
 	case e.name != name:
 		return nil // a former node of e: its creation was repeated
-	case s.byCzxid && (czxid == 0 || queue.NearEnd(seq) && e.czxid != czxid):
-		return nil // gone since, perhaps with another node of its name made after it
 	}
 	return &e.contender
 }

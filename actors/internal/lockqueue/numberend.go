@@ -1,53 +1,140 @@
 package lockqueue
 
-import "slices"
+import (
+	"math"
+	"slices"
 
-// At the end of the 32-bit numbers several nodes have the same number. Near that end contenders rank by czxid.
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
 
-// switchToCzxids ranks the contenders by czxid from now on, since their numbers have come near their
-// end. The czxids of other processes' contenders are not known: these are forgotten.
-func (s *State) switchToCzxids() {
-	if s.byCzxid {
-		return
-	}
-	entries := s.forget()
-	s.byCzxid, s.lastDeleted = true, nil
-	for _, e := range entries {
-		if e.answered() {
-			s.addAnew(e)
-		}
+// The end of a directory's numbers. Near it new requests wait outside the queue, as unsent entries,
+// until the contenders have left. Then the directory is deleted, and the numbers begin anew.
+
+// numbers says how near the end of its numbers a directory is, and how long new requests have
+// waited outside for that.
+type numbers struct {
+	// highest is the highest number that this process has seen in the directory.
+	highest int64
+	// enterUntil is the number from which new requests wait outside again, after they have waited
+	// in vain. Beyond lastEntry it does not count.
+	enterUntil int64
+	// fewest is the least number of children that a list has shown since new requests wait outside.
+	// ticks counts the Ticks since that was less.
+	fewest, ticks int
+	// deletion is the serial of the DeleteDirectory that is not answered yet, or 0.
+	deletion uint64
+}
+
+const (
+	// lastNumber is the last number. Several nodes may have it, and no contender holds by it.
+	lastNumber = math.MaxInt32
+	// lastEntry is the number from which this process creates nothing before the directory is
+	// another one. The later ones are a reserve for creates that are under way, and for processes
+	// that have not seen any yet.
+	lastEntry = lastNumber - 1<<16
+	// entriesBetween is how many numbers are used after new requests have waited outside in vain,
+	// before they wait again.
+	entriesBetween = 1 << 16
+	// patience is for how many Ticks new requests wait outside while no child leaves.
+	patience = 5
+)
+
+func newNumbers() numbers { return numbers{fewest: math.MaxInt} }
+
+func (n *numbers) note(seq int64) { n.highest = max(n.highest, seq) }
+
+// ending reports whether new requests wait outside.
+func (n *numbers) ending() bool {
+	return queue.NearEnd(n.highest) && n.highest >= min(n.enterUntil, lastEntry)
+}
+
+// waitsOutside reports whether an entry waits outside. A downgrade does not: it takes the number of
+// its owner's node, and that owner may not leave before.
+func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.downgradeOf == nil }
+
+// anyOutside reports whether entries wait outside.
+func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > s.unsentLeft }
+
+// admit has the nodes created of the entries that have waited for a session, or outside, and that
+// need not wait any longer. Step calls it after every event.
+func (s *State) admit() {
+	if s.anyOutside() && !s.numbers.ending() {
+		s.createUnsent()
 	}
 }
 
-// unlisted returns the queued entries that no list has shown yet, near the end of the numbers.
-func (s *State) unlisted() []*entry {
-	if !s.byCzxid {
-		return nil
-	}
-	return slices.DeleteFunc(s.waitingInOrder(), func(e *entry) bool { return e.listed })
-}
-
-// behindUnlisted reports whether a contender of this process is ahead of e that no list has shown.
-func (s *State) behindUnlisted(e *entry) bool {
-	return slices.ContainsFunc(s.unlisted(), func(o *entry) bool { return o.rank.compare(e.rank) < 0 })
-}
-
-// listReusedNames has the directory listed at a Tick while contenders wait: another node may have the name of
-// a deleted one by now, and only the czxids of a list tell them apart.
-func (s *State) listReusedNames() {
-	if s.byCzxid && slices.ContainsFunc(s.waiting, func(line []*contender) bool { return len(line) > 0 }) {
+// listOutside has the directory listed for the entries that wait outside.
+func (s *State) listOutside() {
+	if s.anyOutside() && s.listing.serial == 0 && s.numbers.deletion == 0 {
 		s.requestList()
 	}
 }
 
-// findByName is find where the list is not in the order of numbers.
-func (s *State) findByName(name string) *contender {
-	serial, _ := s.incarnation.serial(name)
-	if e := s.entries[serial]; e != nil && e.stage == queued && e.name == name {
-		return &e.contender
+// listedOutside goes on with the entries that wait outside after a list of the directory, whose
+// czxid is 0 if it is missing.
+func (s *State) listedOutside(directory int64, children int) {
+	n := &s.numbers
+	switch {
+	case directory == 0:
+		*n = newNumbers()
+		return
+	case !s.anyOutside() || !n.ending() || n.deletion != 0:
+		return
+	case children < n.fewest:
+		n.fewest, n.ticks = children, 0
 	}
-	if i := slices.IndexFunc(s.contenders, func(c *contender) bool { return c.name == name }); i >= 0 {
-		return s.contenders[i]
+	if children == 0 {
+		s.lastSerial++
+		n.deletion = s.lastSerial
+		s.effect(Effect{Kind: DeleteDirectory, Serial: n.deletion})
+		return
 	}
-	return nil
+	for _, e := range slices.Clone(s.unsent) { // a try does not wait for contenders that block it
+		if !hasLeft(e) && s.blockersAhead(e.kind, math.MaxInt64) >= s.rule.Permits && s.refuseTriesOf(e) && len(e.requests) == 0 {
+			s.leave(e)
+		}
+	}
+	s.endVainWait()
+}
+
+// directoryDeleted takes the answer to DeleteDirectory. If the directory is not deleted, a Tick
+// lists it.
+func (s *State) directoryDeleted(done bool) {
+	s.numbers.deletion = 0
+	if done {
+		s.numbers = newNumbers()
+	} else {
+		s.endVainWait()
+	}
+}
+
+// endVainWait has the entries go on that have waited outside in vain: they use up the numbers, and
+// are refused once few are left.
+func (s *State) endVainWait() {
+	n := &s.numbers
+	switch {
+	case n.ticks < patience:
+	case n.highest < lastEntry:
+		n.enterUntil, n.fewest, n.ticks = n.highest+entriesBetween, math.MaxInt, 0
+	default:
+		s.refuseOutside(requests.SequenceExhausted)
+	}
+}
+
+// refuseOutside refuses the requests that wait outside.
+func (s *State) refuseOutside(why requests.Reason) {
+	for _, e := range slices.Clone(s.unsent) {
+		if !hasLeft(e) {
+			s.refuseAll(e, why)
+		}
+	}
+}
+
+// tickOutside lists the directory at a Tick while requests wait outside.
+func (s *State) tickOutside() {
+	if s.anyOutside() {
+		s.numbers.ticks++
+		s.listOutside()
+	}
 }

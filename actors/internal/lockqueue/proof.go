@@ -175,7 +175,7 @@ func (Tick) apply(s *State) {
 	if s.session != Connected {
 		return
 	}
-	s.listReusedNames() // near the end of the numbers only
+	s.tickOutside()
 	var ask []string
 	askIfStale := func(c *contender) {
 		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {

@@ -33,7 +33,7 @@ func (s *State) resume() {
 	}
 }
 
-// createUnsent has the nodes created of all entries that wait for a session.
+// createUnsent has the nodes created of all entries that wait for a session, or outside.
 func (s *State) createUnsent() {
 	again := slices.DeleteFunc(s.unsent, hasLeft)
 	s.unsent, s.unsentLeft = nil, 0
@@ -55,7 +55,7 @@ func (s *State) startAnew() {
 	}), slices.DeleteFunc(s.unsent, hasLeft))
 	s.unsentLeft = 0
 	s.forget()
-	s.directoryView = directoryView{completeThrough: nothingKnown}
+	s.directoryView = newView()
 	s.listing = listing{}
 	clear(s.entries)
 	clear(s.watches)

@@ -31,9 +31,6 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
 			s.join(has, ev)
 			return true
-		case has.stage == held && mayEnter.Has(has.kind) && queue.NearEnd(has.seq):
-			s.refuse(ev.ID, requests.SequenceExhausted) // other nodes may have its number, too, so a downgrade would have no place
-			return true
 		case has.stage == held && mayEnter.Has(has.kind):
 			e.downgradeOf, e.downgraded = has, true
 		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):

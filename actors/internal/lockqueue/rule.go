@@ -30,8 +30,9 @@ func kindsDiffer(r queue.Rule) bool {
 	return slices.ContainsFunc(r.BlockedBy, func(set queue.KindSet) bool { return set != 1<<len(r.BlockedBy)-1 })
 }
 
-// ofKind returns the contenders of a kind, by rank. If each kind is blocked by all, it returns all contenders for the
-// first kind and none for the others, because then nothing depends on which kind they are of.
+// ofKind returns the contenders of a kind, by number. If each kind is blocked by all, it returns
+// all contenders for the first kind and none for the others, because then nothing depends on which
+// kind they are of.
 func (s *State) ofKind(kind queue.Kind) []*contender {
 	switch {
 	case s.kindsDiffer && len(s.byKind) > 0:
@@ -42,11 +43,11 @@ func (s *State) ofKind(kind queue.Kind) []*contender {
 	return nil
 }
 
-// blockersAhead returns how many contenders ahead block an entry.
-func (s *State) blockersAhead(e *entry) (n int) {
+// blockersAhead returns how many contenders ahead of a number block one of a kind.
+func (s *State) blockersAhead(of queue.Kind, seq int64) (n int) {
 	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
-		if s.rule.BlockedBy[e.kind].Has(kind) {
-			n += place(s.ofKind(kind), e.rank)
+		if s.rule.BlockedBy[of].Has(kind) {
+			n += place(s.ofKind(kind), seq)
 		}
 	}
 	return n
@@ -63,11 +64,11 @@ func (s *State) nearestBlockers(e *entry) []*contender {
 	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
 		if s.rule.BlockedBy[e.kind].Has(kind) {
 			list := s.ofKind(kind)
-			end := place(list, e.rank)
+			end := place(list, e.seq)
 			s.blockers = append(s.blockers, list[max(end-s.rule.Permits-1, 0):end]...)
 		}
 	}
-	slices.SortStableFunc(s.blockers, func(a, b *contender) int { return a.rank.compare(b.rank) })
+	slices.SortStableFunc(s.blockers, compareSeq)
 	slices.Reverse(s.blockers)
 	return s.blockers[:min(len(s.blockers), s.rule.Permits+1)]
 }

@@ -73,7 +73,7 @@ func (s *script) event(line machinetest.Line) Event {
 			Children: s.names(line.List("children")), Directory: line.Number("directory", 1),
 			SameDirectory: line.Has("same"), Recent: line.Has("recent")}
 	case "listed":
-		return Listed{Serial: serial, Children: s.names(line.List("children")), Czxids: line.Numbers("czxids"), Directory: line.Number("directory", 1)}
+		return Listed{Serial: serial, Children: s.names(line.List("children")), Directory: line.Number("directory", 1)}
 	case "watched":
 		return Watched{Serial: serial, Gone: s.names(line.List("gone")), Data: s.data(line)}
 	case "wake":
@@ -184,7 +184,7 @@ func (s *script) show(f Effect) string {
 		}
 		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), machinetest.When(f.ListAfter, " list-after"), machinetest.When(f.After != "", " after="+s.short(f.After)))
 	case ListDirectory:
-		return fmt.Sprintf("list serial=%d%s%s", f.Serial, machinetest.When(f.WithCzxids, " czxids"), machinetest.When(f.Watch, " watch"))
+		return fmt.Sprintf("list serial=%d%s", f.Serial, machinetest.When(f.Watch, " watch"))
 	case WatchNodes:
 		var nodes []string
 		for _, n := range f.Nodes {
@@ -192,7 +192,9 @@ func (s *script) show(f Effect) string {
 		}
 		return fmt.Sprintf("watch serial=%d nodes=%s%s", f.Serial, strings.Join(nodes, ","), machinetest.When(f.Since != 0, fmt.Sprintf(" since=%d", f.Since)))
 	case DeleteNode:
-		return fmt.Sprintf("delete serial=%d node=%s%s", f.Serial, s.short(f.Node), machinetest.When(f.WithDirectory, " with-directory"))
+		return fmt.Sprintf("delete serial=%d node=%s", f.Serial, s.short(f.Node))
+	case DeleteDirectory:
+		return fmt.Sprintf("delete-directory serial=%d", f.Serial)
 	case Grant:
 		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
 	case ReportUnknownChild:

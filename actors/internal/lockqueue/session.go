@@ -14,9 +14,6 @@ func (ev Session) apply(s *State) {
 		s.resume()
 	}
 	s.session = ev.State
-	if s.session != Lost {
-		s.createUnsent()
-	}
 	s.grantEligible()
 }
 

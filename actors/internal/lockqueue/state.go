@@ -41,7 +41,7 @@ type State struct {
 // two States that ever share a directory may have the same.
 func New(rule queue.Rule, in Incarnation) *State {
 	return &State{rule: rule, kindsDiffer: kindsDiffer(rule), incarnation: in, lastSerial: serialsOf(rule),
-		directoryView: directoryView{completeThrough: nothingKnown}}
+		directoryView: newView()}
 }
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The
@@ -50,6 +50,7 @@ func Step[E Event](s *State, ev E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	ev.apply(s)
+	s.admit()
 	s.watchContention() // for Acquire.NotifyContended
 	invariants.Check(s)
 	return s.out

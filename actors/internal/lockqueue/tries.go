@@ -40,7 +40,7 @@ func (s *State) refuseTries(e *entry, lastSeen uint64) (any bool) {
 		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
 			continue
 		}
-		for _, c := range slices.Clone(s.waiting[k][place(s.waiting[k], e.rank):]) {
+		for _, c := range slices.Clone(s.waiting[k][place(s.waiting[k], e.seq):]) {
 			if w := c.entry; w.sentAt <= lastSeen && s.refuseTriesOf(w) {
 				any = true
 				if len(w.requests) == 0 {

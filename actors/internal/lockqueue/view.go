@@ -10,24 +10,20 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// directoryView is what this process knows of the contenders in the lock's directory. Each contender up to
-// completeThrough is in the list, or its node is gone for good: the numbers of one directory only grow, so a
-// new node ranks beyond. (For downgrades see unseenDowngrades.) A contender may be granted only if it ranks up
-// to completeThrough, since a gap in the numbers below it may hide an earlier contender.
-//
-// Several nodes have the same number at the end of the 32-bit numbers. Contenders rank by czxid once a number is near
-// that end (queue.NearEnd). They do so until the directory is another one.
+// directoryView is what this process knows of the contenders in the lock's directory. Each
+// contender up to completeThrough is in the list, or its node is gone for good: the numbers of one
+// directory only grow, so a new node has a number beyond. (For downgrades see unseenDowngrades.) A
+// contender may be granted only if its number is up to completeThrough, since a gap in the numbers
+// below it may hide an earlier contender.
 type directoryView struct {
-	// contenders are ordered by rank; foreign counts those of other processes. byKind has the same contenders for
-	// each kind: how many block another follows from their places there. Without kindsDiffer it is empty (see ofKind).
+	// contenders are ordered by number; foreign counts those of other processes. byKind has the
+	// same contenders for each kind: how many block another follows from their places there.
+	// Without kindsDiffer it is empty (see ofKind).
 	contenders []*contender
 	byKind     [][]*contender
 	foreign    int
-	// completeThrough is a rank.major: a sequence number, or a czxid if byCzxid. It is nothingKnown
-	// before the first list of the directory.
+	// completeThrough is a number. It is nothingKnown before the first list of the directory.
 	completeThrough int64
-	// byCzxid reports whether contenders rank by czxid.
-	byCzxid bool
 	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
 	// a session. All else here is about this directory.
 	directory int64
@@ -36,22 +32,26 @@ type directoryView struct {
 	// the clock at which the last of them went. A list asked for later shows such downgrades.
 	unseenDowngrades queue.KindSet
 	unseenSince      uint64
+	numbers          numbers // numberend.go: how near the end of its numbers the directory is
 }
 
-// nothingKnown is completeThrough before the first list, less than the rank.major of each contender with a number.
+// nothingKnown is completeThrough before the first list, less than each number.
 const nothingKnown int64 = math.MinInt64 + 1
 
-// unknownSeq is the sequence number, and the rank.major, of a child without a number in its name. It is
-// never beyond completeThrough.
+func newView() directoryView {
+	return directoryView{completeThrough: nothingKnown, numbers: newNumbers()}
+}
+
+// unknownSeq is the number of a child without one in its name. It is never beyond completeThrough.
 const unknownSeq = nothingKnown - 1
 
 // contender is a node in the lock's directory, as this process has last seen it: one of any
 // process. There may be many.
 type contender struct {
 	name string
-	// seq is the sequence number in the name, or unknownSeq for a name of no known form.
+	// seq is the contender's place in the queue: its number (see parse), or unknownSeq for a name
+	// of no known form.
 	seq  int64
-	rank rank
 	kind queue.Kind
 	// listed reports whether the contender is in directoryView.contenders.
 	listed bool
@@ -69,29 +69,20 @@ type contender struct {
 	entry *entry
 }
 
-// rank is a contender's place in the queue. major is the sequence number, or the czxid near the end
-// of the numbers. With a czxid, minor orders the contenders of this process that one transaction made: by
-// step, and by serial within an atomic create, whose nodes have one step.
-type rank struct {
-	major int64
-	minor uint64
-}
-
-func (r rank) compare(other rank) int {
-	return cmp.Or(cmp.Compare(r.major, other.major), cmp.Compare(r.minor, other.minor))
-}
-
-// place returns the index of a rank in a sorted list, or the index at which it would be inserted.
-func place(list []*contender, r rank) int {
-	// Mostly the rank comes after all others.
-	if n := len(list); n == 0 || list[n-1].rank.compare(r) < 0 {
+// place returns the index of a number in a sorted list, or the index at which it would be inserted.
+func place(list []*contender, seq int64) int {
+	// Mostly the number comes after all others.
+	if n := len(list); n == 0 || list[n-1].seq < seq {
 		return n
 	}
-	return sort.Search(len(list), func(i int) bool { return list[i].rank.compare(r) >= 0 })
+	return sort.Search(len(list), func(i int) bool { return list[i].seq >= seq })
 }
 
+// compareSeq orders contenders by number.
+func compareSeq(a, b *contender) int { return cmp.Compare(a.seq, b.seq) }
+
 func insert(list []*contender, c *contender) []*contender {
-	return slices.Insert(list, place(list, c.rank), c)
+	return slices.Insert(list, place(list, c.seq), c)
 }
 
 // shift drops the first element of a list. A list that becomes empty keeps its memory.
@@ -104,7 +95,7 @@ func shift[T any](list []*T) []*T {
 }
 
 func remove(list []*contender, c *contender) []*contender {
-	i := place(list, c.rank)
+	i := place(list, c.seq)
 	for ; i < len(list) && list[i] != c; i++ {
 	}
 	switch {
@@ -181,17 +172,19 @@ func own(list []*contender) iter.Seq[*entry] {
 	}
 }
 
-// find returns the contender of a name: one in the list or, if contenders rank by czxid, also a queued one
-// of this process that no list has shown.
+// parse returns the number of a child, and its kind by the rule. ok is false for a name of no form
+// that the rule knows.
+func (s *State) parse(name string) (seq int64, kind queue.Kind, ok bool) {
+	if seq, kind, ok = s.rule.Parse(name); !ok {
+		return unknownSeq, queue.Exclusive, false
+	}
+	return queue.Rank(seq), kind, true
+}
+
+// find returns the contender of a name that is in the list.
 func (s *State) find(name string) *contender {
-	if s.byCzxid {
-		return s.findByName(name)
-	}
-	seq, _, ok := s.rule.Parse(name)
-	if !ok {
-		seq = unknownSeq
-	}
-	for _, c := range s.contenders[place(s.contenders, s.rankOf(seq, 0)):] {
+	seq, _, _ := s.parse(name)
+	for _, c := range s.contenders[place(s.contenders, seq):] {
 		if c.name == name {
 			return c
 		}
@@ -202,27 +195,8 @@ func (s *State) find(name string) *contender {
 	return nil
 }
 
-// rankOf returns the rank of a contender with a sequence number and a czxid.
-func (v *directoryView) rankOf(seq, czxid int64) rank {
-	if seq == unknownSeq {
-		return rank{major: unknownSeq}
-	}
-	return rank{major: queue.Rank(v.byCzxid, seq, czxid)}
-}
-
-// rank returns the rank of an entry whose node is known.
-func (s *State) rank(e *entry) rank {
-	r := s.rankOf(e.seq, e.czxid)
-	if s.byCzxid && queue.NearEnd(e.seq) {
-		r.minor = uint64(e.step)<<32 | e.serial&math.MaxUint32
-	}
-	return r
-}
-
-// addAnew adds a contender of this process to the list again, after contenders have begun to rank by czxid, or
-// in another directory.
+// addAnew adds a contender of this process to the list of another directory.
 func (s *State) addAnew(e *entry) {
-	e.rank = s.rank(e)
 	s.addToList(&e.contender)
 	switch e.stage {
 	case queued:
@@ -239,11 +213,8 @@ func (s *State) enterDirectory(directory int64) bool {
 	if directory <= s.directory {
 		return directory == s.directory
 	}
-	s.directory, s.lastDeleted = directory, nil
-	unlisted := s.unlisted() // near the end of the numbers only; forget returns the others
-	entries := append(s.forget(), unlisted...)
-	s.byCzxid = false
-	for _, e := range entries {
+	s.directory, s.lastDeleted, s.numbers = directory, nil, newNumbers()
+	for _, e := range s.forget() {
 		switch {
 		case !e.answered():
 			e.name = "" // a list showed the node before its Created: it was in the deleted directory
@@ -261,7 +232,7 @@ func (s *State) enterDirectory(directory int64) bool {
 // node of this process that may be in another directory: there the same numbers belong to other
 // nodes.
 func (s *State) extendComplete() {
-	for _, c := range s.contenders[place(s.contenders, rank{major: s.completeThrough + 1}):] {
+	for _, c := range s.contenders[place(s.contenders, s.completeThrough+1):] {
 		if !s.follows(c.seq) || c.entry != nil && !c.entry.inDirectory {
 			return
 		}
@@ -270,4 +241,4 @@ func (s *State) extendComplete() {
 }
 
 // follows reports whether a sequence number is the next one after completeThrough.
-func (v *directoryView) follows(seq int64) bool { return !v.byCzxid && seq == v.completeThrough+1 }
+func (v *directoryView) follows(seq int64) bool { return seq == v.completeThrough+1 }

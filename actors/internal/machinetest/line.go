@@ -49,19 +49,7 @@ func (l Line) Number(key string, otherwise int64) int64 {
 	if !l.Has(key) {
 		return otherwise
 	}
-	return l.number(l.args[key])
-}
-
-// Numbers returns the numbers of a List.
-func (l Line) Numbers(key string) (all []int64) {
-	for _, text := range l.List(key) {
-		all = append(all, l.number(text))
-	}
-	return all
-}
-
-func (l Line) number(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(l.args[key], 10, 64)
 	if err != nil {
 		l.t.Fatalf("%q: %v", l, err)
 	}

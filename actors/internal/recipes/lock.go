@@ -22,7 +22,6 @@ type lockActor struct {
 	bridge        messages.BridgeRef
 	state         *lockqueue.State
 	cleaningUp    bool                          // the actor has stopped, and its nodes are not deleted yet
-	resets        map[uint64]string             // nodes that are being deleted together with the directory, by the serial of their CreateNode
 	atomicCreates map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
 	leaseCreates  []zkbridge.CreateSpec         // collected while an acquireLeases message is handled; nil at other times
 	delayTimer    *time.Timer                   // of the LockDelay under way
@@ -64,14 +63,10 @@ func (l *lockActor) perform(f *lockqueue.Effect, grants bool) {
 	case lockqueue.CreateNode:
 		l.create(f)
 	case lockqueue.ListDirectory:
-		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Watch: f.Watch, WithCzxids: f.WithCzxids}, l.Self)
+		l.bridge.SendList(&messages.List{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Watch: f.Watch}, l.Self)
 	case lockqueue.WatchNodes:
 		l.bridge.SendWatch(&messages.Watch{Id: f.Serial, Epoch: l.epoch, Directory: l.Path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, l.Self)
 	case lockqueue.DeleteNode:
-		if f.WithDirectory {
-			l.resetDirectory(f.Serial, f.Node)
-			return
-		}
 		l.releaseNode(f.Serial, f.Node, grants)
 	case lockqueue.Grant:
 		l.Grant(l.Request(f.ID), &messages.Granted{Path: l.Path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,

@@ -15,6 +15,8 @@ func (l *lockActor) performRare(f *lockqueue.Effect) {
 			l.bridge.SendTransact(&messages.Transact{Epoch: l.epoch, Ops: []*messages.Op{
 				{Kind: messages.Op_SET, Path: l.nodePath(f.Node), Data: data}}}, nil)
 		}
+	case lockqueue.DeleteDirectory:
+		l.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: l.Path})
 	case lockqueue.RequestRevoke:
 		l.RequestRevoke(f.ID)
 	case lockqueue.NotifyContended:
@@ -41,27 +43,6 @@ func (l *lockActor) transact(serial uint64, ops ...*messages.Op) {
 }
 
 func (l *lockActor) nodePath(node string) string { return l.Path + "/" + node }
-
-// resetDirectory deletes the node, and the directory with it if that is empty then.
-func (l *lockActor) resetDirectory(serial uint64, node string) {
-	if l.resets == nil {
-		l.resets = map[uint64]string{}
-	}
-	l.resets[serial] = node
-	l.transact(serial, &messages.Op{Kind: messages.Op_DELETE, Path: l.nodePath(node)},
-		&messages.Op{Kind: messages.Op_DELETE, Path: l.Path})
-}
-
-// releaseAfterReset deletes a node alone that may not have been deleted with its directory, and
-// reports whether it has found such a node.
-func (l *lockActor) releaseAfterReset(serial uint64) bool {
-	node, was := l.resets[serial]
-	if was {
-		delete(l.resets, serial)
-		l.releaseNode(serial, node, false)
-	}
-	return was
-}
 
 // createWithOthers creates a node together with nodes of other requests: of an atomic create if id is
 // not 0, and of acquireLeases otherwise.

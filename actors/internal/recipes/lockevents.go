@@ -56,7 +56,7 @@ func (l *lockActor) acquireLeases(from ask.Recipient, all acquireLeases) {
 
 // Listed implements messages.BridgeClientHandler.
 func (l *lockActor) Listed(_ ask.Recipient, msg *messages.Listed) {
-	feed(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Czxids: msg.Czxids, Directory: msg.DirectoryCzxid})
+	feed(l, lockqueue.Listed{Serial: msg.Id, Children: msg.Children, Directory: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.
@@ -75,9 +75,6 @@ func (l *lockActor) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
 
 // Failed implements messages.BridgeClientHandler.
 func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
-	if l.releaseAfterReset(msg.Id) {
-		return
-	}
 	l.Detail = msg.Detail
 	if l.cleaningUp {
 		l.noteUndeleted(msg)
@@ -87,17 +84,7 @@ func (l *lockActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 
 // Transacted implements messages.BridgeClientHandler.
 func (l *lockActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	done := msg.Outcome == messages.Transacted_DONE
-	if _, resets := l.resets[msg.Id]; !resets {
-		feed(l, lockqueue.Transacted{Serial: msg.Id, Done: done, Op: msg.Op})
-		return
-	}
-	if !done {
-		l.releaseAfterReset(msg.Id)
-		return
-	}
-	delete(l.resets, msg.Id)
-	feed(l, lockqueue.Deleted{Serial: msg.Id})
+	feed(l, lockqueue.Transacted{Serial: msg.Id, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
 }
 
 // ---- ticks

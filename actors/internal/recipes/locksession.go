@@ -40,7 +40,7 @@ func (l *lockActor) sessionLives(msg *messages.SessionChanged, state lockqueue.S
 }
 
 func (l *lockActor) sessionLost(epoch uint64) {
-	l.lost, l.resets = true, nil
+	l.lost = true
 	feed(l, lockqueue.Session{Epoch: epoch, State: lockqueue.Lost})
 }
 
