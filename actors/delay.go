@@ -37,7 +37,7 @@ func LockDelay(d time.Duration) LockOption {
 			return shell.Invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
 		case r.Delay > 0:
 			return shell.Invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.Delay))
-		case len(r.Deps) > 0 || !reflect.DeepEqual(r.Rule, queue.Mutex()):
+		case !reflect.DeepEqual(r.Rule, queue.Mutex()):
 			return shell.Invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.Name))
 		}
 		r.Name = fmt.Sprintf("%s with a lock-delay of %v", r.Name, d)

@@ -7,7 +7,7 @@
 // owner of the loss. Actors of a protoactor system can send the messages of lock.proto to a
 // lock's PID instead.
 //
-// Behind the handles of one path stands one actor per process, or two with a local queue. The
+// Behind the handles of one path stands one actor per process. The
 // path's recipe makes it, and a manager keeps it. The actors are in internal packages; from the API down to the
 // rules:
 //

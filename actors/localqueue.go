@@ -66,7 +66,7 @@ func LocalQueue(c LocalQueueConfig) LockOption {
 			return shell.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", c.Time, d.Time))
 		case c.Linger < 0:
 			return shell.Invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", c.Linger, d.Linger))
-		case r.Deps != nil || r.Rule.Permits != 1:
+		case r.Rule.Permits != 1:
 			return shell.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
 		}
 		r.LocalQueue = &shell.LocalQueue{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}

@@ -14,8 +14,7 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 		locks := b.locks()
 		for name, fail := range map[string]func(){
 			"mutex":     func() { actors.PanicActor(locks.Mutex(b.path+"-a"), 0, noCreated) },
-			"semaphore": func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 0, noGranted) },
-			"queue":     func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 1, noCreated) },
+			"semaphore": func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 0, noCreated) },
 		} {
 			multi := locks.MultiLock(append(b.threeMembers(locks), locks.Semaphore(b.path+"-s", 1))...)
 			unlock(b, lock(b, multi))

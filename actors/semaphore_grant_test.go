@@ -200,7 +200,7 @@ func TestSemaphoreInvalid(t *testing.T) {
 			{errOf(locks.Semaphore(b.path, -7).Lock(within(b))), []string{"semaphore of -7 permits"}},
 			{errOf(locks.Semaphore(b.path, 4).Lock(within(b))), []string{"in use as a semaphore of 3", "semaphore of 4"}},
 			{errOf(locks.Mutex(b.path).Lock(within(b))), []string{"in use as a semaphore of 3", "asked for as a mutex"}},
-			{errOf(locks.Mutex(b.path + "/locks").Lock(within(b))), []string{"in use as a semaphore's queue", "asked for as a mutex"}},
+			{errOf(locks.Mutex(b.path + "/locks").Lock(within(b))), []string{"in use as a semaphore of 3", "asked for as a mutex"}},
 			{errOf(locks.Mutex(b.path+"-m").Lock(within(b), actors.Permits(2))), []string{"2 permits", "mutex"}},
 			{errOf(locks.Mutex(b.path+"-m", actors.SharedPermits("/count")).Lock(within(b))), []string{"SharedPermits", "a mutex has no permits"}},
 			{errOf(locks.Semaphore(b.path+"-m", 1, actors.SharedPermits("count")).Lock(within(b))), []string{`count path "count" must begin with /`}},

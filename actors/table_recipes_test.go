@@ -26,9 +26,8 @@ type tableRow struct {
 
 // Messages at which actors panic, which expect contents.
 var (
-	noCreated   = (*messages.Created)(nil)
-	noGranted   = (*messages.Granted)(nil)
-	noContended = (*messages.Contended)(nil)
+	noCreated = (*messages.Created)(nil)
+	noGranted = (*messages.Granted)(nil)
 )
 
 const me = actors.Owner("me")
@@ -73,13 +72,13 @@ var tableRows = []tableRow{
 	row(tableRow{panicMessages: []any{noCreated}}, "write", "read"),
 	row(tableRow{recipe: recipe{name: "write and read"}, panicMessages: []any{noCreated}, hold: writeAndRead()}, "write", "read"),
 	row(tableRow{panicMessages: []any{noCreated}}, "custom"),
-	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated}, ends: anyNode}, "semaphore, two of three"),
-	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated}}, "semaphore mutex"),
+	row(tableRow{panicMessages: []any{noCreated}, ends: anyNode}, "semaphore, two of three"),
+	row(tableRow{panicMessages: []any{noCreated}}, "semaphore mutex"),
 	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated, noCreated}, ends: anyNode}, "multi-lock"),
-	row(tableRow{panicMessages: []any{noGranted, noCreated, noGranted}, ends: anyNode}, "multi-lock with a semaphore"),
-	row(tableRow{panicMessages: []any{noContended, noCreated}, localQueue: true}, "local queue"),
-	row(tableRow{panicMessages: []any{noContended, noCreated}, localQueue: true}, "local read", "local write"),
-	row(tableRow{recipe: recipe{name: "local write and read"}, panicMessages: []any{noContended, noCreated}, hold: writeAndRead(shortLinger),
+	row(tableRow{panicMessages: []any{noGranted, noCreated, noCreated}, ends: anyNode}, "multi-lock with a semaphore"),
+	row(tableRow{panicMessages: []any{noCreated}, localQueue: true}, "local queue"),
+	row(tableRow{panicMessages: []any{noCreated}, localQueue: true}, "local read", "local write"),
+	row(tableRow{recipe: recipe{name: "local write and read"}, panicMessages: []any{noCreated}, hold: writeAndRead(shortLinger),
 		ends: anyNode, localQueue: true}, "local write", "local read"),
 	row(tableRow{panicMessages: []any{noCreated}}, "lock-delay"),
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// atomicCreate is what the members of a multi-lock have in common in one phase of an attempt.
-// The actor of each member reports once, in its own time: it hands in the node that it wants
-// (add), or reports that it wants none (reportNone). After the last report one transaction creates all nodes. A
-// member that refuses its request reports nothing: the multi-lock then aborts the create.
+// atomicCreate is what the members of a multi-lock have in common in one phase of an attempt. The
+// actor of each member reports once, in its own time: it hands in the node that it wants (add), or
+// reports that it wants none (reportNone). After the last report one transaction creates all nodes.
+// A member that refuses its request reports nothing: the multi-lock then aborts the create.
 type atomicCreate struct {
 	bridge    *zkbridge.Bridge
 	multiLock ask.Recipient
@@ -27,9 +27,9 @@ type atomicCreate struct {
 type acquireMember struct {
 	*messages.Acquire
 	create *atomicCreate
-	// queueing is the first phase of an attempt with semaphores: a semaphore takes its place in its request
-	// queue, and any other member only checks whether the owner has something of the lock. The multi-lock
-	// must not wait in the request queues for a lock that it cannot get.
+	// queueing is the first phase of an attempt with semaphores: a semaphore takes its place in its
+	// request queue, and any other member only checks whether the owner has something of the lock.
+	// The multi-lock must not wait in the request queues for a lock that it cannot get.
 	queueing bool
 }
 
@@ -39,8 +39,8 @@ func (m acquireMember) Acquires() []*messages.Acquire { return []*messages.Acqui
 // queuePassed tells a multi-lock that a request has passed the request queue of a semaphore.
 type queuePassed struct{ requestID uint64 }
 
-// ownerLost tells a multi-lock that the owner of an attempt has lost a member before, and not released it. The attempt
-// ends, while after a loss of its own it would begin anew.
+// ownerLost tells a multi-lock that the owner of an attempt has lost a member before, and not
+// released it. The attempt ends, while after a loss of its own it would begin anew.
 type ownerLost struct {
 	attempt uint64
 	reason  messages.Reason
@@ -89,7 +89,8 @@ func (c *atomicCreate) abort() {
 	}
 }
 
-// refuseCreates tells members that their nodes will not be created. The attempt that wanted them has ended.
+// refuseCreates tells members that their nodes will not be created. The attempt that wanted them
+// has ended.
 func refuseCreates(creates []zkbridge.CreateSpec) {
 	for _, p := range creates {
 		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_NODE_DELETED})

@@ -11,8 +11,8 @@ import (
 // The node of a shared count is compatible with Curator's SharedCount: its data are four bytes, the
 // highest first.
 
-// CreateCount returns the message that creates the node at path. The bridge makes a missing directory of
-// it, and a missing chroot.
+// CreateCount returns the message that creates the node at path. The bridge makes a missing
+// directory of it, and a missing chroot.
 func CreateCount(epoch uint64, path string, data []byte) *messages.Transact {
 	directory, _ := shell.SplitPath(path)
 	return &messages.Transact{Epoch: epoch, Directory: directory, Ops: []*messages.Op{{Kind: messages.Op_CREATE, Path: path, Data: data}}}

@@ -1,16 +1,17 @@
-// Package recipes holds the actors of locks: one for each recipe, around the pure state machine
-// that decides. Each embeds a [shell.Shell], which deals with owners, and is its
-// [shell.Behavior].
+// Package recipes holds the actors of locks: one for each path, around the pure state machines that
+// decide. Each embeds a [shell.Shell], which deals with owners, and is its [shell.Behavior]. All
+// but that of multi-locks have directories on ZooKeeper (directory.go, a lockqueue.State each), for
+// which they ask the bridge, which owns the connection.
 //
-//   - lockActor (lock.go, lockqueue.State): the queue of one directory, for mutexes, read-write
-//     locks and rules of users. It asks the bridge, which owns the ZooKeeper connection.
-//   - localQueueActor (localqueue.go, localqueue.Queue): it acquires another actor's lock, the lock
-//     below, and passes its node on among the owners of the process, for a limited time (a node hold).
-//   - semaphoreActor (semaphore.go, semaphore.State): two locks below, the request queue and the
-//     leases.
-//   - multiLockActor (multilock.go): all or nothing of its members.
+//   - lockActor (lock.go): the queue of one directory, for mutexes, read-write locks and rules of users.
+//   - localQueueActor (localqueue.go, localqueue.Queue): one directory, whose node it passes on among the owners of the
+//     process, for a limited time (a node hold).
+//   - semaphoreActor (semaphore.go, semaphore.State): two directories, the request queue and the leases.
+//   - multiLockActor (multilock.go): all or nothing of its members, which are actors of their own.
 //
-// To be read in this order: lock.go, an Acquire there and back; locksession.go, the loss of a session;
-// lockevents.go, lockeffects.go, lockend.go and handoffs.go, the rest of a lockActor; delay.go; localqueue.go; atomiccreate.go, member.go and multilock.go; semaphore.go and
-// permitcount.go; countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
+// To be read in this order: lock.go and directory.go, an Acquire there and back; directories.go,
+// the messages of the bridge and the end; sessions.go, the loss of a session; directoryrare.go,
+// handoffs.go and delay.go, what few directories do; below.go, a directory under a machine;
+// localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go and multilock.go;
+// countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

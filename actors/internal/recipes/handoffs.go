@@ -12,21 +12,21 @@ const (
 )
 
 // noteGone notes that the node of a contender was deleted.
-func (l *lockActor) noteGone(node string) {
-	if node != "" && !l.state.IsOwn(node) {
-		l.left = remoteDeparture
+func (d *directory) noteGone(node string) {
+	if node != "" && !d.state.IsOwn(node) {
+		d.left = remoteDeparture
 	}
 }
 
 // countHandOff counts the grant that an event has led to. A contender that is granted with its
 // creation or its re-entry had nothing to wait for.
-func (l *lockActor) countHandOff(event any) {
+func (d *directory) countHandOff(event any) {
 	switch event.(type) {
 	case lockqueue.Created, lockqueue.Acquire:
 	default:
-		if l.left != noDeparture {
-			l.CountHandOff(l.left == localDeparture)
+		if d.left != noDeparture {
+			d.in.CountHandOff(d.left == localDeparture)
 		}
 	}
-	l.left = noDeparture
+	d.left = noDeparture
 }

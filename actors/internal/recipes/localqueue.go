@@ -2,11 +2,11 @@ package recipes
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -17,15 +17,15 @@ import (
 
 // localQueueActor is the actor of a lock whose node the owners of this process share. It turns
 // messages into calls of its localqueue.Queue, and performs what that asks for on the owners and on
-// the lock below, of which it is an owner itself.
+// the directory, whose only owner it is.
 type localQueueActor struct {
 	shell.Shell
-	shell.Defaults
-	messages.IgnoreOwner[ask.Recipient]
+	directories
+	turn        turn
+	below       below
 	config      shell.LocalQueue
 	state       *localqueue.Queue
-	below       messages.LockRef
-	ownerBelow  string              // the owner that it is to the lock below; empty for a rule without downgrades
+	ownerBelow  string              // the owner that it is to the directory; empty for a rule without downgrades
 	holds       []*messages.Granted // the nodes of the node hold: one, or two after a downgrade
 	budgetTimer *time.Timer         // of the node hold
 	idleTimer   *time.Timer
@@ -34,9 +34,12 @@ type localQueueActor struct {
 
 func newLocalQueue(e *shell.Entry) host.Actor {
 	config := *e.Recipe.LocalQueue
-	l := &localQueueActor{config: config, below: messages.LockRef{To: e.Deps[0].Self}}
+	l := &localQueueActor{config: config}
 	l.state = localqueue.New(l, e.Recipe.Rule, uint32(min(config.Grants, 1<<30)))
 	l.Init(e, l)
+	l.directories.init(&l.Shell)
+	l.first = l.newDirectory(e.Path, e.Recipe, &l.below)
+	l.below = below{turn: &l.turn, directory: &l.first, machine: l}
 	if e.Recipe.Rule.Downgrades() {
 		l.ownerBelow = "the local queue"
 	}
@@ -56,6 +59,7 @@ type (
 // Acquire implements shell.Behavior.
 func (l *localQueueActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	l.state.Acquire(incoming(r, msg))
+	l.turn.finish()
 }
 
 // Cancel implements shell.Behavior.
@@ -63,6 +67,7 @@ func (l *localQueueActor) Cancel(r *shell.Request, reason messages.Reason) {
 	l.mayHandOff = true
 	l.state.Cancel(r.ID, requests.Reason(reason))
 	l.mayHandOff = false
+	l.turn.finish()
 }
 
 // Release implements shell.Behavior.
@@ -70,101 +75,88 @@ func (l *localQueueActor) Release(r *shell.Request) {
 	l.mayHandOff = true
 	l.state.Release(r.ID)
 	l.mayHandOff = false
+	l.turn.finish()
 }
 
 // ReceiveOther implements shell.Behavior.
 func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	defer l.turn.finish()
 	switch msg := msg.(type) {
 	case budgetOver:
 		l.state.TimeBudgetUsed(msg.serial)
 	case idleOver:
 		l.state.IdleTimedOut()
+	case delayElapsed:
+		feed(&l.first, lockqueue.DelayElapsed{Serial: msg.serial})
 	default:
-		known := messages.DispatchOwner(l, from, msg, from)
-		invariants.Check(l.state)
-		return known
+		return messages.DispatchBridgeClient(l, from, msg, from)
 	}
 	return true
 }
 
-// Idle implements shell.Behavior.
-func (l *localQueueActor) Idle() bool { return l.state.Idle() }
-
-// Epoch implements shell.Behavior: it is the epoch of the lock below, which may not have checked
-// the session, as it has nothing to do.
-func (l *localQueueActor) Epoch() uint64 {
-	if len(l.holds) == 0 {
-		return 0
+// Tick implements shell.Behavior.
+func (l *localQueueActor) Tick(quiet bool) {
+	l.directories.Tick(quiet)
+	l.turn.finish()
+	if quiet {
+		l.below.releaseMemory()
 	}
-	return l.holds[0].Epoch
 }
+
+// Idle implements shell.Behavior.
+func (l *localQueueActor) Idle() bool { return l.state.Idle() && l.directories.Idle() }
 
 // SessionOverdue implements shell.Behavior.
 func (l *localQueueActor) SessionOverdue() {
-	l.state.NodeLost(l.holds[0].RequestId, requests.SessionLost)
+	l.directories.SessionOverdue()
+	l.turn.finish()
 }
 
-// ---- messages of the lock below
+// ---- what the directory answers: localQueueActor is the machine above it
 
-// Granted implements messages.OwnerHandler. It ignores grants of withdrawn requests, whose
-// release is under way, and grants of a lost session: Lost follows.
-func (l *localQueueActor) Granted(_ ask.Recipient, msg *messages.Granted) {
-	if l.Manager.Bridge.Lost(msg.Epoch) || !slices.Contains(l.state.NodeHolds(), msg.RequestId) {
+// nodeGranted implements machine. It ignores grants of withdrawn requests, whose release is due.
+func (l *localQueueActor) nodeGranted(serial uint64, by *messages.Granted) {
+	if !slices.Contains(l.state.NodeHolds(), serial) {
 		return
 	}
-	serial, self := msg.RequestId, l.Self
-	if len(l.holds) == 0 {
+	if self := l.Self; len(l.holds) == 0 {
 		stopTimer(l.budgetTimer)
 		l.budgetTimer = time.AfterFunc(l.config.Time, func() { self.Tell(budgetOver{serial}) })
 	}
-	l.holds = append(l.holds, msg)
-	l.state.NodeGranted(serial, msg.Generation, msg.Czxid, msg.Step)
+	l.holds = append(l.holds, by)
+	l.state.NodeGranted(serial, by.Generation, by.Czxid, by.Step)
+	invariants.Check(l.state)
 }
 
-// Refused implements messages.OwnerHandler. A withdrawn request is refused, too.
-func (l *localQueueActor) Refused(_ ask.Recipient, msg *messages.Refused) {
-	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
-		l.setDetail(msg.Detail)
-		l.state.NodeRefused(msg.RequestId, requests.Reason(msg.Reason))
-	}
+// nodeRefused implements machine. A withdrawn request is refused, too.
+func (l *localQueueActor) nodeRefused(serial uint64, why requests.Reason) {
+	l.state.NodeRefused(serial, why)
 }
 
-// Lost implements messages.OwnerHandler.
-func (l *localQueueActor) Lost(_ ask.Recipient, msg *messages.Lost) {
-	if !l.stopWithLockBelow(msg.RequestId, msg.Reason) {
-		l.setDetail(msg.Detail)
-		l.state.NodeLost(msg.RequestId, requests.Reason(msg.Reason))
-	}
-}
+// nodeLost implements machine.
+func (l *localQueueActor) nodeLost(serial uint64, why requests.Reason) { l.state.NodeLost(serial, why) }
 
-// RevokeRequested implements messages.OwnerHandler.
-func (l *localQueueActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
-	l.state.NodeRevoked(msg.RequestId)
-}
+// nodeReleased implements machine. A local queue gives its nodes up without an answer.
+func (l *localQueueActor) nodeReleased(uint64) {}
 
-// Contended implements messages.OwnerHandler.
-func (l *localQueueActor) Contended(_ ask.Recipient, msg *messages.Contended) {
-	l.state.NodeContended(msg.RequestId)
-}
+// nodeRevoked implements machine.
+func (l *localQueueActor) nodeRevoked(serial uint64) { l.state.NodeRevoked(serial) }
 
-// setDetail takes the detail of a message from below, which names the path already.
-func (l *localQueueActor) setDetail(detail string) {
-	l.Detail = strings.TrimPrefix(strings.TrimPrefix(detail, l.Path), ": ")
-}
+// nodeContended implements machine.
+func (l *localQueueActor) nodeContended(serial uint64) { l.state.NodeContended(serial) }
 
 // ---- what the state asks for: localQueueActor is a localqueue.QueueActor
 
 // AcquireNode implements localqueue.QueueActor.
 func (l *localQueueActor) AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte) {
-	l.below.SendAcquire(&messages.Acquire{RequestId: serial, Owner: l.ownerBelow, Kind: uint32(kind), Try: try,
-		Data: l.Manager.NodeData(data, ""), NotifyContended: true}, l.Self)
+	l.below.acquire(serial, requests.Incoming{Owner: l.ownerBelow, Kind: kind, Permits: 1, Try: try,
+		Data: l.Manager.NodeData(data, ""), NotifyContended: true}, nil)
 }
 
-// ReleaseNode implements localqueue.QueueActor. Cancel takes back a grant as well, also one that is under
-// way. It also says that the owner knows of the loss of a lost grant.
+// ReleaseNode implements localqueue.QueueActor.
 func (l *localQueueActor) ReleaseNode(serial uint64) {
 	l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == serial })
-	l.below.SendCancel(&messages.Cancel{RequestId: serial, Owner: l.ownerBelow}, l.Self)
+	l.below.cancel(serial)
 }
 
 // GrantBy implements localqueue.QueueActor.
@@ -198,26 +190,13 @@ func (l *localQueueActor) StartIdleTimer() {
 
 // ---- the end
 
-// stopWithLockBelow stops the actor if the actor below has stopped, and reports whether the
-// message needs nothing more. The next request finds new actors.
-func (l *localQueueActor) stopWithLockBelow(serial uint64, reason messages.Reason) bool {
-	if reason != messages.Reason_INTERNAL && reason != messages.Reason_STOPPED {
-		return false
-	}
-	if slices.Contains(l.state.NodeHolds(), serial) {
-		l.StopFailed(reason)
-	}
-	return true
-}
-
 // Close implements shell.Behavior.
-func (l *localQueueActor) Close(bool) {
+func (l *localQueueActor) Close(failed bool) {
 	l.EndAll(requests.Closed)
-	for _, serial := range l.state.NodeHolds() {
-		l.ReleaseNode(serial)
-	}
 	stopTimer(l.budgetTimer)
 	stopTimer(l.idleTimer)
+	l.turn.over = true
+	l.directories.Close(failed)
 }
 
 func stopTimer(t *time.Timer) {

@@ -3,7 +3,6 @@ package recipes
 import (
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -16,7 +15,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		return
 	}
 	if msg.queueing {
-		if l.state.Has(msg.Owner) {
+		if l.first.state.Has(msg.Owner) {
 			ask.Send(from, &messages.Refused{RequestId: msg.RequestId, Reason: messages.Reason_WOULD_DEADLOCK, Detail: l.deadlockDetail(msg.Owner)}, l.Self)
 			return
 		}
@@ -27,14 +26,18 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 	if r == nil {
 		return
 	}
-	if l.atomicCreates == nil {
-		l.atomicCreates = map[requests.ID]*atomicCreate{}
-	}
-	l.atomicCreates[r.ID] = msg.create
-	feed(l, lockqueue.Acquire{Incoming: incoming(r, msg.Acquire), Atomic: true})
+	l.first.acquire(incoming(r, msg.Acquire), msg.create)
 }
 
 // deadlockDetail says why a request of an owner is refused with WOULD_DEADLOCK.
 func (l *lockActor) deadlockDetail(owner string) string {
 	return fmt.Sprintf("owner %q waits for %s or holds it by another request, of which this one is no re-entry: release or cancel that first", owner, l.Path)
+}
+
+// RefuseRequest implements above.
+func (l *lockActor) RefuseRequest(id requests.ID, why requests.Reason) {
+	if why == requests.WouldDeadlock {
+		l.Detail = l.deadlockDetail(l.Request(id).OwnerName())
+	}
+	l.Shell.RefuseRequest(id, why)
 }

@@ -2,18 +2,17 @@ package recipes
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Two recipes on one path exclude each other only if their rules know each other's names. Within a
-// process the manager refuses a second recipe. Across processes only the nodes in the directory show
-// it: the lock's actor reports contenders with names that its rule does not know.
+// process the manager refuses a second recipe. Across processes only the nodes in the directory
+// show it: the lock's actor reports contenders with names that its rule does not know.
 
 // otherRecipe returns the recipe that creates children of the name, if that recipe does not
 // exclude recipes whose contenders have other names. It returns "" for a name of no recipe.
@@ -32,24 +31,24 @@ func otherRecipe(name string) string {
 // maxSuspects bounds the nodes that reportOthers reads.
 const maxSuspects = 10
 
-// reportOthers logs, once for each path, that another recipe uses it, too. names are of the path's directory. A
-// name alone proves nothing, because any directory may have it, such as one with locks of its own: a goroutine
-// reads the nodes.
-func reportOthers(e *shell.Entry, names []string) {
+// reportOthers logs, once for each path, that another recipe uses it, too. names are of the path's
+// directory. A name alone proves nothing, because any directory may have it, such as one with locks
+// of its own: a goroutine reads the nodes.
+func reportOthers(m *shell.Manager, path string, here *shell.Recipe, names []string) {
 	suspects := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return otherRecipe(name) == "" })
 	if len(suspects) == 0 {
 		return
 	}
 	suspects = suspects[:min(len(suspects), maxSuspects)]
 	go func() {
-		bridge := e.Manager.Bridge.Bridge // not guarded: it waits for the connection
-		children, _, err := bridge.WatchChildren(context.Background(), e.Path, func(name string) bool { return slices.Contains(suspects, name) }, nil)
+		bridge := m.Bridge.Bridge // not guarded: it waits for the connection
+		children, _, err := bridge.WatchChildren(context.Background(), path, func(name string) bool { return slices.Contains(suspects, name) }, nil)
 		if err != nil {
 			return
 		}
 		for _, c := range children {
-			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == LeaseSuffix[1:] && hasLeases(e) {
-				reportMisuse(e, c.Name)
+			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == LeaseSuffix[1:] && hasLeases(bridge, path) {
+				reportMisuse(m, path, here, c.Name)
 				return
 			}
 		}
@@ -57,9 +56,9 @@ func reportOthers(e *shell.Entry, names []string) {
 }
 
 // hasLeases reports whether a semaphore at the path has leases.
-func hasLeases(e *shell.Entry) bool {
+func hasLeases(bridge *zkbridge.Bridge, path string) bool {
 	none := func(string) bool { return false }
-	children, _, err := e.Manager.Bridge.Bridge.WatchChildren(context.Background(), e.Path+LeaseSuffix, none, nil)
+	children, _, err := bridge.WatchChildren(context.Background(), path+LeaseSuffix, none, nil)
 	var names []string
 	for _, c := range children {
 		names = append(names, c.Name)
@@ -67,61 +66,54 @@ func hasLeases(e *shell.Entry) bool {
 	return err == nil && Recognize(names).Name == leasesForm
 }
 
-func reportMisuse(e *shell.Entry, child string) {
-	if e.Manager.FirstMisuse(e.Path, "recipes") {
-		e.Manager.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
-			"path", e.Path, "here", e.Recipe.String(), "other", otherRecipe(child), "child", child,
+func reportMisuse(m *shell.Manager, path string, here *shell.Recipe, child string) {
+	if m.FirstMisuse(path, "recipes") {
+		m.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
+			"path", path, "here", here.String(), "other", otherRecipe(child), "child", child,
 			"do", "change the path in one of the programs")
 	}
 }
 
-// reportClients logs once for each path that programs use it whose libraries do not wait for each other.
-func (l *lockActor) reportClients() {
-	if l.Manager.FirstMisuse(l.Path, "clients") {
-		l.Manager.Log.Error("Curator's clients do not wait for others on this path, because they do not know the form of the others' names",
-			"path", l.Path, "do", "give kazoo's nodes Curator's names: see \"Java and Python on one path\" in the README")
+// reportClients logs once for each path that programs use it whose libraries do not wait for each
+// other.
+func (d *directory) reportClients() {
+	if d.in.Manager.FirstMisuse(d.path, "clients") {
+		d.in.Manager.Log.Error("Curator's clients do not wait for others on this path, because they do not know the form of the others' names",
+			"path", d.path, "do", "give kazoo's nodes Curator's names: see \"Java and Python on one path\" in the README")
 	}
 }
 
-// reportPermits logs once for each path that another process uses it with another number of permits.
-func (l *lockActor) reportPermits(node string, permits int) {
-	if l.Manager.FirstMisuse(l.Path, "permits") {
-		l.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
-			"path", strings.TrimSuffix(l.Path, LeaseSuffix), "here", l.Recipe.Rule.Permits, "there", permits, "node", l.nodePath(node),
+// reportPermits logs once for each path that another process uses it with another number of
+// permits.
+func (d *directory) reportPermits(node string, permits int) {
+	if d.in.Manager.FirstMisuse(d.path, "permits") {
+		d.in.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
+			"path", strings.TrimSuffix(d.path, LeaseSuffix), "here", d.recipe.Rule.Permits, "there", permits, "node", d.nodePath(node),
 			"do", "give the same number in all programs, or use SharedPermits")
 	}
 }
 
 // reportUnknownChild logs a child of the directory that is no contender.
-func (l *lockActor) reportUnknownChild(name string) {
+func (d *directory) reportUnknownChild(name string) {
 	switch {
-	case l.Recipe.Rule.CountUnknown && kazooLease.MatchString(name): // of a semaphore in Curator's directories
-	case l.Recipe.Rule.CountUnknown:
-		l.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", l.Path, "name", name,
+	case d.recipe.Rule.CountUnknown && kazooLease.MatchString(name): // of a semaphore in Curator's directories
+	case d.recipe.Rule.CountUnknown:
+		d.in.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", d.path, "name", name,
 			"do", "delete it if it is not a permit of yours")
 	case otherRecipe(name) != "":
-		reportOthers(l.Entry, []string{name})
+		reportOthers(d.in.Manager, d.path, d.recipe, []string{name})
 	default:
-		l.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", l.Path, "name", name,
+		d.in.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", d.path, "name", name,
 			"do", "delete it if it is not data of yours")
 	}
 }
 
 // reportPersistent logs, once for each, the persistent nodes that a contender waits for.
-func (l *lockActor) reportPersistent(nodes []string) {
+func (d *directory) reportPersistent(nodes []string) {
 	for _, node := range nodes {
-		if path := l.nodePath(node); l.Manager.FirstMisuse(path, "persistent") {
-			l.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", l.Path, "node", path,
+		if path := d.nodePath(node); d.in.Manager.FirstMisuse(path, "persistent") {
+			d.in.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", d.path, "node", path,
 				"do", "delete it if no client holds the lock by it")
 		}
 	}
-}
-
-// listDirectoryID is the id of a semaphore's question what its own directory holds besides the
-// directories of its locks below. No other question has this id.
-const listDirectoryID = math.MaxUint64
-
-// listDirectory asks what is in the semaphore's directory.
-func (s *semaphoreActor) listDirectory(epoch uint64) {
-	s.bridge.SendList(&messages.List{Id: listDirectoryID, Epoch: epoch, Directory: s.Path}, s.Self)
 }

@@ -36,8 +36,8 @@ type multiLockActor struct {
 	epoch      uint64              // of the latest grant; 0 once its session is lost
 }
 
-// attempt is one try to get all members, and then what its requests hold. It begins anew, with another id, if it loses a
-// node while it waits.
+// attempt is one try to get all members, and then what its requests hold. It begins anew, with
+// another id, if it loses a node while it waits.
 type attempt struct {
 	requests     []*shell.Request  // of one owner; the first has begun the attempt
 	msg          *messages.Acquire // of the first
@@ -260,7 +260,8 @@ func (m *multiLockActor) lose(a *attempt, why requests.Reason) {
 // Epoch implements shell.Behavior.
 func (m *multiLockActor) Epoch() uint64 { return m.epoch }
 
-// SessionOverdue implements shell.Behavior: a release that leaves the members to another request does not ask them.
+// SessionOverdue implements shell.Behavior: a release that leaves the members to another request
+// does not ask them.
 func (m *multiLockActor) SessionOverdue() {
 	m.epoch = 0
 	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {

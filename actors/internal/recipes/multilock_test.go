@@ -116,9 +116,6 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	actors := []host.Actor{xEntry.Self.Actor(), f.entry(y.Path, y.Recipe).Self.Actor(), permitEntry.Self.Actor()}
-	for _, dep := range permitEntry.Deps {
-		actors = append(actors, dep.Self.Actor())
-	}
 	for multi := range blockedMember {
 		actors = append(actors, multi.Self.Actor())
 	}
@@ -129,9 +126,9 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		var left []int
 		switch a := a.(type) {
 		case *lockActor:
-			left = []int{len(a.atomicCreates), len(maps.Collect(a.Requests()))}
+			left = []int{len(a.first.creates), len(maps.Collect(a.Requests()))}
 		case *semaphoreActor:
-			left = []int{len(maps.Collect(a.Requests()))}
+			left = []int{len(a.first.creates), len(a.second.creates), len(a.queue.bySerial), len(a.leases.bySerial), len(a.turn.due), len(maps.Collect(a.Requests()))}
 			if !a.state.Idle() || a.create != nil {
 				t.Errorf("the semaphore %s is not idle", a.Path)
 			}
@@ -144,92 +141,73 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// wholes are the locks of two parts: two members or two leases. Each has the number of the first part of its first request.
-var wholes = map[string]uint64{"multi-lock": 1 << memberBits, "semaphore": 2}
+// firstMember is the number of the first member of a multi-lock's first request.
+const firstMember = 1 << memberBits
 
-// whole returns a lock of wholes, and a request for it.
-func (f fixture) whole(name string) (*shell.Entry, *messages.Acquire) {
+// ofTwo returns a multi-lock of two, and a request for it.
+func (f fixture) ofTwo() (*shell.Entry, *messages.Acquire) {
 	f.Helper()
-	if name == "multi-lock" {
-		return f.entry("/whole", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}, shell.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
-	}
-	return f.entry("/whole", Semaphore(2, "")), &messages.Acquire{Owner: "me", Permits: 2}
+	return f.entry("/whole", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}, shell.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
 }
 
-// releasingWhole is a lock of wholes during its release, which the server does not answer.
-type releasingWhole struct {
-	fixture
-	name     string
-	part     uint64 // number of the first part
-	entry    *shell.Entry
-	acquire  *messages.Acquire
-	released *ask.Future[*messages.Released]
-	server   *embedded.Server
-}
-
-// eachReleasingWhole runs test with each lock of wholes, in virtual time.
-func eachReleasingWhole(t *testing.T, test func(t *testing.T, w releasingWhole)) {
-	for name, part := range wholes {
-		t.Run(name, func(t *testing.T) {
-			zktest.Bubble(t, func(t *testing.T) {
-				s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-				w := releasingWhole{fixture: newFixture(t, "embedded:1", s.Dial), name: name, part: part, server: s}
-				w.entry, w.acquire = w.whole(name)
-				w.fixture.acquire(w.entry, w.acquire)
-				s.Pause()
-				w.released = messages.LockRef{To: w.entry.Self}.Release(&messages.Release{Owner: "me"})
-				synctest.Wait()
-				test(t, w)
-			})
-		})
-	}
-}
-
-// checkReusable acquires and releases the whole by an actor, and closes all.
-func (w releasingWhole) checkReusable(e *shell.Entry, acquire *messages.Acquire) {
-	w.Helper()
-	w.fixture.acquire(e, acquire)
-	w.release(e, "me", 0)
-	if err := w.Close(); err != nil {
-		w.Error(err)
-	}
-}
-
-// The parts are lost during the release of the whole. The release fails with the reason of the loss once all parts have
-// answered it, and nothing is left.
-func TestLossCrossesRelease(t *testing.T) {
-	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
-		for _, id := range []uint64{w.part, w.part + 1} {
-			ask.Send(w.entry.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
-		}
+// whileReleasing runs test during the release of a multi-lock, which the server does not answer.
+func whileReleasing(t *testing.T, test func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server)) {
+	zktest.Bubble(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+		f := newFixture(t, "embedded:1", s.Dial)
+		multi, acquire := f.ofTwo()
+		f.acquire(multi, acquire)
+		s.Pause()
+		released := messages.LockRef{To: multi.Self}.Release(&messages.Release{Owner: "me"})
 		synctest.Wait()
-		select {
-		case <-w.released.Done():
-			t.Error("the release is answered before the parts have answered")
-		default:
-		}
-		w.server.Resume()
-		if _, err := w.released.Wait(t.Context()); !errors.Is(err, messages.Reason_NODE_DELETED) {
-			t.Errorf("the release ended with %v", err)
-		}
-		w.acquire.Try = true
-		w.checkReusable(w.entry, w.acquire)
+		test(f, multi, released, s)
 	})
 }
 
-// The actor of a part fails during the release of the whole. The actor of the whole stops, too, and the next request finds new
-// actors.
-func TestPartFailsDuringRelease(t *testing.T) {
-	eachReleasingWhole(t, func(t *testing.T, w releasingWhole) {
-		ask.Send(w.entry.Self, &messages.Refused{RequestId: w.part, Reason: messages.Reason_INTERNAL}, nil)
-		if _, err := w.released.Wait(t.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
-			t.Errorf("the release ended with %v", err)
+// checkReusable acquires and releases the lock of an actor, and closes all.
+func (f fixture) checkReusable(e *shell.Entry, acquire *messages.Acquire) {
+	f.Helper()
+	f.acquire(e, acquire)
+	f.release(e, "me", 0)
+	if err := f.Close(); err != nil {
+		f.Error(err)
+	}
+}
+
+// The members are lost during the release of the multi-lock. The release fails with the reason of
+// the loss once all members have answered it, and nothing is left.
+func TestLossCrossesRelease(t *testing.T) {
+	whileReleasing(t, func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
+		for _, id := range []uint64{firstMember, firstMember + 1} {
+			ask.Send(multi.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
 		}
-		w.server.Resume()
-		again, acquire := w.whole(w.name)
-		if again == w.entry {
-			t.Error("the next request has the same actor")
+		synctest.Wait()
+		select {
+		case <-released.Done():
+			f.Error("the release is answered before the members have answered")
+		default:
 		}
-		w.checkReusable(again, acquire)
+		s.Resume()
+		if _, err := released.Wait(f.Context()); !errors.Is(err, messages.Reason_NODE_DELETED) {
+			f.Errorf("the release ended with %v", err)
+		}
+		f.checkReusable(multi, &messages.Acquire{Owner: "me", Try: true})
+	})
+}
+
+// The actor of a member fails during the release of the multi-lock, whose actor stops, too. The
+// next request finds new actors.
+func TestMemberFailsDuringRelease(t *testing.T) {
+	whileReleasing(t, func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
+		ask.Send(multi.Self, &messages.Refused{RequestId: firstMember, Reason: messages.Reason_INTERNAL}, nil)
+		if _, err := released.Wait(f.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
+			f.Errorf("the release ended with %v", err)
+		}
+		s.Resume()
+		again, acquire := f.ofTwo()
+		if again == multi {
+			f.Error("the next request has the same actor")
+		}
+		f.checkReusable(again, acquire)
 	})
 }

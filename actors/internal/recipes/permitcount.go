@@ -1,8 +1,6 @@
 package recipes
 
 import (
-	"slices"
-
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
@@ -10,12 +8,13 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// permitCount is how a semaphore's actor follows the node that says how many permits there are.
+// permitCount is how a semaphore's actor follows the node that says how many permits there are. It
+// is a client of the bridge of its own, and gets the answers within the semaphore's actor.
 type permitCount struct {
+	messages.IgnoreBridgeClient[ask.Recipient]
 	semaphore *semaphoreActor
 	directory string
 	node      string
-	epoch     uint64
 	lastID    uint64 // of the latest question; answers to earlier ones are ignored
 	readAgain bool   // at the next tick
 
@@ -33,15 +32,15 @@ func newPermitCount(s *semaphoreActor) *permitCount {
 func (c *permitCount) read() {
 	c.lastID++
 	c.readAgain = false
-	c.semaphore.bridge.SendWatch(&messages.Watch{Id: c.lastID, Epoch: c.epoch, Directory: c.directory,
-		Nodes: []string{c.node}, WithData: true}, c.semaphore.Self)
+	c.semaphore.bridge().SendWatch(&messages.Watch{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory,
+		Nodes: []string{c.node}, WithData: true}, c)
 }
 
 func (c *permitCount) create() {
 	c.lastID++
-	msg := CreateCount(c.epoch, c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits))
+	msg := CreateCount(c.semaphore.epoch, c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits))
 	msg.Id = c.lastID
-	c.semaphore.bridge.SendTransact(msg, c.semaphore.Self)
+	c.semaphore.bridge().SendTransact(msg, c)
 }
 
 func (c *permitCount) onData(data []byte) {
@@ -52,7 +51,7 @@ func (c *permitCount) onData(data []byte) {
 	}
 	c.reason, c.problem = 0, ""
 	n = max(n, 0)
-	c.semaphore.leases.To.Tell(lockqueue.Resize{Permits: n})
+	feed(c.semaphore.second, lockqueue.Resize{Permits: n})
 	c.semaphore.state.Resize(n)
 }
 
@@ -72,29 +71,22 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	}
 }
 
-// ---- messages of the bridge to the semaphore: about the session, the count, and its directory
+// ownAnswer is what the bridge tells a permitCount.
+type ownAnswer struct{ answer any }
 
-// SessionChanged implements messages.BridgeClientHandler.
-func (s *semaphoreActor) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
-	if msg.State == messages.SessionState_CONNECTED {
-		s.unlistedIn = msg.Epoch
-		if s.count != nil {
-			s.count.epoch = msg.Epoch
-			s.count.read()
-		}
-	}
-}
+// Tell implements ask.Recipient.
+func (c *permitCount) Tell(answer any) { c.semaphore.Self.Tell(ownAnswer{answer}) }
 
 // Wake implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Wake(_ ask.Recipient, msg *messages.Wake) {
-	if s.count != nil && msg.Epoch == s.count.epoch {
-		s.count.read()
+func (c *permitCount) Wake(_ ask.Recipient, msg *messages.Wake) {
+	if msg.Epoch == c.semaphore.epoch {
+		c.read()
 	}
 }
 
 // Watched implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Watched(_ ask.Recipient, msg *messages.Watched) {
-	switch c := s.count; {
+func (c *permitCount) Watched(_ ask.Recipient, msg *messages.Watched) {
+	switch {
 	case msg.Id != c.lastID:
 	case len(msg.Gone) > 0:
 		c.create()
@@ -104,16 +96,16 @@ func (s *semaphoreActor) Watched(_ ask.Recipient, msg *messages.Watched) {
 }
 
 // Transacted implements messages.BridgeClientHandler. This process or another has created the node.
-func (s *semaphoreActor) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	if msg.Id == s.count.lastID {
-		s.count.read()
+func (c *permitCount) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	if msg.Id == c.lastID {
+		c.read()
 	}
 }
 
 // Failed implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Failed(_ ask.Recipient, msg *messages.Failed) {
-	switch c := s.count; {
-	case msg.Id == listDirectoryID || msg.Id != c.lastID:
+func (c *permitCount) Failed(_ ask.Recipient, msg *messages.Failed) {
+	switch {
+	case msg.Id != c.lastID || msg.Reason == messages.Reason_SESSION_LOST:
 	case msg.Reason == messages.Reason_CLOSED: // SessionChanged says what follows
 	case msg.Reason == messages.Reason_OUTCOME_UNKNOWN:
 		c.read()
@@ -121,14 +113,4 @@ func (s *semaphoreActor) Failed(_ ask.Recipient, msg *messages.Failed) {
 		c.readAgain = true
 		c.onUnknown(msg.Reason, msg.Detail)
 	}
-}
-
-// Listed implements messages.BridgeClientHandler.
-func (s *semaphoreActor) Listed(_ ask.Recipient, msg *messages.Listed) {
-	reportOthers(s.Entry, slices.DeleteFunc(msg.Children, isOfSemaphore))
-}
-
-// isOfSemaphore reports whether a child of a semaphore's directory is one of the directories of its locks.
-func isOfSemaphore(name string) bool {
-	return name == RequestQueueSuffix[1:] || name == LeaseSuffix[1:]
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
@@ -30,17 +31,15 @@ var DefaultLocalQueue = shell.LocalQueue{Grants: 1000, Time: 100 * time.Millisec
 
 // WithLocalQueue returns the recipe with a local queue in front of its lock.
 func WithLocalQueue(r *shell.Recipe, config shell.LocalQueue) *shell.Recipe {
-	below, front := *r, *r
-	below.LocalQueue = nil
+	front := *r
 	front.LocalQueue = &config
 	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
-	front.Deps = []shell.Dependency{{Recipe: &below}}
 	front.NewActor = newLocalQueue
 	return &front
 }
 
 var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
-	OwnsParent: true, NewActor: newLock} // the leases are not made before: their parent exists
+	OwnsParent: true} // the leases are not made before: their parent exists
 
 // Semaphore returns the recipe of a semaphore with so many permits. If countPath is not "", the
 // node there says how many, and permits is the first value of a missing node.
@@ -52,12 +51,12 @@ func Semaphore(permits int, countPath string) *shell.Recipe {
 		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
 		leases = 0 // until the number is known
 	}
-	r.Deps = []shell.Dependency{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
+	r.Directories = []shell.Directory{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
 	return r
 }
 
 func leasesOf(permits int) *shell.Recipe {
-	return &shell.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}, NewActor: newLock}
+	return &shell.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}}
 }
 
 // MultiLock returns the recipe of a multi-lock: each member has a path and a kind, and is named
@@ -81,10 +80,22 @@ func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
 }
 
 func newLock(e *shell.Entry) host.Actor {
+	l := &lockActor{}
+	l.Init(e, l)
+	l.directories.init(&l.Shell)
+	l.first = l.newDirectory(e.Path, e.Recipe, l)
+	return l
+}
+
+// newDirectory returns the queue of the directory at a path.
+func (ds *directories) newDirectory(path string, recipe *shell.Recipe, above above) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	l := &lockActor{bridge: e.Manager.Bridge.Ref(), state: lockqueue.New(e.Recipe.Rule, in)}
-	l.Init(e, l)
-	l.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
-	return l
+	return directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(recipe.Rule, in)}
+}
+
+// incoming returns a request as a state machine takes it in.
+func incoming(r *shell.Request, msg *messages.Acquire) requests.Incoming {
+	return requests.Incoming{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Permits: int(max(msg.Permits, 1)), Try: msg.Try,
+		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable, Data: msg.Data}
 }

@@ -15,7 +15,8 @@ import (
 
 // Form is a recipe as it was recognized. The zero value is no recipe: there are no contenders.
 type Form struct {
-	// Name is "mutex", "read-write", "semaphore", "leader latch" or "custom". KazooSemaphore distinguishes kazoo's semaphore from Curator's.
+	// Name is "mutex", "read-write", "semaphore", "leader latch" or "custom". KazooSemaphore
+	// distinguishes kazoo's semaphore from Curator's.
 	Name           string
 	KazooSemaphore bool
 
@@ -31,8 +32,8 @@ func MayContend(name string) bool {
 	return queue.IsContender(name) || kazooLease.MatchString(name)
 }
 
-// Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has none:
-// its contenders are in the directories below.
+// Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has
+// none: its contenders are in the directories below.
 func Recognize(names []string) Form {
 	has := map[string]bool{}
 	for _, name := range names {
@@ -84,8 +85,8 @@ func (f Form) KindName(k queue.Kind) string {
 	return f.recipe.KindName(k)
 }
 
-// Positions returns the contenders in the order of the queue. Of a custom lock none holds: the rule is
-// not known.
+// Positions returns the contenders in the order of the queue. Of a custom lock none holds: the rule
+// is not known.
 func (f Form) Positions(children []queue.Child) []queue.Position {
 	if f.KazooSemaphore {
 		return f.byCzxid(children)

@@ -16,24 +16,20 @@ import (
 )
 
 // semaphoreActor is the actor of one semaphore in this process. It feeds the messages of owners
-// and of the two locks below to its semaphore.State, and performs what that asks for.
+// and the answers of its two directories to its semaphore.State, and performs what that asks for.
 type semaphoreActor struct {
 	shell.Shell
-	shell.Defaults
-	messages.IgnoreOwner[ask.Recipient]
-	messages.IgnoreBridgeClient[ask.Recipient]
-	bridge messages.BridgeRef
-	queue  messages.LockRef // the request queue
-	leases messages.LockRef
-	state  *semaphore.State
-	count  *permitCount // nil if the number of permits is fixed
-	// unlistedIn is the epoch in which the directory is to be listed at the next tick: the read does not delay the first
-	// requests, and spares a semaphore that goes before.
-	unlistedIn uint64
-	create     *atomicCreate // of the message in hand; nil if that is not of a multi-lock
+	directories
+	turn     turn
+	queue    below // the request queue
+	leases   below
+	state    *semaphore.State
+	count    *permitCount  // nil if the number of permits is fixed
+	unlisted bool          // the directory is to be listed at the next tick: the read does not delay the first requests
+	create   *atomicCreate // of the message in hand; nil if that is not of a multi-lock
 }
 
-// Where the two locks below are, in the order of Recipe.Deps.
+// Where the two directories are, in the order of Recipe.Directories.
 const (
 	// RequestQueueSuffix makes the path of a semaphore's request queue.
 	RequestQueueSuffix = "/locks"
@@ -42,19 +38,22 @@ const (
 )
 
 func newSemaphore(e *shell.Entry) host.Actor {
-	s := &semaphoreActor{
-		bridge: e.Manager.Bridge.Ref(),
-		queue:  messages.LockRef{To: e.Deps[0].Self},
-		leases: messages.LockRef{To: e.Deps[1].Self},
-	}
+	s := &semaphoreActor{}
 	s.Init(e, s)
+	s.directories.init(&s.Shell)
+	queue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
+	s.first = s.newDirectory(e.Path+queue.Suffix, queue.Recipe, &s.queue)
+	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, &s.leases)
+	second.second = true
+	s.second = &second
+	s.queue = below{turn: &s.turn, directory: &s.first, machine: s}
+	s.leases = below{turn: &s.turn, directory: s.second, machine: s}
 	if e.Recipe.CountPath == "" {
 		s.state = semaphore.New(s, e.Recipe.Permits, true)
 	} else {
 		s.state = semaphore.New(s, unknownPermits, false)
 		s.count = newPermitCount(s)
 	}
-	s.bridge.SendSubscribe(&messages.Subscribe{}, e.Self)
 	return s
 }
 
@@ -76,18 +75,30 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	e := incoming(r, msg)
 	e.MultiLock = s.create != nil
 	s.state.Acquire(e)
+	s.finish()
 }
 
 // Cancel implements shell.Behavior.
 func (s *semaphoreActor) Cancel(r *shell.Request, reason messages.Reason) {
 	s.state.Cancel(r.ID, requests.Reason(reason))
+	s.finish()
 }
 
 // Release implements shell.Behavior.
-func (s *semaphoreActor) Release(r *shell.Request) { s.state.Release(r.ID) }
+func (s *semaphoreActor) Release(r *shell.Request) {
+	s.state.Release(r.ID)
+	s.finish()
+}
+
+// finish ends a turn.
+func (s *semaphoreActor) finish() {
+	s.turn.finish()
+	invariants.Check(s.state)
+}
 
 // ReceiveOther implements shell.Behavior.
 func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
+	defer s.finish()
 	switch msg := msg.(type) {
 	case acquireMember:
 		s.create = msg.create
@@ -99,104 +110,127 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 			s.state.Proceed(r.ID)
 		}
 		s.create = nil
+	case ownAnswer:
+		messages.DispatchBridgeClient(s.count, from, msg.answer, from)
+	case listAnswer:
+		if listed, is := msg.answer.(*messages.Listed); is {
+			reportOthers(s.Manager, s.Path, s.Recipe, slices.DeleteFunc(listed.Children, isOfSemaphore))
+		}
 	default:
-		known := from == nil && (messages.DispatchOwner(s, from, msg, nil) || messages.DispatchBridgeClient(s, from, msg, nil))
-		invariants.Check(s.state)
-		return known
+		return messages.DispatchBridgeClient(s, from, msg, from)
 	}
 	return true
 }
 
+// SessionChanged implements messages.BridgeClientHandler.
+func (s *semaphoreActor) SessionChanged(from ask.Recipient, msg *messages.SessionChanged) {
+	s.directories.SessionChanged(from, msg)
+	if msg.State == messages.SessionState_CONNECTED {
+		s.unlisted = true
+		if s.count != nil {
+			s.count.read()
+		}
+	}
+}
+
 // Idle implements shell.Behavior.
-func (s *semaphoreActor) Idle() bool { return s.state.Idle() }
+func (s *semaphoreActor) Idle() bool { return s.state.Idle() && s.directories.Idle() }
+
+// SessionOverdue implements shell.Behavior.
+func (s *semaphoreActor) SessionOverdue() {
+	s.directories.SessionOverdue()
+	s.finish()
+}
 
 // Tick implements shell.Behavior.
-func (s *semaphoreActor) Tick(bool) {
+func (s *semaphoreActor) Tick(quiet bool) {
+	s.directories.Tick(quiet)
 	if s.count != nil && s.count.readAgain {
 		s.count.read()
 	}
-	if s.unlistedIn != 0 {
-		s.listDirectory(s.unlistedIn)
-		s.unlistedIn = 0
+	if s.unlisted && !s.lost {
+		s.bridge().SendList(&messages.List{Epoch: s.epoch, Directory: s.Path}, listRecipient{s.Self})
+		s.unlisted = false
+	}
+	s.finish()
+	if quiet {
+		s.queue.releaseMemory()
+		s.leases.releaseMemory()
 	}
 }
 
-// ---- messages of the request queue and the leases
+// listRecipient gets the answer to the question what the semaphore's own directory holds.
+type listRecipient struct{ self *host.Ref }
 
-// Granted implements messages.OwnerHandler. It ignores grants of a lost session: Lost follows.
-func (s *semaphoreActor) Granted(_ ask.Recipient, msg *messages.Granted) {
-	if s.Manager.Bridge.Lost(msg.Epoch) {
-		return
-	}
-	s.state.Granted(semaphore.Lease{Serial: msg.RequestId, Node: msg.Node,
-		Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step, Session: msg.SessionId, Epoch: msg.Epoch})
+type listAnswer struct{ answer any }
+
+// Tell implements ask.Recipient.
+func (l listRecipient) Tell(answer any) { l.self.Tell(listAnswer{answer}) }
+
+// isOfSemaphore reports whether a child of a semaphore's directory is one of the directories of its
+// locks.
+func isOfSemaphore(name string) bool {
+	return name == RequestQueueSuffix[1:] || name == LeaseSuffix[1:]
 }
 
-// Refused implements messages.OwnerHandler.
-func (s *semaphoreActor) Refused(_ ask.Recipient, msg *messages.Refused) {
-	if msg.Reason == messages.Reason_INTERNAL || msg.Reason == messages.Reason_STOPPED {
-		s.StopFailed(messages.Reason_INTERNAL)
-		return
-	}
-	s.Detail = msg.Detail
-	s.state.Refused(msg.RequestId, requests.Reason(msg.Reason))
+// ---- what the directories answer: semaphoreActor is the machine above them
+
+// nodeGranted implements machine.
+func (s *semaphoreActor) nodeGranted(serial uint64, by *messages.Granted) {
+	s.state.Granted(semaphore.Lease{Serial: serial, Node: by.Node,
+		Generation: by.Generation, Czxid: by.Czxid, Step: by.Step, Session: by.SessionId, Epoch: by.Epoch})
 }
 
-// Released implements messages.OwnerHandler.
-func (s *semaphoreActor) Released(_ ask.Recipient, msg *messages.Released) {
-	s.state.Released(msg.RequestId)
+// nodeRefused implements machine.
+func (s *semaphoreActor) nodeRefused(serial uint64, why requests.Reason) {
+	s.state.Refused(serial, why)
 }
 
-// Lost implements messages.OwnerHandler.
-func (s *semaphoreActor) Lost(_ ask.Recipient, msg *messages.Lost) {
-	if msg.Reason == messages.Reason_INTERNAL {
-		s.StopFailed(messages.Reason_INTERNAL)
-		return
-	}
-	s.Detail = msg.Detail
-	s.state.Lost(msg.RequestId, requests.Reason(msg.Reason))
-}
+// nodeLost implements machine.
+func (s *semaphoreActor) nodeLost(serial uint64, why requests.Reason) { s.state.Lost(serial, why) }
 
-// RevokeRequested implements messages.OwnerHandler. The holder of the lease hears of it, though
+// nodeReleased implements machine.
+func (s *semaphoreActor) nodeReleased(serial uint64) { s.state.Released(serial) }
+
+// nodeRevoked implements machine. The holder of the lease hears of it, though
 // the lease may be one of several.
-func (s *semaphoreActor) RevokeRequested(_ ask.Recipient, msg *messages.RevokeRequested) {
-	s.state.Revoke(msg.RequestId)
-}
+func (s *semaphoreActor) nodeRevoked(serial uint64) { s.state.Revoke(serial) }
+
+// nodeContended implements machine: no request asks for that.
+func (s *semaphoreActor) nodeContended(uint64) {}
 
 // ---- what the state asks for: semaphoreActor is a semaphore.PermitActor
 
 // EnterRequestQueue implements semaphore.PermitActor.
 func (s *semaphoreActor) EnterRequestQueue(serial uint64, r requests.Incoming) {
-	s.ask(s.queue, &messages.Acquire{RequestId: serial, Kind: uint32(queue.ProcessExclusive), Try: r.Try, Data: s.dataBelow(nil, r.Owner)})
+	s.queue.acquire(serial, requests.Incoming{Kind: queue.ProcessExclusive, Permits: 1, Try: r.Try, Data: s.dataBelow(nil, r.Owner)}, s.takeCreate())
 }
 
 // LeaveRequestQueue implements semaphore.PermitActor.
-func (s *semaphoreActor) LeaveRequestQueue(serial uint64) {
-	s.queue.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
-}
+func (s *semaphoreActor) LeaveRequestQueue(serial uint64) { s.queue.cancel(serial) }
 
 // AcquireLeases implements semaphore.PermitActor. The leases of one transaction have one token.
 func (s *semaphoreActor) AcquireLeases(r requests.Incoming, serials []uint64) {
-	var all acquireLeases
-	for _, serial := range serials {
-		all = append(all, &messages.Acquire{RequestId: serial, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable})
-	}
-	if s.create != nil {
-		s.ask(s.leases, all[0]) // a multi-lock has one permit of each semaphore
+	lease := requests.Incoming{Permits: 1, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable}
+	if with := s.takeCreate(); with != nil {
+		s.leases.acquire(serials[0], lease, with) // a multi-lock has one permit of each semaphore
 		return
 	}
-	ask.Send(s.leases.To, all, s.Self)
+	s.leases.acquireTogether(serials, lease)
+}
+
+// takeCreate returns the atomic create of the message in hand, of which the next node is a part.
+func (s *semaphoreActor) takeCreate() *atomicCreate {
+	with := s.create
+	s.create = nil
+	return with
 }
 
 // WithdrawLease implements semaphore.PermitActor.
-func (s *semaphoreActor) WithdrawLease(serial uint64) {
-	s.leases.SendCancel(&messages.Cancel{RequestId: serial}, s.Self)
-}
+func (s *semaphoreActor) WithdrawLease(serial uint64) { s.leases.cancel(serial) }
 
 // ReleaseLease implements semaphore.PermitActor.
-func (s *semaphoreActor) ReleaseLease(serial uint64) {
-	s.leases.SendRelease(&messages.Release{RequestId: serial}, s.Self)
-}
+func (s *semaphoreActor) ReleaseLease(serial uint64) { s.leases.release(serial) }
 
 // ReportTurn implements semaphore.PermitActor.
 func (s *semaphoreActor) ReportTurn(id requests.ID) {
@@ -204,24 +238,13 @@ func (s *semaphoreActor) ReportTurn(id requests.ID) {
 	r.Tell(queuePassed{r.Number()})
 }
 
-// dataBelow returns the data of a request to one of the locks below, which do not know the owner. For
-// an owner without a name it returns data: the lock below knows as much.
+// dataBelow returns the data of a request to one of the directories, which do not know the owner.
+// For an owner without a name it returns data: the directory knows as much.
 func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
 	if owner == "" {
 		return data
 	}
 	return s.Manager.NodeData(data, owner)
-}
-
-// ask sends a request to one of the locks below. If the message in hand is of a multi-lock, the
-// node is part of its atomic create.
-func (s *semaphoreActor) ask(below messages.LockRef, msg *messages.Acquire) {
-	if s.create == nil {
-		below.SendAcquire(msg, s.Self)
-		return
-	}
-	ask.Send(below.To, acquireMember{Acquire: msg, create: s.create}, s.Self)
-	s.create = nil
 }
 
 // RefuseRequest implements semaphore.PermitActor.
@@ -232,8 +255,8 @@ func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	s.Shell.RefuseRequest(id, why)
 }
 
-// GrantLeases implements semaphore.PermitActor. It names nodes below the semaphore's path. The grant has the
-// token of the lease that was created last.
+// GrantLeases implements semaphore.PermitActor. It names nodes below the semaphore's path. The
+// grant has the token of the lease that was created last.
 func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 	one := func(l semaphore.Lease) *messages.Granted {
 		return &messages.Granted{Path: s.Path, Node: LeaseSuffix[1:] + "/" + l.Node,
@@ -253,8 +276,11 @@ func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 // ---- the end
 
 // Close implements shell.Behavior.
-func (s *semaphoreActor) Close(bool) {
-	s.bridge.SendUnsubscribe(&messages.Unsubscribe{}, s.Self)
+func (s *semaphoreActor) Close(failed bool) {
+	if s.count != nil {
+		s.bridge().SendUnsubscribe(&messages.Unsubscribe{}, s.count)
+	}
 	s.EndAll(requests.Closed)
-	s.state.Leave()
+	s.turn.over = true
+	s.directories.Close(failed)
 }

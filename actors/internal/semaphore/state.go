@@ -1,11 +1,6 @@
 package semaphore
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // State holds the requests of one process for the permits of a semaphore. It is used by one
 // goroutine at a time; the package's documentation says how it works.
@@ -112,18 +107,6 @@ func (p *State) Sized() bool { return p.permits >= 0 }
 func (p *State) Resize(permits int) {
 	p.permits = permits
 	p.advance()
-}
-
-// Leave leaves the locks below and forgets all requests, without an answer to their owners.
-func (p *State) Leave() {
-	for _, serial := range slices.Sorted(maps.Keys(p.below)) { // also those of a State that has failed
-		if serial == p.below[serial].queueSerial {
-			p.actor.LeaveRequestQueue(serial)
-		} else {
-			p.actor.WithdrawLease(serial)
-		}
-	}
-	*p = *New(p.actor, p.permits, p.fixed)
 }
 
 func (p *State) count(q *openRequest, permits int) {

@@ -115,8 +115,6 @@ func TestRefusals(t *testing.T) {
 	s.want("enter queue 3, acquire lease 4, acquire lease 5, acquire lease 6")
 	s.Refused(5, requests.NodeDeleted)
 	s.want("withdraw lease 6, leave queue 3, refuse 5: NodeDeleted")
-	s.Leave()
-	s.want("leave queue 2, withdraw lease 4")
 }
 
 // No lease is acquired before the number of permits is known, and then not more than needed.
@@ -267,15 +265,4 @@ func TestTryOutOfTurn(t *testing.T) {
 	s.want("enter queue 1, enter queue 2, acquire lease 3, acquire lease 4, withdraw lease 4, acquire lease 5")
 	s.granted(3, 5)
 	s.want("leave queue 1, grant 1, leave queue 2, grant 2")
-}
-
-func TestLeaveForgets(t *testing.T) {
-	s := newTest(t, 1, true)
-	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Owner: "a"})
-	s.Leave()
-	s.granted(1) // it was sent before the semaphore left
-	s.want("enter queue 1, leave queue 1")
-	if !s.Idle() || s.Has("a") {
-		t.Error("the request is still known")
-	}
 }

@@ -20,8 +20,6 @@ func TestClosedBelowFirst(t *testing.T) {
 	s := zktest.Embedded(t)
 	for path, r := range map[string]*shell.Recipe{
 		"multi-lock": recipes.MultiLock("multi-lock", []shell.Dependency{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}}, []queue.Kind{0, 0}),
-		"/c":         recipes.Semaphore(1, ""),
-		"/d":         recipes.WithLocalQueue(recipes.Mutex, recipes.DefaultLocalQueue),
 	} {
 		system := host.NewSystem(nil, nil)
 		bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: s.Addr()})

@@ -1,5 +1,5 @@
-// Package shell holds what the actors of all recipes have in common: a [Manager] starts one actor per path, or
-// two with a local queue, and a [Shell] is the part of each actor that deals with owners.
+// Package shell holds what the actors of all recipes have in common: a [Manager] starts one actor per path,
+// and a [Shell] is the part of each actor that deals with owners.
 //
 // A state machine decides; the actor around it turns messages into events and performs the
 // effects. The shell is the outer half of that actor: it keeps the open requests, receives the

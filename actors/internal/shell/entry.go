@@ -19,7 +19,6 @@ type Entry struct {
 	// Deps are the entries of Recipe.Deps. They do not retire before this one.
 	Deps []*Entry
 
-	key       string       // in Manager.entries
 	tally     *tally       // of this actor and some others
 	users     atomic.Int32 // entries that build upon this one, and callers that keep its PID; above 0 it does not retire
 	forgotten bool         // the manager does not know it any more; guarded by Manager.mu

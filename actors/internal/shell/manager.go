@@ -48,7 +48,7 @@ const (
 	shortestTick       = 10 * time.Millisecond
 )
 
-// Manager starts the actors of locks, one for each path, or two with a local queue. Only the
+// Manager starts the actors of locks, one for each path. Only the
 // manager does.
 type Manager struct {
 	Settings
@@ -67,7 +67,7 @@ type Manager struct {
 	tallies [tallyCount]tally
 
 	mu         sync.Mutex
-	entries    map[string]*Entry // by key
+	entries    map[string]*Entry // by path; an entry of several directories also by theirs
 	inOrder    []*Entry          // in the order of their start; up to the next tick also forgotten entries
 	ticks      *time.Timer       // until the next tick; nil while there are no entries
 	tickDue    []*Entry          // entries that get the tick under way yet
@@ -158,14 +158,14 @@ func (m *Manager) uncountRequest() {
 func (m *Manager) Find(path string, recipe *Recipe) (*Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.get(path, path, recipe)
+	return m.get(path, recipe)
 }
 
 // FindPinned is Find for a caller that keeps the PID of the actor: the actor does not retire.
 func (m *Manager) FindPinned(path string, recipe *Recipe) (*Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, err := m.get(path, path, recipe)
+	e, err := m.get(path, recipe)
 	if err == nil {
 		err = e.Self.Register()
 	}
@@ -175,24 +175,32 @@ func (m *Manager) FindPinned(path string, recipe *Recipe) (*Entry, error) {
 	return e, err
 }
 
+func inUse(path string, as, wanted *Recipe) error {
+	return Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v: give each of them a path of its own", path, as, wanted))
+}
+
 // get needs m.mu.
-func (m *Manager) get(key, path string, recipe *Recipe) (*Entry, error) {
+func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 	if m.closed {
 		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
 	}
-	if e := m.entries[key]; e != nil {
-		if !e.Recipe.same(recipe) {
-			return nil, Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v: give each of them a path of its own", path, e.Recipe, recipe))
+	if e := m.entries[path]; e != nil {
+		if e.Path != path || !e.Recipe.same(recipe) {
+			return nil, inUse(path, e.Recipe, recipe)
 		}
 		return e, nil
 	}
 	if err := CheckPath(path); err != nil && recipe.MemberKinds == nil {
 		return nil, err
 	}
-	e := &Entry{Manager: m, key: key, Path: path, Recipe: recipe}
+	e := &Entry{Manager: m, Path: path, Recipe: recipe}
+	for _, d := range recipe.Directories {
+		if other := m.entries[path+d.Suffix]; other != nil {
+			return nil, inUse(path+d.Suffix, other.Recipe, recipe)
+		}
+	}
 	for _, d := range recipe.Deps {
-		depKey, depPath := d.keyAndPath(key, path)
-		dep, err := m.get(depKey, depPath, d.Recipe)
+		dep, err := m.get(d.Path, d.Recipe)
 		if err != nil {
 			e.releaseDeps()
 			return nil, err
@@ -210,7 +218,10 @@ func (m *Manager) start(e *Entry) {
 	e.tally = &m.tallies[m.started%tallyCount]
 	e.suspended = m.suspended
 	m.running.Add(1)
-	m.entries[e.key] = e
+	m.entries[e.Path] = e
+	for _, d := range e.Recipe.Directories {
+		m.entries[e.Path+d.Suffix] = e
+	}
 	m.inOrder = append(m.inOrder, e)
 	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, e.Path), func(self *host.Ref) host.Actor {
 		e.Self = self
@@ -240,8 +251,11 @@ func (m *Manager) forget(e *Entry) {
 }
 
 func (m *Manager) forgetLocked(e *Entry) {
-	if m.entries[e.key] == e {
-		delete(m.entries, e.key)
+	if m.entries[e.Path] == e {
+		delete(m.entries, e.Path)
+		for _, d := range e.Recipe.Directories {
+			delete(m.entries, e.Path+d.Suffix)
+		}
 		e.forgotten = true
 		e.releaseDeps()
 	}
@@ -331,8 +345,7 @@ func CheckReserved(what, path string) error {
 		what, path, own))
 }
 
-// Paths returns the keys of the running actors. The key of an actor is its lock's path, or says
-// below which path it is.
+// Paths returns the paths of the running actors, and of their directories.
 func (m *Manager) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,8 +25,11 @@ type Recipe struct {
 	KindNumbers []messages.Kind
 	// MaxPermits is how many permits one request may ask for; 0 if the lock has no permits.
 	MaxPermits uint32
-	// Deps are the locks that the actor builds upon.
+	// Deps are the members of a multi-lock.
 	Deps []Dependency
+	// Directories are those of a lock whose contenders are not in the directory at its path; nil for other locks. No other
+	// lock can be at their paths.
+	Directories []Directory
 	// NewActor makes the actor of an entry.
 	NewActor func(*Entry) host.Actor
 	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is made by the
@@ -55,24 +58,16 @@ type LocalQueue struct {
 	Linger time.Duration
 }
 
-// Dependency is a lock that another lock's actor builds upon. It is at Path, or else at the
-// other lock's path and Suffix, such as "/leases". With neither it is at the other lock's path,
-// under a key that no handle asks for.
+// Dependency is a lock that a multi-lock's actor builds upon.
 type Dependency struct {
 	Path   string
-	Suffix string
 	Recipe *Recipe
 }
 
-// keyAndPath returns the manager's key and the path of the dependency of an entry.
-func (d Dependency) keyAndPath(key, path string) (string, string) {
-	switch {
-	case d.Path != "":
-		return d.Path, d.Path
-	case d.Suffix != "":
-		return path + d.Suffix, path + d.Suffix
-	}
-	return "below " + key, path
+// Directory is one of several directories of a lock, at the lock's path and Suffix, such as "/leases".
+type Directory struct {
+	Suffix string
+	Recipe *Recipe
 }
 
 // same reports whether two handles mean the same kind of lock.

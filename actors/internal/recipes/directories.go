@@ -1,0 +1,201 @@
+package recipes
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// directories are the directories of one actor: that of the lock, or the two of a semaphore. They
+// are a client of the bridge, and the parts of a shell.Behavior that do not depend on the recipe.
+type directories struct {
+	*shell.Shell
+	epoch      uint64 // of the session, in which the nodes live; 0 before the first session
+	session    int64  // ZooKeeper's number of the session, for the grants
+	lost       bool   // the session of epoch is lost
+	cleaningUp bool   // the actor has stopped, and its nodes are not deleted yet
+	first      directory
+	second     *directory // nil, or that of a semaphore's leases
+}
+
+// init subscribes to the bridge.
+func (ds *directories) init(s *shell.Shell) {
+	ds.Shell = s
+	ds.bridge().SendSubscribe(&messages.Subscribe{}, s.Self)
+}
+
+func (ds *directories) bridge() messages.BridgeRef { return ds.Manager.Bridge.Ref() }
+
+func (ds *directories) each(do func(d *directory)) {
+	do(&ds.first)
+	if ds.second != nil {
+		do(ds.second)
+	}
+}
+
+// idOf returns the id of a question to the bridge. The lowest bit says which directory asks.
+func (d *directory) idOf(serial uint64) uint64 {
+	id := serial << 1
+	if d.second {
+		id |= 1
+	}
+	return id
+}
+
+// of returns the directory that has asked, and its serial.
+func (ds *directories) of(id uint64) (d *directory, serial uint64) {
+	if id&1 != 0 && ds.second != nil {
+		return ds.second, id >> 1
+	}
+	return &ds.first, id >> 1
+}
+
+// ---- messages of the bridge
+
+// Created implements messages.BridgeClientHandler.
+func (ds *directories) Created(_ ask.Recipient, msg *messages.Created) {
+	d, serial := ds.of(msg.Id)
+	feed(d, lockqueue.Created{Serial: serial, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step,
+		Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory, Recent: msg.Recent})
+}
+
+// Wake implements messages.BridgeClientHandler.
+func (ds *directories) Wake(_ ask.Recipient, msg *messages.Wake) {
+	d := &ds.first
+	if ds.second != nil && msg.Directory == ds.second.path {
+		d = ds.second
+	}
+	if msg.Deleted {
+		d.noteGone(msg.Node)
+	}
+	feed(d, lockqueue.Wake{Epoch: msg.Epoch, Node: msg.Node, Deleted: msg.Deleted})
+}
+
+// Listed implements messages.BridgeClientHandler.
+func (ds *directories) Listed(_ ask.Recipient, msg *messages.Listed) {
+	d, serial := ds.of(msg.Id)
+	feed(d, lockqueue.Listed{Serial: serial, Children: msg.Children, Directory: msg.DirectoryCzxid})
+}
+
+// Watched implements messages.BridgeClientHandler.
+func (ds *directories) Watched(_ ask.Recipient, msg *messages.Watched) {
+	d, serial := ds.of(msg.Id)
+	for _, node := range msg.Gone {
+		d.noteGone(node)
+	}
+	d.reportPersistent(msg.Persistent)
+	feed(d, lockqueue.Watched{Serial: serial, Gone: msg.Gone, Data: msg.Data})
+}
+
+// NodeReleased implements messages.BridgeClientHandler.
+func (ds *directories) NodeReleased(_ ask.Recipient, msg *messages.NodeReleased) {
+	d, serial := ds.of(msg.Id)
+	feed(d, lockqueue.Deleted{Serial: serial, Missing: msg.Missing})
+}
+
+// Failed implements messages.BridgeClientHandler.
+func (ds *directories) Failed(_ ask.Recipient, msg *messages.Failed) {
+	d, serial := ds.of(msg.Id)
+	ds.Detail = msg.Detail
+	if ds.cleaningUp {
+		d.noteUndeleted(serial, msg.Reason)
+	}
+	feed(d, lockqueue.Failed{Serial: serial, Reason: requests.Reason(msg.Reason)})
+}
+
+// Transacted implements messages.BridgeClientHandler.
+func (ds *directories) Transacted(_ ask.Recipient, msg *messages.Transacted) {
+	d, serial := ds.of(msg.Id)
+	feed(d, lockqueue.Transacted{Serial: serial, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
+}
+
+// ---- calls of the shell
+
+// Epoch implements shell.Behavior.
+func (ds *directories) Epoch() uint64 {
+	if ds.lost {
+		return 0
+	}
+	return ds.epoch
+}
+
+// SessionOverdue implements shell.Behavior.
+func (ds *directories) SessionOverdue() { ds.sessionLost(ds.epoch) }
+
+// Tick implements shell.Behavior.
+func (ds *directories) Tick(quiet bool) {
+	ds.each(func(d *directory) {
+		if quiet {
+			d.state.ReleaseMemory()
+		}
+		feed(d, lockqueue.Tick{})
+	})
+}
+
+// Idle implements shell.Behavior.
+func (ds *directories) Idle() bool {
+	return ds.first.state.Idle() && (ds.second == nil || ds.second.state.Idle())
+}
+
+// Close implements shell.Behavior.
+func (ds *directories) Close(failed bool) {
+	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{}, ds.Self)
+	ds.each(func(d *directory) { d.close(failed) })
+	ds.cleaningUp = !failed && ds.ending() && ds.Manager.StartCleanup(ds.Entry)
+}
+
+// ending reports whether nodes are not deleted yet.
+func (ds *directories) ending() bool {
+	return ds.first.state.Ending() || ds.second != nil && ds.second.state.Ending()
+}
+
+// ReceiveAfterStop implements shell.Behavior. The actor deletes its nodes by the bridge's answers,
+// also a node whose creation is answered now.
+func (ds *directories) ReceiveAfterStop(from ask.Recipient, msg any) {
+	if query, is := msg.(shell.NodesQuery); is { // also behind the deletion of the last node
+		query.Reply <- ds.nodePaths()
+	} else if ds.cleaningUp {
+		messages.DispatchBridgeClient(ds, from, msg, from)
+		if !ds.ending() {
+			ds.cleaningUp = false
+			ds.Manager.CleanedUp(ds.Entry, ds.nodePaths()...)
+		}
+	} else if created, ok := msg.(*messages.Created); ok {
+		d, serial := ds.of(created.Id)
+		d.releaseNode(serial, created.Node, false)
+	}
+}
+
+// nodePaths returns the paths of the nodes that may exist.
+func (ds *directories) nodePaths() (paths []string) {
+	ds.each(func(d *directory) {
+		for _, node := range d.state.Nodes() {
+			paths = append(paths, d.nodePath(node))
+		}
+	})
+	return paths
+}
+
+// close has all nodes deleted.
+func (d *directory) close(failed bool) {
+	stopTimer(d.delay)
+	if failed {
+		for serial, node := range d.state.Nodes() {
+			d.releaseNode(serial, node, false)
+		}
+		return
+	}
+	feed(d, lockqueue.Close{Reason: requests.Closed})
+}
+
+// noteUndeleted notes the node of a contender that leaves, if the node may remain because of the
+// failure.
+func (d *directory) noteUndeleted(serial uint64, why messages.Reason) {
+	node, made := d.state.Node(serial)
+	lost := why == messages.Reason_SESSION_LOST
+	if node != "" && (made && why != messages.Reason_CLOSED || lost) {
+		d.in.Manager.NoteUndeleted(d.nodePath(node))
+	}
+}

@@ -1,0 +1,101 @@
+package recipes
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// directory is one directory of a lock, with the queue of its contenders. It turns messages of the
+// bridge into events of its lockqueue.State, and performs the effects.
+type directory struct {
+	in       *directories // those of the actor
+	above    above        // has made the requests
+	path     string
+	recipe   *shell.Recipe
+	state    *lockqueue.State
+	second   bool                          // among the actor's directories: see idOf
+	left     departure                     // the latest departure since the last grant, for the count of hand-offs
+	delay    *time.Timer                   // of the LockDelay under way
+	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
+	together *[]zkbridge.CreateSpec        // collected while acquireEach has requests made; nil at other times
+}
+
+// above is what a directory answers: the shell of the lock's actor for its owners, or a machine on
+// top.
+type above interface {
+	requests.Owners
+	// GrantNode: the request of the effect holds the directory's lock.
+	GrantNode(d *directory, f *lockqueue.Effect)
+}
+
+// feed applies an event to the state and performs the effects.
+func feed[E lockqueue.Event](d *directory, e E) {
+	effects := lockqueue.Step(d.state, e)
+	grants := false
+	for i := range effects {
+		grants = grants || effects[i].Kind == lockqueue.Grant
+	}
+	if grants {
+		d.countHandOff(any(e))
+	}
+	for i := range effects {
+		d.perform(&effects[i], grants)
+	}
+}
+
+// acquire begins a request. With an atomic create its node is made together with those of other
+// locks.
+func (d *directory) acquire(r requests.Incoming, with *atomicCreate) {
+	if d.state.Idle() {
+		d.left = noDeparture // the lock was idle: this request waits for no departure before it
+	}
+	if with != nil {
+		d.expect(r.ID, with)
+	}
+	feed(d, lockqueue.Acquire{Incoming: r, Atomic: with != nil})
+}
+
+// perform performs one effect of an event. grants reports whether the event also grants the lock to
+// a contender of this process. The bridge may then put the deletion of a node into a later batch,
+// because other processes mostly wait for the new holder, too. (An exception: this process releases
+// a writer and grants readers. A reader of another process behind them waits only for the writer's
+// node to be deleted, and so is delayed with it.)
+func (d *directory) perform(f *lockqueue.Effect, grants bool) {
+	switch f.Kind {
+	case lockqueue.CreateNode:
+		d.create(f)
+	case lockqueue.ListDirectory:
+		d.in.bridge().SendList(&messages.List{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Watch: f.Watch}, d.in.Self)
+	case lockqueue.WatchNodes:
+		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, d.in.Self)
+	case lockqueue.DeleteNode:
+		d.releaseNode(f.Serial, f.Node, grants)
+	case lockqueue.Grant:
+		d.above.GrantNode(d, f)
+	case lockqueue.Refuse:
+		delete(d.creates, f.ID) // it is still there if the request had no CreateNode
+		d.above.RefuseRequest(f.ID, f.Reason)
+	case lockqueue.Lose:
+		d.above.Lose(f.ID, f.Reason)
+	case lockqueue.ConfirmRelease:
+		d.above.ConfirmRelease(f.ID, f.StillHeld)
+	default:
+		d.performRare(f)
+	}
+}
+
+func (d *directory) create(f *lockqueue.Effect) {
+	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Beside: f.Beside,
+		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
+		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent}
+	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only
+		d.createWithOthers(f.ID, msg)
+		return
+	}
+	d.in.bridge().SendCreate(msg, d.in.Self)
+}

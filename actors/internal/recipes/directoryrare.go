@@ -1,0 +1,99 @@
+package recipes
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// What the walk of an Acquire through directory.go leaves out.
+
+func (d *directory) performRare(f *lockqueue.Effect) {
+	switch f.Kind {
+	case lockqueue.RestoreData:
+		if data := d.in.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
+			d.in.bridge().SendTransact(&messages.Transact{Epoch: d.in.epoch, Ops: []*messages.Op{
+				{Kind: messages.Op_SET, Path: d.nodePath(f.Node), Data: data}}}, nil)
+		}
+	case lockqueue.DeleteDirectory:
+		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: d.path})
+	case lockqueue.RequestRevoke:
+		d.above.RequestRevoke(f.ID)
+	case lockqueue.NotifyContended:
+		d.above.NotifyContended(f.ID)
+	case lockqueue.ReportUnknownChild:
+		d.reportUnknownChild(f.Node)
+	case lockqueue.ReportClients:
+		d.reportClients()
+	case lockqueue.ReportPermits:
+		d.reportPermits(f.Node, f.Permits)
+	default:
+		d.performDelay(f)
+	}
+}
+
+// acquireTogether has one transaction make the nodes of all requests that begin while it calls
+// acquire, or several in a row if they do not fit into one.
+func (d *directory) acquireTogether(acquire func()) {
+	d.together = new([]zkbridge.CreateSpec)
+	acquire()
+	d.in.Manager.Bridge.CreateEach(*d.together)
+	d.together = nil
+}
+
+// cancel withdraws a request, or takes back its grant. unclean reports that the work under the
+// grant may go on.
+func (d *directory) cancel(id requests.ID, granted, unclean bool, why requests.Reason) {
+	if granted {
+		d.left = localDeparture
+	}
+	feed(d, lockqueue.Cancel{ID: id, Reason: why, Unclean: unclean})
+}
+
+// release takes back a grant.
+func (d *directory) release(id requests.ID) {
+	d.left = localDeparture
+	feed(d, lockqueue.Release{ID: id})
+}
+
+// expect has the node of a request made by an atomic create.
+func (d *directory) expect(id requests.ID, with *atomicCreate) {
+	if d.creates == nil {
+		d.creates = map[requests.ID]*atomicCreate{}
+	}
+	d.creates[id] = with
+}
+
+// createWithOthers creates a node together with nodes of other requests: of an atomic create if id
+// is not 0, and of acquireTogether otherwise.
+func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
+	spec := zkbridge.CreateSpec{From: d.in.Self, Create: msg}
+	switch c := d.creates[id]; {
+	case c != nil:
+		delete(d.creates, id)
+		c.add(spec)
+	case id != 0: // that request has ended; others may wait for the node, but it must not be made alone
+		refuseCreates([]zkbridge.CreateSpec{spec})
+	default:
+		*d.together = append(*d.together, spec)
+	}
+}
+
+// granted returns a grant of this directory's lock as a message.
+func (d *directory) granted(f *lockqueue.Effect) *messages.Granted {
+	return &messages.Granted{Path: d.path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,
+		SessionId: d.in.session, Epoch: d.in.epoch}
+}
+
+func (d *directory) nodePath(node string) string { return d.path + "/" + node }
+
+// releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
+func (d *directory) releaseNode(serial uint64, node string, relaxed bool) {
+	d.in.bridge().SendReleaseNode(&messages.ReleaseNode{Id: d.idOf(serial), Epoch: d.in.epoch, Directory: d.path, Node: node, Relaxed: relaxed}, d.in.Self)
+}
+
+// transact has all operations done or none.
+func (d *directory) transact(serial uint64, ops ...*messages.Op) {
+	d.in.bridge().SendTransact(&messages.Transact{Id: d.idOf(serial), Epoch: d.in.epoch, Ops: ops}, d.in.Self)
+}
