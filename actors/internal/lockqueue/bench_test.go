@@ -16,7 +16,7 @@ func BenchmarkHandOff(b *testing.B) {
 	invariants.Violated = nil
 	for _, waiting := range []int{10, 100, 1000, 10000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
-			s := New(queue.Mutex(), Incarnation{1})
+			s := newState(queue.Mutex(), Incarnation{1})
 			Step(s, Session{Epoch: 1, State: Connected})
 			next, holder := requests.ID(0), requests.ID(1)
 			acquire := func() {
@@ -53,7 +53,7 @@ func BenchmarkHandOff(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := New(queue.Mutex(), Incarnation{1})
+			s := newState(queue.Mutex(), Incarnation{1})
 			children := make([]string, n)
 			for i := range children {
 				children[i] = fmt.Sprintf("%s%010d", Incarnation{2}.prefix(uint64(i), "-lock-"), i)

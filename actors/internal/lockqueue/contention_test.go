@@ -13,7 +13,7 @@ import (
 // have the directory listed at once, but the next Tick does.
 func TestContentionAmongMany(t *testing.T) {
 	for _, many := range []int{maxAtOnce - 1, maxAtOnce} {
-		s := New(queue.ReadWrite(), Incarnation{})
+		s := newState(queue.ReadWrite(), Incarnation{})
 		lists := func(effects []Effect) (lists []Effect) {
 			for _, e := range effects {
 				if e.Kind == ListDirectory {

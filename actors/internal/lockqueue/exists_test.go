@@ -10,7 +10,7 @@ import (
 // A CreateNode reports DirectoryExists only while a contender of this process is in the directory. A directory without
 // contenders may be deleted at any time.
 func TestCreateInExistingDirectory(t *testing.T) {
-	s := New(queue.Mutex(), Incarnation{1})
+	s := newState(queue.Mutex(), Incarnation{1})
 	create := func(effects []Effect) Effect {
 		t.Helper()
 		for _, f := range effects {

@@ -95,7 +95,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.createNode(create.Node, create.process).epoch = create.epoch
 		},
 		"foreign contender downgrades": func(t *rapid.T) {
-			if m.rule.OwnMarkersOnly || downgradesFrom(m.rule, queue.Exclusive) == 0 {
+			if m.rule.OwnMarkersOnly || downgradesFrom(&m.rule, queue.Exclusive) == 0 {
 				t.Skip("there is no downgrade")
 			}
 			writer := m.drawOther("__WRIT__")

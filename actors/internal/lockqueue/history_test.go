@@ -148,7 +148,7 @@ func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
 	m.undeletable = rapid.IntRange(0, 3).Draw(t, "no right to delete the directory") == 0
 	m.afterLast = rapid.SampledFrom([]int64{math.MaxInt32, math.MinInt32}).Draw(t, "after the last")
 	for n := range processes {
-		p := &process{n: n, permits: rule.Permits, state: New(rule, Incarnation{byte(n)}), follower: newFollower(),
+		p := &process{n: n, permits: rule.Permits, state: newState(rule, Incarnation{byte(n)}), follower: newFollower(),
 			open: machinetest.Open{}, wantsContention: map[requests.ID]bool{}, nodeOf: map[requests.ID]string{},
 			createdIn: map[uint64]int{}}
 		m.processes = append(m.processes, p)

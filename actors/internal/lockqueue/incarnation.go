@@ -56,7 +56,7 @@ const (
 // serialsOf returns the number above which the serials of a State with the rule begin. It is 0 if
 // the number of permits is not known, or too great, and for rules other than those of leases and
 // custom locks, whose number is fixed.
-func serialsOf(rule queue.Rule) uint64 {
+func serialsOf(rule *queue.Rule) uint64 {
 	if rule.Permits > maxPermits || !rule.CountUnknown && !rule.OwnMarkersOnly {
 		return 0
 	}

@@ -65,7 +65,7 @@ func TestPermitsOf(t *testing.T) {
 		new(queue.Leases(1)): 1, new(queue.Leases(3)): 3, new(queue.Leases(maxPermits)): maxPermits,
 		new(queue.Leases(0)): 0, new(queue.Leases(maxPermits + 1)): 0, new(queue.Leases(math.MaxInt)): 0, new(queue.Mutex()): 0,
 	} {
-		s := New(*rule, Incarnation{1})
+		s := New(rule, Incarnation{1})
 		for _, serial := range []uint64{s.lastSerial + 1, s.lastSerial + 1<<permitsShift - 1} {
 			name := s.incarnation.prefix(serial, "-lease-") + "0000000001"
 			if got, ok := s.incarnation.serial(name); got != serial || !ok {

@@ -9,7 +9,7 @@ import (
 
 // The State names the node of an entry from its Created on: before that, and without the node, its prefix is all that is known.
 func TestNode(t *testing.T) {
-	s := New(queue.Mutex(), Incarnation{})
+	s := newState(queue.Mutex(), Incarnation{})
 	expect := func(serial uint64, name string, made bool) {
 		t.Helper()
 		if got, is := s.Node(serial); got != name || is != made {
@@ -50,7 +50,7 @@ func reconnect(s *State, children ...string) {
 // Requests that end before their creates are answered have few lists read: each has all of their nodes.
 func TestListsOfAbandonedCreates(t *testing.T) {
 	const n = 1000
-	s := New(queue.Mutex(), Incarnation{})
+	s := newState(queue.Mutex(), Incarnation{})
 	Step(s, Session{Epoch: 1, State: Connected})
 	lists := 0
 	for id := requests.ID(1); id <= n; id++ {
@@ -66,7 +66,7 @@ func TestListsOfAbandonedCreates(t *testing.T) {
 
 // Otherwise the actor of the lock never ends.
 func TestIdleAfterAllReleases(t *testing.T) {
-	s := New(queue.Mutex(), Incarnation{})
+	s := newState(queue.Mutex(), Incarnation{})
 	expect := func(after string, idle bool) {
 		t.Helper()
 		if s.Idle() != idle {
@@ -90,7 +90,7 @@ func TestIdleAfterAllReleases(t *testing.T) {
 // A closed lock hears of the end of its session only by the answer to its last effect.
 func TestEndingOfAClosedLockWithoutASession(t *testing.T) {
 	for _, why := range []requests.Reason{requests.SessionLost, requests.Closed} {
-		s := New(delayedMutex(), Incarnation{})
+		s := newState(delayedMutex(), Incarnation{})
 		Step(s, Session{Epoch: 1, State: Connected})
 		create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 		own := create.Node + "0000000001"

@@ -42,7 +42,9 @@ func (ev Release) apply(s *State) {
 }
 
 func (ev Resize) apply(s *State) {
-	s.rule.Permits = ev.Permits
+	rule := *s.rule
+	rule.Permits = ev.Permits
+	s.rule = &rule
 	s.grantEligible()
 }
 

@@ -15,7 +15,7 @@ import (
 // testdata/README.md explains the scripts.
 func TestScripts(t *testing.T) {
 	machinetest.RunScripts(t, func() machinetest.Stepper {
-		return &script{state: New(queue.Mutex(), Incarnation{}), kinds: []string{"exclusive", "shared", "own"}}
+		return &script{state: newState(queue.Mutex(), Incarnation{}), kinds: []string{"exclusive", "shared", "own"}}
 	})
 }
 
@@ -44,7 +44,7 @@ func (s *script) setRule(name string, permits int) {
 	rule := map[string]queue.Rule{"mutex": queue.Mutex(), "semaphore": queue.Semaphore(permits), "readwrite": queue.ReadWrite(), "delay": delayedMutex(),
 		"leases": queue.Leases(permits), "request-queue": queue.RequestQueue(),
 		"independent": withMarkers(machinetest.IndependentKinds(), "!~"), "intention": withMarkers(machinetest.IntentionLocks(), "~#$!")}[name]
-	s.state, s.kinds = New(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
+	s.state, s.kinds = newState(rule, Incarnation{}), []string{"exclusive", "shared", "own"}
 	switch name {
 	case "independent":
 		s.kinds = []string{"one", "other"}
@@ -238,3 +238,6 @@ func withMarkers(r queue.Rule, signs string) queue.Rule {
 
 // step is Step for an Event, whose type is not known.
 func step(s *State, e Event) []Effect { return Step(s, e) }
+
+// newState returns a State with a rule of its own.
+func newState(rule queue.Rule, in Incarnation) *State { return New(&rule, in) }

@@ -9,7 +9,7 @@ import (
 // State is what one process knows of one lock: its own contenders, and those of other processes
 // that matter to them. It is made by [New] and used by one goroutine at a time.
 type State struct {
-	rule        queue.Rule
+	rule        *queue.Rule // which many States share
 	incarnation Incarnation
 
 	clock      uint64 // number of events
@@ -38,8 +38,8 @@ type State struct {
 }
 
 // New returns the State of a lock without requests. The names of its nodes have the Incarnation: no
-// two States that ever share a directory may have the same.
-func New(rule queue.Rule, in Incarnation) *State {
+// two States that ever share a directory may have the same. Nothing may write to the rule.
+func New(rule *queue.Rule, in Incarnation) *State {
 	return &State{rule: rule, kindsDiffer: kindsDiffer(rule), incarnation: in, lastSerial: serialsOf(rule),
 		directoryView: newView()}
 }

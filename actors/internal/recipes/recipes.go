@@ -91,7 +91,7 @@ func newLock(e *shell.Entry) host.Actor {
 func (ds *directories) newDirectory(path string, recipe *shell.Recipe, above above) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	return directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(recipe.Rule, in)}
+	return directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 }
 
 // incoming returns a request as a state machine takes it in.
