@@ -115,7 +115,8 @@ func (r *programRequest) noteLoss(now time.Duration) {
 		return
 	}
 	_, expired := r.sim.expiredAt[r.grant.Session()]
-	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.sim.overslept[r.grant.Session()] || r.p.dead {
+	// Nothing works under a grant that was dropped.
+	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.sim.overslept[r.grant.Session()] || r.p.dead || r.dropped {
 		r.sim.lost(now, r.id)
 		return
 	}

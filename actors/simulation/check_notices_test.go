@@ -38,9 +38,11 @@ func (sim *simulation) checkNotices(now time.Duration) {
 		if !a.believed || a.stage != stageHeld || a.p.frozen || a.name != "" {
 			continue
 		}
+		// The connection may be lost, back and lost again between two checks.
+		suspensions := a.p.locks.Stats().Suspensions
 		if suspended := a.p.state == messages.SessionState_SUSPENDED; !suspended {
-			a.suspended = 0
-		} else if a.suspended != 1 {
+			a.suspended, a.suspensions = 0, suspensions
+		} else if a.suspended < 1 || a.suspended > int(max(suspensions-a.suspensions, 1)) {
 			sim.fail(now, "%v: the connection is lost, and it got Suspended %d times", a, a.suspended)
 		}
 		if len(a.nodes) == 1 && sim.askedFor[a.nodes[0]] {

@@ -294,6 +294,9 @@ func (r *programRequest) handleAnswer(now time.Duration) {
 			r.onGranted()
 		}
 	}
+	if r.sim.faultsOver { // up to maxOpenRequests hold one after the other before the end of the run
+		r.holdTime = min(r.holdTime, drainTimeout/(4*maxOpenRequests))
+	}
 	r.sim.after(r.holdTime, r.release)
 }
 
