@@ -30,9 +30,8 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 // it in their next session, and raise the generation themselves.
 //
 // The price is that each process that uses the ensemble, this one included, loses its session once,
-// and with it all its grants, as it would if the connection were lost for too long: Lost, with
-// SESSION_LOST. Waiters queue again in the next session, and the locks are free when the former
-// sessions have been closed, Config.Margin later.
+// and with it all its grants (ErrSessionLost), as after a long outage. Waiters queue again in the
+// next session. The locks are free Config.Margin later, when the former sessions are closed.
 //
 // The clock of this machine must not be behind the clock of the last raise that the backup does
 // not know of. The node is [zkbridge.GenerationPath]. A missing node or directory is created

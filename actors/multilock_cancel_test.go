@@ -11,16 +11,23 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
+// connectTo returns Locks on a server, which the end of the test closes.
+func connectTo(t *testing.T, s *embedded.Server) *Locks {
+	t.Helper()
+	locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	return locks
+}
+
 // Without a session, two requests of an owner share what they wait for, and a multi-lock of one of the members is refused.
 // The first request is cancelled, after which the second gets the lock.
 func TestMultiLockCancelledWithoutSession(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-		locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer locks.Close()
+		locks := connectTo(t, s)
 		away := s.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
 		s.DropConnections()
 		<-time.After(30 * time.Second)
@@ -55,17 +62,8 @@ func TestMultiLockEntersATry(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		zktest.Bubble(t, func(t *testing.T) {
 			s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-			locks, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer locks.Close()
-			others, err := Connect(t.Context(), "embedded:1", Config{Dial: s.Dial})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer others.Close()
-			held, err := others.Mutex("/x").Lock(t.Context())
+			locks := connectTo(t, s)
+			held, err := connectTo(t, s).Mutex("/x").Lock(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -171,7 +171,7 @@ func TestNumbersAreUsedUp(t *testing.T) {
 				defer close(stopped)
 				for !isClosed(stop) { // one is always there, and the first does not block for long
 					next := v.foreignNode(conn, foreignPrefixes["Curator"])
-					time.Sleep(100 * time.Millisecond) // virtual
+					<-time.After(100 * time.Millisecond)
 					last.leave()
 					last = next
 				}

@@ -18,7 +18,7 @@ import (
 // the first request of a session, and ends the session when the node changes: the next session has
 // the new generation.
 //
-// No answer of a session has the former generation if its transaction came after the change. Over
+// A transaction after the change is never answered with the former generation. Over
 // one connection ZooKeeper sends the event of the watch before the answer to any later transaction.
 // The watch goes with its connection. So the bridge reads the node again over each new connection
 // before it sends anything else over it, and the answer to that comes first. (A watch that is set

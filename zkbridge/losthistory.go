@@ -24,9 +24,8 @@ import (
 // deletes the node, or an ensemble that came back empty gets a backup of greater zxids later. A
 // process that has seen the greater generation raises it, for those that have not.
 
-// formerTokens is what the former sessions of a process have seen: none of their tokens is greater
-// than that of this generation and this zxid. The zero value is of a process without former
-// sessions.
+// formerTokens bounds the tokens of a process's former sessions: none is greater than the token of
+// this generation and this zxid. The zero value is that of a process without former sessions.
 type formerTokens struct {
 	generation uint64
 	zxid       int64

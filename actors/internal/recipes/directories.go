@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// directories are the directories of one actor: that of the lock, or the two of a semaphore. They
-// are a client of the bridge, and the parts of a shell.Behavior that do not depend on the recipe.
+// directories holds the directories of one actor: one, or the two of a semaphore. It is a client of
+// the bridge, and has the methods of a shell.Behavior that do not depend on the recipe.
 type directories struct {
 	*shell.Shell
 	epoch      uint64 // of the session, in which the nodes live; 0 before the first session
@@ -17,7 +17,7 @@ type directories struct {
 	lost       bool   // the session of epoch is lost
 	cleaningUp bool   // the actor has stopped, and its nodes are not deleted yet
 	first      directory
-	second     *directory // nil, or that of a semaphore's leases
+	second     *directory // of a semaphore's leases; nil for other locks
 }
 
 // init subscribes to the bridge.

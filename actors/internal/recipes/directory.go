@@ -22,7 +22,7 @@ type directory struct {
 	left     departure                     // the latest departure since the last grant, for the count of hand-offs
 	delay    *time.Timer                   // of the LockDelay under way
 	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	together *[]zkbridge.CreateSpec        // collected while acquireEach has requests made; nil at other times
+	together *[]zkbridge.CreateSpec        // collected while acquireTogether has requests made; nil at other times
 }
 
 // above is what a directory answers: the shell of the lock's actor for its owners, or a machine on

@@ -7,7 +7,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// What the walk of an Acquire through directory.go leaves out.
+// The effects of a directory that few locks have, and its transactions.
 
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {

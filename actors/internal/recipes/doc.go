@@ -1,7 +1,7 @@
 // Package recipes holds the actors of locks: one for each path, around the pure state machines that
-// decide. Each embeds a [shell.Shell], which deals with owners, and is its [shell.Behavior]. All
-// but that of multi-locks have directories on ZooKeeper (directory.go, a lockqueue.State each), for
-// which they ask the bridge, which owns the connection.
+// decide. Each embeds a [shell.Shell], which deals with owners, and is its [shell.Behavior]. The
+// actor of a multi-lock has members; all others have directories on ZooKeeper (directory.go, a
+// lockqueue.State each), and ask the bridge, which owns the connection.
 //
 //   - lockActor (lock.go): the queue of one directory, for mutexes, read-write locks and rules of users.
 //   - localQueueActor (localqueue.go, localqueue.Queue): one directory, whose node it passes on among the owners of the

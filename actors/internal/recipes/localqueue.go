@@ -136,7 +136,7 @@ func (l *localQueueActor) nodeRefused(serial uint64, why requests.Reason) {
 // nodeLost implements machine.
 func (l *localQueueActor) nodeLost(serial uint64, why requests.Reason) { l.state.NodeLost(serial, why) }
 
-// nodeReleased implements machine. A local queue gives its nodes up without an answer.
+// nodeReleased implements machine. It is not called: a local queue cancels its nodes.
 func (l *localQueueActor) nodeReleased(uint64) {}
 
 // nodeRevoked implements machine.

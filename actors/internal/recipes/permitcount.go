@@ -71,11 +71,11 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	}
 }
 
-// ownAnswer is what the bridge tells a permitCount.
-type ownAnswer struct{ answer any }
+// countAnswer is what the bridge tells a permitCount.
+type countAnswer struct{ answer any }
 
 // Tell implements ask.Recipient.
-func (c *permitCount) Tell(answer any) { c.semaphore.Self.Tell(ownAnswer{answer}) }
+func (c *permitCount) Tell(answer any) { c.semaphore.Self.Tell(countAnswer{answer}) }
 
 // Wake implements messages.BridgeClientHandler.
 func (c *permitCount) Wake(_ ask.Recipient, msg *messages.Wake) {

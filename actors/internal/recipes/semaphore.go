@@ -110,7 +110,7 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 			s.state.Proceed(r.ID)
 		}
 		s.create = nil
-	case ownAnswer:
+	case countAnswer:
 		messages.DispatchBridgeClient(s.count, from, msg.answer, from)
 	case listAnswer:
 		if listed, is := msg.answer.(*messages.Listed); is {
