@@ -220,6 +220,18 @@ func TestSemaphoreInvalid(t *testing.T) {
 			}
 		}
 		unlock(b, g)
+
+		// Another lock is at the path of one of its directories before.
+		for _, suffix := range []string{"/locks", "/leases"} {
+			other := locks.Mutex(b.path + "-o" + suffix)
+			g := lock(b, other)
+			_, err := locks.Semaphore(b.path+"-o", 1).Lock(within(b))
+			is(b, err, actors.ErrInvalid)
+			if err == nil || !strings.Contains(err.Error(), other.Path()) {
+				b.Errorf("%v does not name %s", err, other.Path())
+			}
+			unlock(b, g)
+		}
 	})
 }
 
