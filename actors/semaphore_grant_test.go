@@ -223,9 +223,10 @@ func TestSemaphoreInvalid(t *testing.T) {
 
 		// Another lock is at the path of one of its directories before.
 		for _, suffix := range []string{"/locks", "/leases"} {
-			other := locks.Mutex(b.path + "-o" + suffix)
+			path := b.path + suffix[:3]
+			other := locks.Mutex(path + suffix)
 			g := lock(b, other)
-			_, err := locks.Semaphore(b.path+"-o", 1).Lock(within(b))
+			_, err := locks.Semaphore(path, 1).Lock(within(b))
 			is(b, err, actors.ErrInvalid)
 			if err == nil || !strings.Contains(err.Error(), other.Path()) {
 				b.Errorf("%v does not name %s", err, other.Path())
