@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -37,6 +38,10 @@ const (
 	// MaxOrphanPause is the longest pause between two attempts to delete an orphan.
 	MaxOrphanPause = 10 * time.Second
 	orphanLogged   = 10 * time.Minute // how often the log repeats that an orphan exists
+
+	// sweptAtOnce is how many orphans are deleted at one moment. A far process with a bad network had hundreds at
+	// once, each of which takes three round trips, and free locks waited for them.
+	sweptAtOnce = 16
 )
 
 // addOrphan adds an orphan because of err: the node at path or, if c is not nil, the node that c may
@@ -87,8 +92,8 @@ func (s *orphans) stop() {
 	}
 }
 
-// sweep tries to delete the orphans that are due, one after the other: other requests do not wait for
-// them, however many there are.
+// sweep tries to delete the orphans that are due, some at once: other requests do not wait for them,
+// however many there are.
 func (w *Writer) sweep() {
 	s := &w.orphans
 	if s.sweeping {
@@ -107,9 +112,15 @@ func (w *Writer) sweep() {
 	session := w.cfg.Session.ID()
 	w.epoch.Run(func(client zkconn.Client) func() {
 		results := make([]error, len(due))
+		var all errgroup.Group
+		all.SetLimit(sweptAtOnce)
 		for i := range due {
-			results[i] = due[i].delete(client, session)
+			all.Go(func() error {
+				results[i] = due[i].delete(client, session)
+				return nil
+			})
 		}
+		all.Wait()
 		return func() { w.onSwept(which, results) }
 	})
 }
