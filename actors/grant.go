@@ -22,8 +22,7 @@ var ErrReleased = errors.New("grant was released")
 
 // Token returns the grant's fencing token. Pass it to the resource that the lock protects.
 func (g *Grant) Token() Token {
-	granted := g.acquisition.granted
-	return Token{granted.Generation, granted.Czxid, g.acquisition.step}
+	return Token(shell.TokenOf(g.acquisition.granted, g.acquisition.step))
 }
 
 // Path returns the lock's path.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -69,8 +70,8 @@ func monitorOf(m Monitor) shell.Monitor {
 type requestMonitor struct{ of RequestMonitor }
 
 // Granted implements shell.RequestMonitor.
-func (r requestMonitor) Granted(waited time.Duration, granted *messages.Granted, step uint32) {
-	r.of.Granted(waited, Token{granted.Generation, granted.Czxid, step})
+func (r requestMonitor) Granted(waited time.Duration, token requests.Token) {
+	r.of.Granted(waited, Token(token))
 }
 
 // Refused implements shell.RequestMonitor.

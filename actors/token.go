@@ -1,11 +1,11 @@
 package actors
 
 import (
-	"cmp"
 	"database/sql/driver"
 	"fmt"
 	"log/slog"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -26,12 +26,12 @@ type Token struct {
 
 // TokenOf returns the token of the grant in a Granted message.
 func TokenOf(granted *messages.Granted) Token {
-	return Token{granted.GetGeneration(), granted.GetCzxid(), granted.GetStep()}
+	return Token(shell.TokenOf(granted, granted.GetStep()))
 }
 
 // Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.
 func (t Token) Compare(other Token) int {
-	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(uint64(t.Czxid), uint64(other.Czxid)), cmp.Compare(t.Step, other.Step))
+	return requests.Token(t).Compare(requests.Token(other))
 }
 
 // String returns the token's text: generation, czxid and step as 16, 16 and 8

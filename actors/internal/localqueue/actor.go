@@ -18,6 +18,6 @@ type QueueActor interface {
 	// for long.
 	StartIdleTimer()
 	// GrantBy: the request holds the lock by the node, with the token.
-	GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32)
+	GrantBy(id requests.ID, serial uint64, token requests.Token)
 	requests.Owners
 }

@@ -158,7 +158,7 @@ func (l *Queue) grant(b *localOwner) {
 	l.waiting.remove(b)
 	l.holders.push(b)
 	l.unused = false
-	b.stage, b.step = held, l.hold.step<<stepBits|min(l.hold.grants, mostGrants-1)
+	b.stage, b.step = held, l.hold.token.Step<<stepBits|min(l.hold.grants, mostGrants-1)
 	l.hold.grants, l.hold.lastKind = min(l.hold.grants+1, mostGrants), b.kind
 	for i := range b.requests {
 		l.grantRequest(b, i)
@@ -171,7 +171,9 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 		r.try = false
 		l.tries--
 	}
-	l.actor.GrantBy(r.id, l.nodeFor(r.kind).serial, l.hold.generation, l.hold.czxid, b.step)
+	token := l.hold.token
+	token.Step = b.step
+	l.actor.GrantBy(r.id, l.nodeFor(r.kind).serial, token)
 	l.notify(r)
 }
 

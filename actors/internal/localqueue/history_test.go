@@ -24,7 +24,7 @@ type queueModel struct {
 	ids     requests.ID // the last one
 	open    map[requests.ID]*modelRequest
 	waiting []*modelRequest // in order
-	token   [2]int64        // of the last grant
+	token   requests.Token  // of the last grant
 
 	// The node hold, granted or asked for.
 	nodes    []*node // at most two
@@ -44,7 +44,7 @@ type modelRequest struct {
 	try   bool
 	stage progress // queued, creating: it waits for a second node beside the one by which its owner holds; held or releasing
 	by    uint64   // serial of the node by which it holds
-	token [2]int64
+	token requests.Token
 	place requests.ID // of the owner's first request, with which its later ones share the place
 }
 
@@ -104,10 +104,10 @@ func (m *queueModel) perform(f machinetest.Effect) {
 		}
 		m.timerRuns = true
 	case "Grant":
-		if f.Generation != machinetest.GenerationAt(f.Czxid) {
-			m.t.Fatalf("request %d is granted with generation %d of czxid %d", f.ID, f.Generation, f.Czxid)
+		if f.Token != machinetest.TokenAt(f.Token.Czxid, f.Token.Step) {
+			m.t.Fatalf("request %d is granted with the generation of another czxid: %v", f.ID, f.Token)
 		}
-		m.grant(r, m.nodeOf(f.Serial), [2]int64{f.Czxid, int64(f.Step)})
+		m.grant(r, m.nodeOf(f.Serial), f.Token)
 	case "Refuse":
 		if r == nil {
 			m.t.Fatalf("request %d is refused but was not open", f.ID)
@@ -148,7 +148,7 @@ func (m *queueModel) acquireNode(f machinetest.Effect) {
 }
 
 // grant checks that no holder blocks a grant, that it passes no earlier request, and its token.
-func (m *queueModel) grant(r *modelRequest, by *node, token [2]int64) {
+func (m *queueModel) grant(r *modelRequest, by *node, token requests.Token) {
 	if by == nil || by.stage != held {
 		m.t.Fatalf("request %d is granted by a node that is not held", r.id)
 	}
@@ -175,7 +175,7 @@ func (m *queueModel) grant(r *modelRequest, by *node, token [2]int64) {
 		if m.waiting[0].place != r.place {
 			m.t.Fatalf("request %d is granted before %d, which is first", r.id, m.waiting[0].id)
 		}
-		if slices.Compare(token[:], m.token[:]) <= 0 || token[0] != m.czxid {
+		if token.Compare(m.token) <= 0 || token.Czxid != m.czxid {
 			m.t.Fatalf("request %d has token %v after %v, by a node hold with czxid %d", r.id, token, m.token, m.czxid)
 		}
 		m.token = token
@@ -263,7 +263,7 @@ func (m *queueModel) nodeGranted(n *node) {
 	if n.serial == m.first {
 		m.czxid++
 	}
-	m.step(func(l *Queue) { l.NodeGranted(n.serial, machinetest.GenerationAt(m.czxid), m.czxid, uint32(m.czxid%3)) })
+	m.step(func(l *Queue) { l.NodeGranted(n.serial, machinetest.TokenAt(m.czxid, uint32(m.czxid%3))) })
 }
 
 // acquire adds a request of an owner that may have others, which wait or hold.
@@ -335,7 +335,7 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 				t.Skip("it is not a former one")
 			}
 			m.step(rapid.SampledFrom([]queueEvent{
-				func(l *Queue) { l.NodeGranted(serial, 0, 0, 0) },
+				func(l *Queue) { l.NodeGranted(serial, requests.Token{}) },
 				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
 				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
 				func(l *Queue) { l.NodeContended(serial) },

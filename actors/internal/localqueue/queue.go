@@ -43,15 +43,13 @@ func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
 // reader's node alone does not suffice for a writer: the Queue releases it and queues for a
 // writer's node.
 type nodeHold struct {
-	node              // the first node, or the one that is left
-	beside     node   // unsent: there is none; refused: the lock below has refused it
-	id         uint64 // the serial of the first node
-	generation uint64
-	czxid      int64
-	step       uint32
-	grants     uint32     // how many grants were made of it, at most mostGrants
-	lastKind   queue.Kind // the kind of the last of them
-	timeUsed   bool       // the time budget is used
+	node            // the first node, or the one that is left
+	beside   node   // unsent: there is none; refused: the lock below has refused it
+	id       uint64 // the serial of the first node
+	token    requests.Token
+	grants   uint32     // how many grants were made of it, at most mostGrants
+	lastKind queue.Kind // the kind of the last of them
+	timeUsed bool       // the time budget is used
 }
 
 // node is one node of the lock.
@@ -168,14 +166,14 @@ func (l *Queue) nodeOf(serial uint64) *node {
 }
 
 // NodeGranted answers AcquireNode: the lock is held by the node, with the token.
-func (l *Queue) NodeGranted(serial, generation uint64, czxid int64, step uint32) {
+func (l *Queue) NodeGranted(serial uint64, token requests.Token) {
 	p := l.nodeOf(serial)
 	if p == nil {
 		return
 	}
 	p.stage = held
 	if p == &l.hold.node { // the node beside has the same token
-		l.hold.generation, l.hold.czxid, l.hold.step = generation, czxid, step
+		l.hold.token = token
 	}
 	l.grantEntering()
 	l.proceed()

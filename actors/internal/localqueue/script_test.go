@@ -47,8 +47,8 @@ func parse(line machinetest.Line) queueEvent {
 	case "release":
 		return func(l *Queue) { l.Release(id) }
 	case "node-granted":
-		czxid, step := line.Number("czxid", 100+int64(serial)), uint32(line.Number("step", 0))
-		return func(l *Queue) { l.NodeGranted(serial, 0, czxid, step) }
+		token := requests.Token{Czxid: line.Number("czxid", 100+int64(serial)), Step: uint32(line.Number("step", 0))}
+		return func(l *Queue) { l.NodeGranted(serial, token) }
 	case "node-refused":
 		return func(l *Queue) { l.NodeRefused(serial, why) }
 	case "node-lost":
@@ -75,7 +75,7 @@ func show(f machinetest.Effect) string {
 	case "StartIdleTimer":
 		return "start-idle-timer"
 	case "Grant":
-		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Czxid, f.Step>>stepBits, f.Step&mostGrants)
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Token.Czxid, f.Token.Step>>stepBits, f.Token.Step&mostGrants)
 	}
 	return f.Show()
 }

@@ -89,7 +89,7 @@ func (ev Created) apply(s *State) {
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
-	if ev.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
+	if ev.Token.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
 		s.goOnWithoutNode(e)
 		s.grantEligible()
 		return
@@ -121,7 +121,7 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	if !shown {
 		e.hiddenAt = s.departuresListedAt
 	}
-	e.name, e.czxid, e.step, e.generation = ev.Node, ev.Czxid, ev.Step, ev.Generation
+	e.name, e.token = ev.Node, ev.Token
 	e.createdAt, e.provenAt, e.recent = s.clock, max(e.provenAt, e.sentAt), ev.Recent
 	return shown
 }
@@ -143,7 +143,7 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 	case unwanted:
 		s.deleteNode(e)
 	case origin != nil:
-		e.generation, e.czxid, e.step = origin.generation, origin.czxid, origin.step // it goes on with the token that was granted
+		e.token = origin.token // it goes on with the token that was granted
 		s.addToList(&e.contender)
 		s.grant(e)
 	case late || seq >= lastNumber:

@@ -28,7 +28,7 @@ func TestContentionAmongMany(t *testing.T) {
 		for i := range many {
 			children = append(children, fmt.Sprintf("other-__READ__%010d", i+1))
 		}
-		effects := lists(Step(s, Created{Serial: create.Serial, Node: children[0], Czxid: 7, Directory: 1, Children: children}))
+		effects := lists(Step(s, Created{Serial: create.Serial, Node: children[0], Token: requests.Token{Czxid: 7}, Directory: 1, Children: children}))
 		if len(effects) != 1 || !effects[0].Watch {
 			t.Fatalf("after the grant: %+v", effects)
 		}

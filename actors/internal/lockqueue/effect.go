@@ -49,7 +49,7 @@ const (
 const (
 	// StartDelay: answer DelayElapsed after the lock-delay.
 	StartDelay EffectKind = iota + ReadHeldMarker + 1
-	// Grant: request ID holds the lock by Node, with the token Generation, Czxid and Step.
+	// Grant: request ID holds the lock by Node, with the Token.
 	Grant
 	// Refuse: request ID ends without the lock, or its release fails, because of Reason.
 	Refuse
@@ -98,9 +98,7 @@ type Effect struct {
 	DirectorySeen bool
 	Data          []byte
 	Owner         string
-	Generation    uint64
-	Czxid         int64
-	Step          uint32
+	Token         requests.Token
 	StillHeld     int
 	Permits       int
 }

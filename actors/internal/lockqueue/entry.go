@@ -72,11 +72,8 @@ type entry struct {
 	// are any.
 	downgrades int16
 
-	// czxid, step and generation are the token, from the Created on. A downgrade has those of
-	// the entry that it was made beside.
-	step       uint32
-	czxid      int64
-	generation uint64
+	// token is set from the Created on. A downgrade has that of the entry that it was made beside.
+	token requests.Token
 	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
 	serial uint64
 	// sentAt is the clock of its CreateNode, and createdAt the clock of its Created. createdAt is 0

@@ -63,5 +63,5 @@ func (s *State) hold(e *entry) {
 }
 
 func (s *State) grantRequest(e *entry, id requests.ID) {
-	s.effect(Effect{Kind: Grant, ID: id, Node: e.name, Generation: e.generation, Czxid: e.czxid, Step: e.step})
+	s.effect(Effect{Kind: Grant, ID: id, Node: e.name, Token: e.token})
 }

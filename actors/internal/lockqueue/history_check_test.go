@@ -94,17 +94,16 @@ func (m *model) checkGrant(p *process, f Effect) {
 			}
 		}
 	}
-	if f.Generation != machinetest.GenerationAt(f.Czxid) {
-		m.t.Fatalf("process %d: request %d is granted with generation %d of czxid %d", p.n, f.ID, f.Generation, f.Czxid)
+	if f.Token != machinetest.TokenAt(f.Token.Czxid, f.Token.Step) {
+		m.t.Fatalf("process %d: request %d is granted with the generation of another czxid: %v", p.n, f.ID, f.Token)
 	}
 	if len(m.rule.Markers) > 1 {
 		return
 	}
-	if t := [2]int64{f.Czxid, int64(f.Step)}; slices.Compare(t[:], m.token[:]) < 0 {
-		m.t.Fatalf("process %d: token %v after %v", p.n, t, m.token)
-	} else {
-		m.token = t
+	if f.Token.Compare(m.token) < 0 {
+		m.t.Fatalf("process %d: token %v after %v", p.n, f.Token, m.token)
 	}
+	m.token = f.Token
 }
 
 // conflict reports whether the earlier of two nodes blocks the later one. An owner may hold two nodes with one place.

@@ -2,7 +2,6 @@ package lockqueue
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -82,7 +81,7 @@ func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.Queue)) {
 func (s *stack) handleInLocalQueue(u *upperMachine, e message) {
 	switch e.Kind {
 	case Grant:
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeGranted(e.serial, e.Generation, e.Czxid, e.Step) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeGranted(e.serial, e.Token) })
 	case Refuse:
 		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeRefused(e.serial, e.Reason) })
 	case Lose:
@@ -96,10 +95,10 @@ func (s *stack) handleInLocalQueue(u *upperMachine, e message) {
 // earlier grant that would block it, except for its own owner's.
 func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
 	r, node := u.open[e.ID], u.states[0].bySerial[e.Serial]
-	if r == nil || r.state != "waiting" || node == nil || node.node == "" || e.Generation != machinetest.GenerationAt(e.Czxid) {
+	if r == nil || r.state != "waiting" || node == nil || node.node == "" || e.Token != machinetest.TokenAt(e.Token.Czxid, e.Token.Step) {
 		s.t.Fatalf("process %d: %+v, was %+v, by the node %+v: %s", u.n, e, r, node, s)
 	}
-	r.state, r.nodes, r.token = "held", []*nodeRequest{node}, [2]int64{e.Czxid, int64(e.Step)}
+	r.state, r.nodes, r.token = "held", []*nodeRequest{node}, e.Token
 	if s.othersDelete || !s.nodesExist(u, r) {
 		return // its loss is on its way
 	}
@@ -115,7 +114,7 @@ func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
 		}
 	})
 	for kind, token := range s.tokens {
-		if c := slices.Compare(r.token[:], token[:]); !ownersToken && rule.BlockedBy[r.Kind].Has(queue.Kind(kind)) && c <= 0 {
+		if !ownersToken && rule.BlockedBy[r.Kind].Has(queue.Kind(kind)) && r.token.Compare(token) <= 0 {
 			s.t.Fatalf("process %d: request %d has token %v after %v: %s", u.n, e.ID, r.token, token, s)
 		}
 	}

@@ -121,7 +121,7 @@ func (a semaphoreActor) NotifyContended(requests.ID) {}
 func (s *stack) handleInSemaphore(u *upperMachine, e message) {
 	switch e.Kind {
 	case Grant:
-		u.semaphore.Granted(semaphore.Lease{Serial: e.serial, Node: e.Node, Generation: e.Generation, Czxid: e.Czxid, Step: e.Step})
+		u.semaphore.Granted(semaphore.Lease{Serial: e.serial, Node: e.Node, Token: e.Token})
 	case Refuse:
 		u.semaphore.Refused(e.serial, e.Reason)
 	case Lose:
@@ -141,12 +141,12 @@ func (s *stack) checkSemaphoreGrant(u *upperMachine, id requests.ID, granted []s
 	}
 	for _, l := range granted {
 		lease := leases.bySerial[l.Serial]
-		if lease == nil || lease.node == "" || lease.node != l.Node || l.Generation != machinetest.GenerationAt(l.Czxid) {
+		if lease == nil || lease.node == "" || lease.node != l.Node || l.Token != machinetest.TokenAt(l.Token.Czxid, l.Token.Step) {
 			s.t.Fatalf("process %d: request %d is granted %+v, its lease is %+v: %s", u.n, id, l, lease, s)
 		}
 		r.nodes = append(r.nodes, lease)
-		if t := [2]int64{l.Czxid, int64(l.Step)}; slices.Compare(t[:], r.token[:]) > 0 {
-			r.token = t
+		if l.Token.Compare(r.token) > 0 {
+			r.token = l.Token
 		}
 	}
 	r.state = "held"
@@ -159,7 +159,7 @@ func (s *stack) checkSemaphoreGrant(u *upperMachine, id requests.ID, granted []s
 		s.t.Fatalf("process %d: request %d is granted, and %d of %d permits are held: %s", u.n, id, held, s.permits, s)
 	}
 	for permits, token := range s.tokens {
-		if permits+r.Permits > s.permits && slices.Compare(r.token[:], token[:]) <= 0 {
+		if permits+r.Permits > s.permits && r.token.Compare(token) <= 0 {
 			s.t.Fatalf("process %d: request %d has token %v after %v: %s", u.n, id, r.token, token, s)
 		}
 	}

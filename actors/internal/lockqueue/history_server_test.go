@@ -187,7 +187,7 @@ func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
 }
 
 func (n *serverNode) created(serial uint64, step uint32) Created {
-	return Created{Serial: serial, Node: n.name, Generation: machinetest.GenerationAt(n.czxid), Czxid: n.czxid, Step: step}
+	return Created{Serial: serial, Node: n.name, Token: machinetest.TokenAt(n.czxid, step)}
 }
 
 // findOrRepeatCreate looks for the node of a create whose answer was lost, and repeats the create if there is none, as the

@@ -34,9 +34,9 @@ type stack struct {
 	checkEmpty   func(*upperMachine) // checks that the machine remembers nothing
 
 	// What the checks need.
-	permits int                 // of a semaphore
-	tokens  map[int][2]int64    // the greatest by permits or kind
-	owners  map[[2]int64]string // to whose request a local queue has granted a token
+	permits int                       // of a semaphore
+	tokens  map[int]requests.Token    // the greatest by permits or kind
+	owners  map[requests.Token]string // to whose request a local queue has granted a token
 }
 
 // upperMachine is the semaphore or the local queue of one process.
@@ -60,7 +60,7 @@ type ownerRequest struct {
 	requests.Incoming
 	state string
 	nodes []*nodeRequest // by which it holds
-	token [2]int64
+	token requests.Token
 }
 
 // testStack runs random histories of a stack without and with deletions of any nodes by other clients.
@@ -81,7 +81,7 @@ func testStack(t *testing.T, newStack func(*rapid.T) *stack) {
 }
 
 func newStack(t *rapid.T, rules ...queue.Rule) *stack {
-	s := &stack{t: t, tokens: map[int][2]int64{}, owners: map[[2]int64]string{}}
+	s := &stack{t: t, tokens: map[int]requests.Token{}, owners: map[requests.Token]string{}}
 	processes := rapid.IntRange(2, 3).Draw(t, "processes")
 	for _, rule := range rules {
 		s.locks = append(s.locks, newModel(t, rule, processes))
@@ -126,8 +126,8 @@ func (s *stack) onAnswer(u *upperMachine, kind fmt.Stringer, id requests.ID, why
 }
 
 // recordToken records the token of a grant of so many permits, or of a kind.
-func (s *stack) recordToken(permitsOrKind int, token [2]int64) {
-	if t := s.tokens[permitsOrKind]; slices.Compare(token[:], t[:]) > 0 {
+func (s *stack) recordToken(permitsOrKind int, token requests.Token) {
+	if token.Compare(s.tokens[permitsOrKind]) > 0 {
 		s.tokens[permitsOrKind] = token
 	}
 }

@@ -59,7 +59,7 @@ type model struct {
 	atomicCreates bool        // one request may have several nodes, from one transaction
 
 	// What the checks need.
-	token       [2]int64 // of the last grant
+	token       requests.Token // of the last grant
 	revocations revocations
 	// othersDelete lets another client delete nodes of the processes. Other contenders may then hold before the processes
 	// know. But no grant may rest on a node that was deleted long ago, or while a contender of another process was ahead.

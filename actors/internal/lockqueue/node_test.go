@@ -20,7 +20,7 @@ func TestNode(t *testing.T) {
 	first := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 	expect(first.Serial, first.Node, false)
 	own := first.Node + "0000000001"
-	Step(s, Created{Serial: first.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})
+	Step(s, Created{Serial: first.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
 	expect(first.Serial, own, true)
 	expect(first.Serial+1, "", false)
 
@@ -79,7 +79,7 @@ func TestIdleAfterAllReleases(t *testing.T) {
 	create := Step(s, Session{Epoch: 1, State: Connected})[0]
 	expect("CreateNode", false)
 	own := create.Node + "0000000001"
-	Step(s, Created{Serial: create.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})
+	Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
 	expect("the grant", false)
 	Step(s, Release{ID: 1})
 	expect("the release", false)
@@ -94,7 +94,7 @@ func TestEndingOfAClosedLockWithoutASession(t *testing.T) {
 		Step(s, Session{Epoch: 1, State: Connected})
 		create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 		own := create.Node + "0000000001"
-		marker := Step(s, Created{Serial: create.Serial, Node: own, Czxid: 10, Directory: 1, Children: []string{own}})[0]
+		marker := Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})[0]
 		Step(s, Transacted{Serial: marker.Serial, Done: true})
 		release := Step(s, Release{ID: 1})[0]
 		Step(s, Close{Reason: requests.Closed})

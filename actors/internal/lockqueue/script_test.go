@@ -69,7 +69,7 @@ func (s *script) event(line machinetest.Line) Event {
 	case "resize":
 		return Resize{int(line.Number("permits", 0))}
 	case "created":
-		return Created{Serial: serial, Node: s.name(line.Text("node")), Czxid: line.Number("czxid", 100), Step: uint32(line.Number("step", 0)),
+		return Created{Serial: serial, Node: s.name(line.Text("node")), Token: requests.Token{Czxid: line.Number("czxid", 100), Step: uint32(line.Number("step", 0))},
 			Children: s.names(line.List("children")), Directory: line.Number("directory", 1),
 			SameDirectory: line.Has("same"), Recent: line.Has("recent")}
 	case "listed":
@@ -196,7 +196,7 @@ func (s *script) show(f Effect) string {
 	case DeleteDirectory:
 		return fmt.Sprintf("delete-directory serial=%d", f.Serial)
 	case Grant:
-		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Czxid, f.Step)
+		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Token.Czxid, f.Token.Step)
 	case ReportUnknownChild:
 		return fmt.Sprintf("report-child name=%s", f.Node)
 	case ReportClients:

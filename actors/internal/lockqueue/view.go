@@ -218,7 +218,7 @@ func (s *State) enterDirectory(directory int64) bool {
 		switch {
 		case !e.answered():
 			e.name = "" // a list showed the node before its Created: it was in the deleted directory
-		case e.czxid < directory:
+		case e.token.Czxid < directory:
 			s.ownNodeDeleted(e)
 		default: // made since, in this directory or one that comes after it
 			e.inDirectory = false

@@ -34,7 +34,7 @@ func (s *State) watchBlockers(e *entry, blockers []*contender) {
 		unwatched = append(unwatched, e.name)
 	}
 	if len(unwatched) > 0 {
-		s.requestWatch(unwatched, e.czxid)
+		s.requestWatch(unwatched, e.token.Czxid)
 	}
 }
 

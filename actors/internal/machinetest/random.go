@@ -89,9 +89,11 @@ func (o Open) Answer(kind fmt.Stringer, id requests.ID) error {
 	return fmt.Errorf("%v of request %d, which was %q", kind, id, was)
 }
 
-// GenerationAt returns the generation in force at a czxid in the random histories. A token with any other generation is
-// wrong.
-func GenerationAt(czxid int64) uint64 { return uint64(czxid / 4) }
+// TokenAt returns the token of a czxid and a step in the random histories, with the generation in force at the czxid. A
+// token with any other generation is wrong.
+func TokenAt(czxid int64, step uint32) requests.Token {
+	return requests.Token{Generation: uint64(czxid / 4), Czxid: czxid, Step: step}
+}
 
 // Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500
 // histories in an exhaustive run and 100 in others, unless the command line has another -rapid.checks.

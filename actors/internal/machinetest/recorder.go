@@ -8,20 +8,18 @@ import (
 // Effect is a call of a machine's actor: the name and the arguments of the method. GrantBy and GrantLeases are a Grant,
 // RefuseRequest is a Refuse, and AcquireLeases is one AcquireLease for each lease.
 type Effect struct {
-	Kind       string
-	ID         requests.ID
-	Reason     requests.Reason
-	StillHeld  int
-	Serial     uint64
-	NodeKind   queue.Kind
-	Try        bool
-	Watch      bool
-	Data       []byte
-	Nodes      []string
-	Generation uint64
-	Czxid      int64
-	Step       uint32
-	Leases     any // []semaphore.Lease
+	Kind      string
+	ID        requests.ID
+	Reason    requests.Reason
+	StillHeld int
+	Serial    uint64
+	NodeKind  queue.Kind
+	Try       bool
+	Watch     bool
+	Data      []byte
+	Nodes     []string
+	Token     requests.Token
+	Leases    any // []semaphore.Lease
 }
 
 func (e Effect) String() string { return e.Kind }
@@ -71,6 +69,6 @@ func (r *LocalRecorder) ReleaseNode(serial uint64) {
 
 func (r *LocalRecorder) StartIdleTimer() { r.Record(Effect{Kind: "StartIdleTimer"}) }
 
-func (r *LocalRecorder) GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32) {
-	r.Record(Effect{Kind: "Grant", ID: id, Serial: serial, Generation: generation, Czxid: czxid, Step: step})
+func (r *LocalRecorder) GrantBy(id requests.ID, serial uint64, token requests.Token) {
+	r.Record(Effect{Kind: "Grant", ID: id, Serial: serial, Token: token})
 }

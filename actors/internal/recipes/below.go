@@ -1,9 +1,7 @@
 package recipes
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/messages"
 )
 
 // below is a directory as a machine above it uses it: a local queue, or the machine of a semaphore.
@@ -27,7 +25,7 @@ type nodeRequest struct {
 // machine is what a below answers. Each of its requests gets nodeRefused, nodeLost or nodeReleased
 // in the end.
 type machine interface {
-	nodeGranted(serial uint64, by *messages.Granted)
+	nodeGranted(serial uint64, node string, token requests.Token)
 	nodeRefused(serial uint64, why requests.Reason)
 	nodeLost(serial uint64, why requests.Reason)
 	nodeReleased(serial uint64)
@@ -123,12 +121,10 @@ func (b *below) end(id requests.ID) uint64 {
 }
 
 // GrantNode implements above.
-func (b *below) GrantNode(d *directory, f *lockqueue.Effect) {
-	r := b.open.At(f.ID)
+func (b *below) GrantNode(id requests.ID, node string, token requests.Token) {
+	r := b.open.At(id)
 	r.granted = true
-	by := d.granted(f)
-	by.RequestId = r.serial
-	b.later(func() { b.machine.nodeGranted(by.RequestId, by) })
+	b.later(func() { b.machine.nodeGranted(r.serial, node, token) })
 }
 
 // RefuseRequest implements above.

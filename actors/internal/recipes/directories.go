@@ -52,12 +52,19 @@ func (ds *directories) of(id uint64) (d *directory, serial uint64) {
 	return &ds.first, id >> 1
 }
 
+// granted returns a grant by a node of the present session as a message.
+func (ds *directories) granted(path, node string, token requests.Token) *messages.Granted {
+	return &messages.Granted{Path: path, Node: node, Generation: token.Generation, Czxid: token.Czxid, Step: token.Step,
+		SessionId: ds.session, Epoch: ds.epoch}
+}
+
 // ---- messages of the bridge
 
 // Created implements messages.BridgeClientHandler.
 func (ds *directories) Created(_ ask.Recipient, msg *messages.Created) {
 	d, serial := ds.of(msg.Id)
-	feed(d, lockqueue.Created{Serial: serial, Node: msg.Node, Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step,
+	feed(d, lockqueue.Created{Serial: serial, Node: msg.Node,
+		Token:    requests.Token{Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step},
 		Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory, Recent: msg.Recent})
 }
 

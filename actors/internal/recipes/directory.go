@@ -29,8 +29,8 @@ type directory struct {
 // top.
 type above interface {
 	requests.Owners
-	// GrantNode: the request of the effect holds the directory's lock.
-	GrantNode(d *directory, f *lockqueue.Effect)
+	// GrantNode: the request holds the directory's lock by the node, with the token.
+	GrantNode(id requests.ID, node string, token requests.Token)
 }
 
 // feed applies an event to the state and performs the effects.
@@ -76,7 +76,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 	case lockqueue.DeleteNode:
 		d.releaseNode(f.Serial, f.Node, grants)
 	case lockqueue.Grant:
-		d.above.GrantNode(d, f)
+		d.above.GrantNode(f.ID, f.Node, f.Token)
 	case lockqueue.Refuse:
 		delete(d.creates, f.ID) // it is still there if the request had no CreateNode
 		d.above.RefuseRequest(f.ID, f.Reason)

@@ -80,12 +80,6 @@ func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
 	}
 }
 
-// granted returns a grant of this directory's lock as a message.
-func (d *directory) granted(f *lockqueue.Effect) *messages.Granted {
-	return &messages.Granted{Path: d.path, Node: f.Node, Generation: f.Generation, Czxid: f.Czxid, Step: f.Step,
-		SessionId: d.in.session, Epoch: d.in.epoch}
-}
-
 func (d *directory) nodePath(node string) string { return d.path + "/" + node }
 
 // releaseNode deletes a node. relaxed reports that the lock was handed on within this process.

@@ -115,7 +115,7 @@ func (l *localQueueActor) SessionOverdue() {
 // ---- what the directory answers: localQueueActor is the machine above it
 
 // nodeGranted implements machine. It ignores grants of withdrawn requests, whose release is due.
-func (l *localQueueActor) nodeGranted(serial uint64, by *messages.Granted) {
+func (l *localQueueActor) nodeGranted(serial uint64, node string, token requests.Token) {
 	if !slices.Contains(l.state.NodeHolds(), serial) {
 		return
 	}
@@ -123,8 +123,10 @@ func (l *localQueueActor) nodeGranted(serial uint64, by *messages.Granted) {
 		stopTimer(l.budgetTimer)
 		l.budgetTimer = time.AfterFunc(l.config.Time, func() { self.Tell(budgetOver{serial}) })
 	}
+	by := l.granted(l.Path, node, token)
+	by.RequestId = serial
 	l.holds = append(l.holds, by)
-	l.state.NodeGranted(serial, by.Generation, by.Czxid, by.Step)
+	l.state.NodeGranted(serial, token)
 	invariants.Check(l.state)
 }
 
@@ -160,7 +162,7 @@ func (l *localQueueActor) ReleaseNode(serial uint64) {
 }
 
 // GrantBy implements localqueue.QueueActor.
-func (l *localQueueActor) GrantBy(id requests.ID, serial, generation uint64, czxid int64, step uint32) {
+func (l *localQueueActor) GrantBy(id requests.ID, serial uint64, token requests.Token) {
 	if l.mayHandOff {
 		l.mayHandOff = false
 		l.CountHandOff(true)
@@ -171,11 +173,10 @@ func (l *localQueueActor) GrantBy(id requests.ID, serial, generation uint64, czx
 	}
 	r := l.Request(id)
 	if r.Acquisition() != nil {
-		l.GrantStep(r, by, step)
+		l.GrantStep(r, by, token.Step)
 		return
 	}
-	l.Grant(r, &messages.Granted{Path: l.Path, Node: by.Node,
-		Generation: generation, Czxid: czxid, Step: step, SessionId: by.SessionId, Epoch: by.Epoch})
+	l.Grant(r, l.granted(l.Path, by.Node, token))
 }
 
 // StartIdleTimer implements localqueue.QueueActor.

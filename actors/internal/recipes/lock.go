@@ -46,6 +46,6 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 // ---- from the bridge to the owner: lockActor is above its directory
 
 // GrantNode implements above.
-func (l *lockActor) GrantNode(d *directory, f *lockqueue.Effect) {
-	l.Grant(l.Request(f.ID), d.granted(f))
+func (l *lockActor) GrantNode(id requests.ID, node string, token requests.Token) {
+	l.Grant(l.Request(id), l.granted(l.Path, node, token))
 }

@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -176,9 +175,8 @@ func isOfSemaphore(name string) bool {
 // ---- what the directories answer: semaphoreActor is the machine above them
 
 // nodeGranted implements machine.
-func (s *semaphoreActor) nodeGranted(serial uint64, by *messages.Granted) {
-	s.state.Granted(semaphore.Lease{Serial: serial, Node: by.Node,
-		Generation: by.Generation, Czxid: by.Czxid, Step: by.Step, Session: by.SessionId, Epoch: by.Epoch})
+func (s *semaphoreActor) nodeGranted(serial uint64, node string, token requests.Token) {
+	s.state.Granted(semaphore.Lease{Serial: serial, Node: node, Token: token})
 }
 
 // nodeRefused implements machine.
@@ -259,12 +257,9 @@ func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 // grant has the token of the lease that was created last.
 func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 	one := func(l semaphore.Lease) *messages.Granted {
-		return &messages.Granted{Path: s.Path, Node: LeaseSuffix[1:] + "/" + l.Node,
-			Generation: l.Generation, Czxid: l.Czxid, Step: l.Step, SessionId: l.Session, Epoch: l.Epoch}
+		return s.granted(s.Path, LeaseSuffix[1:]+"/"+l.Node, l.Token)
 	}
-	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int {
-		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Step, b.Step))
-	}))
+	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int { return a.Token.Compare(b.Token) }))
 	if len(leases) > 1 {
 		for _, l := range leases {
 			all.Parts = append(all.Parts, one(l))

@@ -1,8 +1,8 @@
 // Package requests holds what all state machines and actors say about the requests of owners: their
 // IDs, what they ask for, tables and lines of the open ones, the reasons for which they end, the
-// answers, and the parts of a request that needs several.
+// answers, the tokens of grants, and the parts of a request that needs several.
 //
-// To be read in this order: reason.go, incoming.go, owners.go, table.go, line.go, byowner.go, parts.go.
+// To be read in this order: reason.go, incoming.go, token.go, owners.go, table.go, line.go, byowner.go, parts.go.
 package requests
 
 import "strconv"

@@ -29,11 +29,7 @@ type PermitActor interface {
 
 // Lease is the grant of one permit. Serial is the serial of the request for it.
 type Lease struct {
-	Serial     uint64
-	Node       string
-	Generation uint64
-	Czxid      int64
-	Step       uint32
-	Session    int64
-	Epoch      uint64
+	Serial uint64
+	Node   string
+	Token  requests.Token
 }

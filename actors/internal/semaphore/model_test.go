@@ -96,7 +96,7 @@ func (m *semaphoreModel) checkGrant(p *semaphoreProcess, id requests.ID, leases 
 		m.t.Fatalf("process %d: request %d for %d permits has %d leases", p.n, id, p.permits[id], len(leases))
 	}
 	for _, l := range leases {
-		if l.Czxid == 0 || l.Generation != machinetest.GenerationAt(l.Czxid) {
+		if l.Token.Czxid == 0 || l.Token != machinetest.TokenAt(l.Token.Czxid, 0) {
 			m.t.Fatalf("process %d: request %d is granted %v", p.n, id, leases)
 		}
 	}
@@ -158,7 +158,7 @@ func (m *semaphoreModel) decideLeases() {
 			l.granted = true
 			l.owner.fromLeases = append(l.owner.fromLeases, func() {
 				if !l.ignored {
-					l.owner.state.Granted(Lease{Serial: l.serial, Generation: machinetest.GenerationAt(l.czxid), Czxid: l.czxid})
+					l.owner.state.Granted(Lease{Serial: l.serial, Token: machinetest.TokenAt(l.czxid, 0)})
 				}
 			})
 		case l.try:

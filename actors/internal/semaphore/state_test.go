@@ -47,7 +47,7 @@ func (s stateTest) want(want string) {
 
 func (s stateTest) granted(serials ...uint64) {
 	for _, serial := range serials {
-		s.Granted(Lease{Serial: serial, Czxid: int64(serial)})
+		s.Granted(Lease{Serial: serial, Token: requests.Token{Czxid: int64(serial)}})
 	}
 }
 

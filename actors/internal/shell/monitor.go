@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -14,7 +15,7 @@ type Monitor func(ctx context.Context, e *Entry, kind, owner string) RequestMoni
 // RequestMonitor hears of one request. One goroutine at a time calls its methods, which must not block.
 type RequestMonitor interface {
 	// Granted is called before the owner hears of its grant.
-	Granted(waited time.Duration, granted *messages.Granted, step uint32)
+	Granted(waited time.Duration, token requests.Token)
 	// Refused is called at the end of a request that was not granted.
 	Refused(waited time.Duration, reason messages.Reason)
 	// Ended is called at the end of a grant. A reason of 0 is a release.

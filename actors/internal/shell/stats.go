@@ -76,7 +76,7 @@ func (s *Shell) countGrant(r *Request, granted *messages.Granted, step uint32) {
 	if !r.FromLockActor {
 		s.tally.acquired.Add(1)
 		if m := r.monitor(); m != nil {
-			m.Granted(now-r.since, granted, step)
+			m.Granted(now-r.since, TokenOf(granted, step))
 		}
 	}
 	r.since = now
