@@ -20,7 +20,7 @@ func (ev Acquire) apply(s *State) {
 	if ev.Owner != "" && s.reenter(e, ev) {
 		return
 	}
-	if ev.Try && e.downgradeOf == nil && s.blockedLocally(ev.Kind) {
+	if ev.Try && e.downgrade.of == nil && s.blockedLocally(ev.Kind) {
 		s.refuse(ev.ID, requests.NotAcquired)
 		return
 	}
@@ -51,16 +51,16 @@ func (s *State) requestCreate(e *entry) {
 	}
 	s.lastSerial++
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
-	e.createdAt, e.provenAt, e.hiddenAt, e.shownAt, e.revoked, e.inDirectory = 0, 0, 0, 0, false, false
-	e.listAfter = e.downgradeOf == nil && !s.behindOwn() && s.listsDue < maxListsDue
+	e.createdAt, e.proof, e.revoked, e.inDirectory = 0, proof{}, false, false
+	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue
 	put(&s.entries, e.serial, e)
 	s.awaitAnswer(e)
 	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),
 		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn(),
 		DirectorySeen: s.directory != 0}
-	if e.downgradeOf != nil {
-		e.downgradeOf.downgrades++
-		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgradeOf.seq), e.downgradeOf.name
+	if e.downgrade.of != nil {
+		e.downgrade.of.downgrade.beside++
+		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgrade.of.seq), e.downgrade.of.name
 	} else if s.lastDeleted != nil {
 		// If one transaction deletes that node and makes this one, both are in one directory. The bridge then reads
 		// nothing behind the creation, not even with ListAfter.

@@ -46,32 +46,22 @@ const maxListsDue = 64
 type entry struct {
 	contender
 	stage stage
+	// ending is how its last request has ended.
+	ending ending
 	// listAfter reports whether its CreateNode has ListAfter.
 	listAfter bool
-	// inDirectory reports whether its node is known to be in State.directory.
-	inDirectory bool
 	// recent reports whether its Created was Recent.
 	recent bool
 	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
 	// already. A DeleteNode that finds no node then does not show that another client deleted it.
 	mayBeDeleted bool
-	// releasing reports whether the release of a request waits for the end of the node: see
-	// noteRelease. The entry has no requests then.
-	releasing bool
 	// revocable has the node watched from the grant on, and revoked reports whether another
 	// client has asked for the lock.
 	revocable, revoked bool
 	// atomic reports whether an atomic create makes the node: see Acquire.Atomic.
 	atomic bool
-	// unclean reports whether the held marker stays when the entry leaves: see Cancel.
-	unclean bool
-	// downgraded reports whether there ever was a downgradeOf: then the number does not say when
-	// the node came.
-	downgraded bool
-	// downgrades counts the entries that have this one as their downgradeOf. The entry does not leave while there
-	// are any.
-	downgrades int16
 
+	downgrade downgrade
 	// token is set from the Created on. A downgrade has that of the entry that it was made beside.
 	token requests.Token
 	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
@@ -79,10 +69,6 @@ type entry struct {
 	// sentAt is the clock of its CreateNode, and createdAt the clock of its Created. createdAt is 0
 	// before that, and sentAt <= createdAt after it.
 	sentAt, createdAt uint64
-
-	// downgradeOf is the held entry of the same owner beside which this one is created, until
-	// its CreateNode is answered.
-	downgradeOf *entry
 
 	owner    string
 	data     string
@@ -103,6 +89,26 @@ const (
 	held
 	leaving // its DeleteNode is not answered, or it has left without a node to delete
 )
+
+// ending is how the last request of an entry has ended.
+type ending uint8
+
+const (
+	clean     ending = iota // it has not ended, or nothing follows
+	unclean                 // by a Cancel that is Unclean: the held marker stays
+	releasing               // by a Release, which is answered at the end of the node: see noteRelease
+)
+
+// downgrade is what an entry has to do with downgrades.
+type downgrade struct {
+	// of is the held entry of the same owner beside which this one is created, until its CreateNode is
+	// answered.
+	of *entry
+	// made reports whether there ever was an of: then the number does not say when the node came.
+	made bool
+	// beside counts the entries that have this one as their of. The entry does not leave while there are any.
+	beside int16
+}
 
 // request is one request for an entry. A further request of its owner shares the entry.
 type request struct {

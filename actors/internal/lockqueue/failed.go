@@ -45,7 +45,7 @@ func (s *State) createFailed(e *entry, ev Failed) {
 		s.ownNodeDeleted(origin)
 	case unwanted:
 	case ev.Reason == requests.NodeDeleted:
-		e.downgradeOf = origin
+		e.downgrade.of = origin
 		s.requestCreate(e)
 	default:
 		e.stage = leaving // there is no node to delete

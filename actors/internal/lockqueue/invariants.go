@@ -69,7 +69,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d is not its contender's", serial)
 		case slices.Contains([]stage{unsent, created}, e.stage):
 			return fmt.Errorf("entry %d is in stage %d", serial, e.stage)
-		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrades == 0 && e.stage != makingMarker:
+		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrade.beside == 0 && e.stage != makingMarker:
 			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, e.stage, len(e.requests))
 		case e.answered() && e.stage != leaving && (e.createdAt < e.sentAt || e.name == ""):
 			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, e.sentAt, e.createdAt, e.name)
@@ -77,18 +77,18 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d has no answer, and has the name of another node: %s", serial, e.name)
 		case !e.answered() && !slices.Contains(s.unanswered, e):
 			return fmt.Errorf("entry %d has no answer and is not awaited", serial)
-		case e.downgradeOf != nil && (!e.downgraded || e.answered() || e.downgradeOf.stage != held):
-			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, e.downgradeOf.serial, e.downgradeOf.stage)
-		case e.releasing && e.stage != leaving && e.downgrades == 0 && e.stage != held:
+		case e.downgrade.of != nil && (!e.downgrade.made || e.answered() || e.downgrade.of.stage != held):
+			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, e.downgrade.of.serial, e.downgrade.of.stage)
+		case e.ending == releasing && e.stage != leaving && e.downgrade.beside == 0 && e.stage != held:
 			return fmt.Errorf("entry %d is being released in stage %d", serial, e.stage)
 		}
-		if e.downgradeOf != nil {
-			downgrades[e.downgradeOf]++
+		if e.downgrade.of != nil {
+			downgrades[e.downgrade.of]++
 		}
 	}
 	for serial, e := range s.entries {
-		if e.downgrades != downgrades[e] {
-			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrades, downgrades[e])
+		if e.downgrade.beside != downgrades[e] {
+			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrade.beside, downgrades[e])
 		}
 	}
 	open, lists := 0, 0
@@ -203,7 +203,7 @@ func (s *State) checkHolders() error {
 		return nil
 	}
 	for e := range own(s.holders) {
-		if e.stage != held || e.downgraded {
+		if e.stage != held || e.downgrade.made {
 			continue
 		}
 		blockers := 0

@@ -11,7 +11,7 @@ import (
 // leave ends an entry without requests, in whatever stage it is.
 func (s *State) leave(e *entry) {
 	switch {
-	case e.downgrades > 0:
+	case e.downgrade.beside > 0:
 		return // until their CreateNodes are answered
 	case e.stage == makingMarker && !s.abandonDelay():
 		return // the transaction for the held marker goes on, and then the entry leaves
@@ -28,7 +28,7 @@ func (s *State) leave(e *entry) {
 	case created, queued, makingMarker:
 		s.deleteNode(e)
 	case held:
-		if e.unclean {
+		if e.ending == unclean {
 			s.deleteNode(e)
 		} else {
 			s.deleteCleanly(e)
@@ -87,8 +87,8 @@ func (s *State) deleteAcked(e *entry) {
 	if e == s.lastDeleted {
 		s.lastDeleted = nil
 	}
-	if e.releasing {
-		e.releasing = false
+	if e.ending == releasing {
+		e.ending = clean
 		s.effect(Effect{Kind: ConfirmRelease, ID: e.releaser()})
 	}
 }

@@ -47,10 +47,7 @@ func (s *State) noteShown(l *comparison, children []string) {
 		if c == nil || c.listed {
 			continue
 		}
-		c.listed, c.shownAt, c.provenAt = true, s.clock, max(c.provenAt, l.askedAt)
-		if c.entry != nil {
-			c.entry.inDirectory = true
-		}
+		c.listed, c.inDirectory, c.shownAt, c.provenAt = true, true, s.clock, max(c.provenAt, l.askedAt)
 		l.next, l.top = append(l.next, c), max(l.top, c.seq)
 		if c.seq > s.completeThrough {
 			beyond++
@@ -98,7 +95,7 @@ func (l *comparison) mayPrecede(c *contender) bool {
 	case e != nil && e.answered() && e.createdAt <= l.askedAt:
 		return false
 	}
-	return c.seq > l.top || e != nil && e.downgraded
+	return c.seq > l.top || e != nil && e.downgrade.made
 }
 
 // replaceList makes the contenders of a comparison the list of the State.

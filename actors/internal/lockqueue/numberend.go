@@ -51,7 +51,7 @@ func (n *numbers) ending() bool {
 
 // waitsOutside reports whether an entry waits outside. A downgrade does not: it takes the number of
 // its owner's node, and that owner may not leave before.
-func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.downgradeOf == nil }
+func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.downgrade.of == nil }
 
 // anyOutside reports whether entries wait outside.
 func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > s.unsentLeft }

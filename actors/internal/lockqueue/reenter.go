@@ -18,7 +18,7 @@ type owner struct {
 func ownerOf(e *entry) owner { return owner{e.owner, e.kind} }
 
 // reenter handles a request of an owner that has other requests. It reports whether that is all;
-// otherwise e is to be created, beside another entry if e.downgradeOf is set.
+// otherwise e is to be created, beside another entry if e.downgrade.of is set.
 func (s *State) reenter(e *entry, ev Acquire) bool {
 	mayEnter := s.rule.EntersFrom(ev.Kind)
 	for kind := range s.rule.BlockedBy {
@@ -32,7 +32,7 @@ func (s *State) reenter(e *entry, ev Acquire) bool {
 			s.join(has, ev)
 			return true
 		case has.stage == held && mayEnter.Has(has.kind):
-			e.downgradeOf, e.downgraded = has, true
+			e.downgrade.of, e.downgrade.made = has, true
 		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
 			s.refuse(ev.ID, requests.WouldDeadlock)
 			return true
@@ -60,10 +60,10 @@ func (s *State) join(e *entry, ev Acquire) {
 // detach ends the bond between an entry and the one beside which it was created, which detach
 // returns.
 func (s *State) detach(e *entry) *entry {
-	origin := e.downgradeOf
+	origin := e.downgrade.of
 	if origin != nil {
-		e.downgradeOf = nil
-		origin.downgrades--
+		e.downgrade.of = nil
+		origin.downgrade.beside--
 	}
 	return origin
 }
@@ -76,10 +76,10 @@ func (s *State) leaveIfReleased(origin *entry) {
 }
 
 func (s *State) downgradesOf(e *entry) (all []*entry) {
-	if e.downgrades == 0 {
+	if e.downgrade.beside == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgradeOf != e })
+	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgrade.of != e })
 }
 
 // Has reports whether an owner waits for the lock or holds it. An owner without a name does not.

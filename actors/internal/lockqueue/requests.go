@@ -18,7 +18,9 @@ func (s *State) remember(id requests.ID, e *entry) {
 
 func (ev Cancel) apply(s *State) {
 	if e := s.requests.At(ev.ID); e != nil {
-		e.unclean = ev.Unclean && len(e.requests) == 1
+		if ev.Unclean && len(e.requests) == 1 {
+			e.ending = unclean
+		}
 		s.withdraw(e, ev.ID, ev.Reason)
 		s.grantEligible()
 	}
@@ -50,7 +52,7 @@ func (ev Resize) apply(s *State) {
 
 // noteRelease notes the request whose release ends the entry. The entry has no requests any more,
 // so their memory serves: there may be many entries.
-func (e *entry) noteRelease(by requests.ID) { e.releasing, e.buf[0].id = true, by }
+func (e *entry) noteRelease(by requests.ID) { e.ending, e.buf[0].id = releasing, by }
 
 func (e *entry) releaser() requests.ID { return e.buf[0].id }
 
@@ -98,8 +100,8 @@ func (s *State) endEach(e *entry, kind EffectKind, why requests.Reason) {
 // refuseRelease refuses the release that waits for the end of the entry, if there is one: the node
 // may still exist, or went before.
 func (s *State) refuseRelease(e *entry, why requests.Reason) {
-	if e.releasing {
-		e.releasing = false
+	if e.ending == releasing {
+		e.ending = clean
 		s.refuse(e.releaser(), why)
 	}
 }

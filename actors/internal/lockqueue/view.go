@@ -53,8 +53,17 @@ type contender struct {
 	// of no known form.
 	seq  int64
 	kind queue.Kind
-	// listed reports whether the contender is in directoryView.contenders.
-	listed bool
+	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether its node is known
+	// to be in State.directory. Of another process's contender a list has shown that.
+	listed, inDirectory bool
+	proof
+	// entry is nil for a contender of another process. For one of this process it is the entry
+	// that the contender is part of.
+	entry *entry
+}
+
+// proof says when a contender's node is known to have existed.
+type proof struct {
 	// provenAt is the latest clock at which this process knows that the node existed. A list or a
 	// Created proves that for the clock of its request, and a watch for the clock of its event.
 	// provenAt never decreases while the node is the same.
@@ -64,9 +73,6 @@ type contender struct {
 	// shownAt is the clock at which the last list came that shows the node. A list that was asked for before shownAt
 	// does not remove a contender with unknownSeq. (For other contenders their number says whether a list is too old.)
 	shownAt uint64
-	// entry is nil for a contender of another process. For one of this process it is the entry
-	// that the contender is part of.
-	entry *entry
 }
 
 // place returns the index of a number in a sorted list, or the index at which it would be inserted.
@@ -233,7 +239,7 @@ func (s *State) enterDirectory(directory int64) bool {
 // nodes.
 func (s *State) extendComplete() {
 	for _, c := range s.contenders[place(s.contenders, s.completeThrough+1):] {
-		if !s.follows(c.seq) || c.entry != nil && !c.entry.inDirectory {
+		if !s.follows(c.seq) || !c.inDirectory {
 			return
 		}
 		s.completeThrough++
