@@ -65,8 +65,8 @@ func TestNewPathIsOneTransaction(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
 		locks := b.locks(d.config)
-		unlock(b, lock(b, locks.Mutex(b.path+"/first"))) // makes the directory above
-		for _, first := range []struct {
+		first := lock(b, locks.Mutex(b.path+"/first")) // makes the directory above, which must not become empty
+		for _, c := range []struct {
 			handle
 			transactions int
 		}{
@@ -76,11 +76,12 @@ func TestNewPathIsOneTransaction(t *testing.T) {
 			{locks.MultiLock(locks.Semaphore(b.path+"/c", 3), locks.Mutex(b.path+"/d")), 2},
 		} {
 			var g *actors.Grant
-			_, ops := d.during(func() { g = lock(b, first.handle) })
-			if ops[embedded.OpMulti] != first.transactions || ops[embedded.OpCreateContainer]+ops[embedded.OpExists] > 0 {
-				b.Errorf("%v takes %v", first.handle, ops)
+			_, ops := d.during(func() { g = lock(b, c.handle) })
+			if ops[embedded.OpMulti] != c.transactions || ops[embedded.OpCreateContainer]+ops[embedded.OpExists] > 0 {
+				b.Errorf("%v takes %v", c.handle, ops)
 			}
 			unlock(b, g)
 		}
+		unlock(b, first)
 	})
 }

@@ -28,8 +28,8 @@ const (
 // numbersBegin makes the directories of a recipe, whose sequence numbers begin at count.
 func (b *testLock) numbersBegin(r recipe, count int32) {
 	b.Helper()
-	conn := b.Client(b)
 	for _, end := range r.directoryEnds() {
+		conn := b.Client(b) // the requests of one that SetCreateCount has cut may fail
 		directory := b.path + end
 		for _, p := range []string{path.Dir(directory), directory} {
 			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {

@@ -59,6 +59,7 @@ func TestCreateAfter(t *testing.T) {
 				if other := u.created(otherDir, "n-").GetNode(); other != former {
 					t.Fatalf("the directories have %s and %s", former, other)
 				}
+				u.created(dir, "n-") // so that the directory does not become empty, and is not deleted
 				u.flush()
 				d.take()
 				u.batch(func() { c.send(s, u, dir, otherDir, former) })
