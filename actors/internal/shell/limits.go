@@ -14,6 +14,7 @@ import (
 // extras are what few requests have. A limit of 0 is none.
 type extras struct {
 	wait, hold time.Duration
+	epoch      uint64      // of the first session with which the request fails while it waits; 0 for none
 	timer      *time.Timer // until the next message about a limit; nil if there was none yet
 	revoked    bool        // the holder was asked to release at the end of hold
 	monitor    RequestMonitor
@@ -38,6 +39,20 @@ func (s *Shell) limit(r *Request, wait, hold time.Duration) {
 	if wait > 0 {
 		s.tellAfter(r, wait, waitExpired{r.ID})
 	}
+}
+
+// failWithSession has a waiting request fail with its session: the present one or, if that is over already, the next. In
+// the latter case the actor has yet to hear of the loss, which is older than the request.
+func (s *Shell) failWithSession(r *Request) {
+	epoch := s.Manager.Bridge.Session().Epoch
+	if s.Manager.Bridge.LostAt(epoch, s.now()) {
+		epoch++
+	}
+	r.needExtras().epoch = epoch
+}
+
+func (r *Request) failsWithSession(epoch uint64) bool {
+	return r.extras != nil && r.extras.epoch != 0 && r.extras.epoch <= epoch
 }
 
 func (s *Shell) tellAfter(r *Request, d time.Duration, msg any) {

@@ -305,7 +305,7 @@ func (m *Manager) Tell(msg any) {
 	defer m.mu.Unlock()
 	m.suspended = s.State == messages.SessionState_SUSPENDED
 	for _, e := range m.activeEntries() {
-		e.Self.Tell(stateChange(s.State))
+		e.Self.Tell(stateChange{s.State, s.Epoch})
 	}
 }
 

@@ -25,7 +25,10 @@ type (
 )
 
 // stateChange is sent to all actors when the state of the session has changed.
-type stateChange messages.SessionState
+type stateChange struct {
+	state messages.SessionState
+	epoch uint64
+}
 
 // receiveOwn handles the messages that are not of the recipe.
 func (s *Shell) receiveOwn(msg any) {
@@ -53,7 +56,7 @@ func (s *Shell) receiveOwn(msg any) {
 	case tick:
 		s.onTick()
 	case stateChange:
-		s.onSessionState(messages.SessionState(msg))
+		s.onSessionState(msg)
 	case host.Terminated:
 		s.senderEnded(msg.Actor)
 	case host.Undelivered:
@@ -66,9 +69,9 @@ func (s *Shell) receiveOwn(msg any) {
 
 // onSessionState tells the holders that the connection is lost, and ends the requests that do not wait for the
 // next connection or session. The holders of a lost session hear of that from the recipe.
-func (s *Shell) onSessionState(state messages.SessionState) {
-	s.suspended = state == messages.SessionState_SUSPENDED
-	if !isLost(state) {
+func (s *Shell) onSessionState(now stateChange) {
+	s.suspended = now.state == messages.SessionState_SUSPENDED
+	if !isLost(now.state) {
 		return
 	}
 	for _, r := range s.Requests() {
@@ -76,8 +79,8 @@ func (s *Shell) onSessionState(state messages.SessionState) {
 	}
 	s.Detail = s.Manager.Bridge.outage()
 	s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
-	if state == messages.SessionState_LOST {
-		s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failOnLoss })
+	if now.state == messages.SessionState_LOST {
+		s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failsWithSession(now.epoch) })
 	}
 }
 

@@ -32,7 +32,6 @@ type Request struct {
 	owner      ask.Recipient   // gets all messages about the request but the answer to Release
 	releaser   ask.Recipient   // gets the answer to Release; may be nil
 	extras     *extras         // nil for a request without them
-	failOnLoss bool            // of the session, while the request waits
 	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
 	revokeSent bool
 }

@@ -130,7 +130,9 @@ func (s *Shell) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	if r.Try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
 		s.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
 	}
-	r.failOnLoss = msg.FailOnSessionLoss
+	if msg.FailOnSessionLoss {
+		s.failWithSession(r)
+	}
 	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
 	return r
 }
