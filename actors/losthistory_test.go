@@ -131,14 +131,14 @@ func TestTokensAfterLostHistory(t *testing.T) {
 		}
 		r.connect()
 		r.work()
-		// Each process logs it in the first session after each restore but the last, and in further ones: on a busy
-		// machine a session of 2 s may be lost without a restore.
-		lost := len(r.log.with("WARN", "ZooKeeper session is lost"))
-		if n := len(r.log.with("ERROR", "ZooKeeper has lost transactions")); n < 12 || n > 12+lost-15 {
-			r.Errorf("logged %d times, of %d sessions lost:\n%s", n, lost, strings.Join(r.log.take(), ""))
+		// Each process logs it in the first session after each restore but the last. On a busy machine a session of 2 s
+		// may be lost without a restore: then it is logged in further ones, and a raise without an answer is not logged.
+		unexpected := len(r.log.with("WARN", "ZooKeeper session is lost")) - 15
+		if n := len(r.log.with("ERROR", "ZooKeeper has lost transactions")); n < 12 || n > 12+unexpected {
+			r.Errorf("logged %d times, with %d unexpected losses:\n%s", n, unexpected, strings.Join(r.log.take(), ""))
 		}
-		if n := len(r.log.with("WARN", "the generation of tokens is raised")); n != 5 {
-			r.Errorf("raised %d times", n)
+		if n := len(r.log.with("WARN", "the generation of tokens is raised")); n > 5 || n < 5-unexpected {
+			r.Errorf("raised %d times, with %d unexpected losses", n, unexpected)
 		}
 	})
 }

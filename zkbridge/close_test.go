@@ -218,3 +218,19 @@ func TestCloseUnanswered(t *testing.T) {
 		}
 	})
 }
+
+// Close waits for a slow server, for longer than the second of go-zookeeper.
+func TestCloseSlowServer(t *testing.T) {
+	t.Parallel()
+	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply} {
+		zktest.Bubble(t, func(t *testing.T) {
+			s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
+			b := connected(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial})
+			s.Inject(embedded.Fault{Op: embedded.OpCloseSession, Action: action, Delay: 3 * time.Second})
+			must(t, b.Close())
+			if n := len(s.Sessions()); n != 0 {
+				t.Errorf("%v: %d sessions", action, n)
+			}
+		})
+	}
+}

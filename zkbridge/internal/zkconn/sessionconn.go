@@ -200,21 +200,12 @@ func (c *SessionConn) Kill() {
 // Close ends go-zookeeper's client, and the session, too, if a server confirms that within
 // ConnectTimeout. It blocks until go-zookeeper's goroutines have ended.
 func (c *SessionConn) Close() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.client.Close() // waits up to 3 s for the server
-	}()
-	timer := time.NewTimer(c.cfg.ConnectTimeout)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+	limit := time.AfterFunc(c.cfg.ConnectTimeout, c.Kill) // go-zookeeper itself waits for a second
+	defer limit.Stop()
+	c.client.Close()
+	for range c.events { // closed when go-zookeeper has ended: the server hangs up after its answer
 	}
-	c.Kill()
-	for range c.events { // closed when go-zookeeper has ended
-	}
-	<-done
+	c.Kill() // ends what else uses the connection's context
 	c.lookups.Wait()
 }
 
