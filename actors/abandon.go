@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -22,7 +22,7 @@ func (a *acquisition) watch(ctx context.Context) {
 	})
 }
 
-func (a *acquisition) cancel(e *shell.Entry) {
+func (a *acquisition) cancel(e *manager.Entry) {
 	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)
 }
 

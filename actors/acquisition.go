@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -39,7 +39,7 @@ type acquisition struct {
 	revokeRequested bool              // the user should release: another client asks for the lock, or most of HoldAtMost is over
 	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
 	step            uint32            // of the grant's token
-	entry           *shell.Entry      // the lock's actor that has the request, as the manager knows it
+	entry           *manager.Entry    // the lock's actor that has the request, as the manager knows it
 	granted         *messages.Granted // the grant but for step; other acquisitions may share it
 	ended           error             // why the grant is over; nil before that
 	notifications   *notifications    // nil until one is needed
@@ -102,8 +102,8 @@ func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg,
 // Granted implements messages.OwnerHandler.
 func (a *acquisition) Granted(_ struct{}, g *messages.Granted) { a.OnGranted(g, g.Step) }
 
-// OnGranted implements shell.Acquisition. Granted calls it. The actor of a local queue calls it
-// directly, since its grants by one node share one message (Shell.GrantStep).
+// OnGranted implements lock.Acquisition. Granted calls it. The actor of a local queue calls it
+// directly, since its grants by one node share one message (lock.Actor.GrantStep).
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step

@@ -12,7 +12,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -84,8 +85,8 @@ const connectLimit = 15 * time.Second
 // Locks makes the handles of locks that live on one ZooKeeper session. Its methods may be called
 // from any goroutine.
 type Locks struct {
-	manager *shell.Manager
-	bridge  shell.Bridge
+	manager *manager.Manager
+	bridge  manager.Bridge
 	closed  context.Context // ends with Close
 	end     context.CancelFunc
 
@@ -103,7 +104,7 @@ type Locks struct {
 // reached, and a server that does not grant the session timeout (zkbridge.ErrSessionTimeout).
 func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx == nil {
-		return nil, shell.ErrNilContext
+		return nil, check.ErrNilContext
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	})
 	if err != nil {
 		system.Close()
-		return nil, shell.Invalid(err.Error())
+		return nil, check.Invalid(err.Error())
 	}
 	locks := New(system, bridge, cfg)
 	locks.manager.SessionEndsWithClose()
@@ -146,11 +147,11 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 
 func (cfg *Config) check() error {
 	if cfg.IdleTimeout < 0 {
-		return shell.Invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
+		return check.Invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
 	}
 	for name, limit := range map[string]int{"MaxRequestsPerLock": cfg.MaxRequestsPerLock, "MaxRequests": cfg.MaxRequests, "MaxNodeData": cfg.MaxNodeData} {
 		if limit < 0 {
-			return shell.Invalid(fmt.Sprintf("%s %d: it must be positive, or 0 for no limit", name, limit))
+			return check.Invalid(fmt.Sprintf("%s %d: it must be positive, or 0 for no limit", name, limit))
 		}
 	}
 	return nil
@@ -169,11 +170,11 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
 // OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
-	m := shell.NewManager(system, bridge, shell.Settings{
+	m := manager.New(system, bridge, manager.Settings{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
 		OmitHolder:      cfg.OmitHolder,
-		Limits:          shell.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
+		Limits:          manager.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
 		RecordStacks:    cfg.RecordStacks,
 		Monitor:         monitorOf(cfg.Monitor),
 		Log:             cfg.logger(),
@@ -223,7 +224,7 @@ func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
 // ctx is nil the channel is closed, and Config.Logger gets an error.
 func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 	if ctx == nil {
-		l.manager.Log.Error("Sessions returns a closed channel", "error", shell.ErrNilContext, "do", "pass a context")
+		l.manager.Log.Error("Sessions returns a closed channel", "error", check.ErrNilContext, "do", "pass a context")
 		none := make(chan zkbridge.Session)
 		close(none)
 		return none

@@ -8,13 +8,13 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// RequestID implements shell.Acquisition.
+// RequestID implements lock.Acquisition.
 func (a *acquisition) RequestID() *requests.ID { return &a.id }
 
-// Owner implements shell.Acquisition.
+// Owner implements lock.Acquisition.
 func (a *acquisition) Owner() string { return a.msg.Owner }
 
-// Context implements shell.Acquisition.
+// Context implements lock.Acquisition.
 func (a *acquisition) Context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()

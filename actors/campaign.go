@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/campaign"
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 )
 
 // Term is the time for which one participant leads.
@@ -68,7 +68,7 @@ func (t *Term) Grant() *Grant { return t.grant }
 func (e *Election) Campaign(ctx context.Context, options ...Option) iter.Seq2[*Term, error] {
 	return func(yield func(*Term, error) bool) {
 		if err := e.lock.problem; err != nil || ctx == nil {
-			yield(nil, cmp.Or(err, shell.ErrNilContext))
+			yield(nil, cmp.Or(err, check.ErrNilContext))
 			return
 		}
 		var failOnLoss bool

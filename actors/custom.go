@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -22,7 +23,7 @@ import (
 // contender that overtakes it could hold beside it, unless each holder first left a marker,
 // which would cost every acquire another write.
 type Custom struct {
-	manager *shell.Manager
+	manager *manager.Manager
 	path    string
 	recipe  *recipe
 	problem error // what is wrong with the recipe, or nil
@@ -65,21 +66,21 @@ func (c *Custom) Kind(name string) *ModeLock {
 		if k := slices.Index(c.recipe.Kinds, name); k >= 0 {
 			return &c.modes[k]
 		}
-		problem = shell.Invalid(fmt.Sprintf("kind %q: a %s has %s", name, c.recipe, strings.Join(c.recipe.Kinds, ", ")))
+		problem = check.Invalid(fmt.Sprintf("kind %q: a %s has %s", name, c.recipe, strings.Join(c.recipe.Kinds, ", ")))
 	}
 	return &ModeLock{c.handle(0, problem)}
 }
 
 func checkCustom(r *recipe) error {
 	if r.Name == "" {
-		return shell.Invalid("custom lock: it must have a name")
+		return check.Invalid("custom lock: it must have a name")
 	}
 	if err := r.Rule.Check(r.Kinds); err != nil {
-		return shell.Invalid(fmt.Sprintf("rule of a %s: %v", r.Name, err))
+		return check.Invalid(fmt.Sprintf("rule of a %s: %v", r.Name, err))
 	}
 	for k, marker := range r.Rule.Markers {
 		if err := zkbridge.CheckPath("/" + marker); err != nil {
-			return shell.Invalid(fmt.Sprintf("rule of a %s: kind %q: marker %q cannot be in a node's name: %v", r.Name, r.Kinds[k], marker, err))
+			return check.Invalid(fmt.Sprintf("rule of a %s: kind %q: marker %q cannot be in a node's name: %v", r.Name, r.Kinds[k], marker, err))
 		}
 	}
 	return nil

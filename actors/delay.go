@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -34,11 +34,11 @@ func LockDelay(d time.Duration) LockOption {
 	return func(r *recipe) error {
 		switch {
 		case d <= 0 || d > maxDelay:
-			return shell.Invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
+			return check.Invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
 		case r.Delay > 0:
-			return shell.Invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.Delay))
+			return check.Invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.Delay))
 		case !reflect.DeepEqual(r.Rule, queue.Mutex()):
-			return shell.Invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.Name))
+			return check.Invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.Name))
 		}
 		r.Name = fmt.Sprintf("%s with a lock-delay of %v", r.Name, d)
 		r.Delay, r.Rule.Delay = d, true

@@ -13,8 +13,8 @@
 //
 //   - actors/internal/campaign: the actor that takes part in an election by messages.
 //   - actors/internal/recipes: the actors of the recipes.
-//   - actors/internal/shell: the part that all of them share: owners, their open requests, the
-//     manager.
+//   - actors/internal/lock: the part that all of them share: owners and their open requests.
+//   - actors/internal/manager: the manager, which starts, counts and stops them.
 //   - actors/internal/lockqueue, localqueue, semaphore: the state machines that
 //     decide, without I/O or time.
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -21,7 +21,7 @@ import (
 // again, with another ctx. An actor must not call it.
 func (l *Locks) Drain(ctx context.Context) error {
 	if ctx == nil {
-		return shell.ErrNilContext
+		return check.ErrNilContext
 	}
 	quiet := l.manager.RefuseNew()
 	select {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -42,7 +42,7 @@ type ElectionOption func(*Election) error
 func AsID(id string) ElectionOption {
 	return func(e *Election) error {
 		if id == "" {
-			return shell.Invalid("id is empty: it must be a name, or leave AsID out")
+			return check.Invalid("id is empty: it must be a name, or leave AsID out")
 		}
 		e.id = []byte(id)
 		return e.lock.manager.CheckNodeData(e.id)
@@ -75,7 +75,7 @@ func ResignOnRevoke() ElectionOption {
 func (l *Locks) Election(path string, options ...ElectionOption) *Election {
 	e := &Election{locks: l, lock: l.handle(path, recipes.Mutex, 0, nil)}
 	for i, option := range options {
-		err := shell.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
+		err := check.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
 		if option != nil {
 			err = option(e)
 		}
@@ -134,9 +134,9 @@ func (e *Election) withID(options []Option, failOnLoss *bool) []Option {
 	return append(slices.Clone(options), func(m *messages.Acquire) error {
 		switch {
 		case m.Owner != "":
-			return shell.Invalid(fmt.Sprintf("WithOwner(%q): each campaign has an owner of its own, so that two of them never lead together", m.Owner))
+			return check.Invalid(fmt.Sprintf("WithOwner(%q): each campaign has an owner of its own, so that two of them never lead together", m.Owner))
 		case m.Data != nil:
-			return shell.Invalid("WithData: the nodes of an election have the participant's id: use AsID")
+			return check.Invalid("WithData: the nodes of an election have the participant's id: use AsID")
 		}
 		*failOnLoss = m.FailOnSessionLoss
 		m.Data, m.Revocable = e.id, m.Revocable || e.resignOnRevoke

@@ -3,7 +3,7 @@ package actors
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -21,7 +21,9 @@ func LockAcquisition(g *Grant) (unlock func()) {
 func BridgeOf(l *Locks) *zkbridge.Bridge { return l.bridge.Bridge }
 
 // LockRecipient returns the lock's actor.
-func LockRecipient(lock interface{ entry() (*shell.Entry, error) }) ask.Recipient {
+func LockRecipient(lock interface {
+	entry() (*manager.Entry, error)
+}) ask.Recipient {
 	e, err := lock.entry()
 	if err != nil {
 		panic(err)
@@ -37,7 +39,7 @@ func (h *handle) SetGenerations(generationAt func(czxid int64) uint64) {
 
 func withGenerations(r *recipe, generationAt func(czxid int64) uint64) *recipe {
 	changed := *r
-	changed.NewActor = func(e *shell.Entry) host.Actor { return generationActor{r.NewActor(e).(lockActor), generationAt} }
+	changed.NewActor = func(e *manager.Entry) host.Actor { return generationActor{r.NewActor(e).(lockActor), generationAt} }
 	changed.Deps = slices.Clone(r.Deps)
 	for i := range changed.Deps {
 		changed.Deps[i].Recipe = withGenerations(changed.Deps[i].Recipe, generationAt)

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -78,7 +79,7 @@ func (c *Custom) VerifyToken(ctx context.Context, node string, token Token) erro
 	return verifyToken(ctx, c.manager.Bridge, node, token, c.recipe.Rule)
 }
 
-func verifyToken(ctx context.Context, bridge shell.Bridge, node string, token Token, rule queue.Rule) error {
+func verifyToken(ctx context.Context, bridge manager.Bridge, node string, token Token, rule queue.Rule) error {
 	view, err := bridge.GetNode(ctx, node)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func verifyToken(ctx context.Context, bridge shell.Bridge, node string, token To
 
 // mayBeDowngraded reports whether a node may have the token of a node that its owner had before.
 func mayBeDowngraded(node string, rule queue.Rule) bool {
-	_, name := shell.SplitPath(node)
+	_, name := check.SplitPath(node)
 	_, kind, ok := rule.Parse(name)
 	return ok && rule.DowngradesTo(kind)
 }

@@ -12,8 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -75,7 +76,7 @@ func (e *SkippedError) Unwrap() (all []error) {
 // it has found until then.
 func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
 	if err := zkbridge.CheckPath(path); err != nil {
-		return nil, shell.Invalid("path " + err.Error())
+		return nil, check.Invalid("path " + err.Error())
 	}
 	f := finder{bridge: l.bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
 	// The barrier: whatever is read after it is as new as the call.
@@ -103,7 +104,7 @@ func isAboutDirectory(err error) bool {
 
 // finder looks for locks.
 type finder struct {
-	bridge shell.Bridge
+	bridge manager.Bridge
 
 	mu      sync.Mutex
 	found   map[string]recipes.Form // by path
@@ -176,7 +177,7 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 	}
 	for _, c := range children {
 		path := strings.TrimSuffix(directory, "/") + "/" + c.Name
-		if !parts[c.Name] && shell.CheckReserved("", path) == nil {
+		if !parts[c.Name] && check.Reserved("", path) == nil {
 			f.next[directory] = append(f.next[directory], path)
 		}
 	}

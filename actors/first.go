@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 )
 
 // First blocks until one of the futures has a grant, and returns that grant. It cancels the other
@@ -58,13 +58,13 @@ func First(ctx context.Context, futures ...*Future[*Grant]) (*Grant, error) {
 
 func checkFirst(ctx context.Context, futures []*Future[*Grant]) error {
 	if ctx == nil {
-		return shell.ErrNilContext
+		return check.ErrNilContext
 	}
 	if len(futures) == 0 {
-		return shell.Invalid("First of no futures: it needs one at least")
+		return check.Invalid("First of no futures: it needs one at least")
 	}
 	if i := slices.Index(futures, nil); i >= 0 {
-		return shell.Invalid(fmt.Sprintf("First: future %d of %d is nil", i+1, len(futures)))
+		return check.Invalid(fmt.Sprintf("First: future %d of %d is nil", i+1, len(futures)))
 	}
 	return nil
 }

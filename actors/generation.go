@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -124,7 +124,7 @@ type generation struct {
 	version int32 // of the node
 }
 
-func readGeneration(ctx context.Context, bridge shell.Bridge) (generation, error) {
+func readGeneration(ctx context.Context, bridge manager.Bridge) (generation, error) {
 	return generationOf(bridge.GetData(ctx, zkbridge.GenerationPath))
 }
 

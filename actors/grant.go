@@ -7,7 +7,8 @@ import (
 	"log/slog"
 	"runtime"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -22,7 +23,7 @@ var ErrReleased = errors.New("grant was released")
 
 // Token returns the grant's fencing token. Pass it to the resource that the lock protects.
 func (g *Grant) Token() Token {
-	return Token(shell.TokenOf(g.acquisition.granted, g.acquisition.step))
+	return Token(lock.TokenOf(g.acquisition.granted, g.acquisition.step))
 }
 
 // Path returns the lock's path.
@@ -125,7 +126,7 @@ func (g *Grant) Err() error { return g.acquisition.checkEnded() }
 func (g *Grant) Context(parent context.Context) context.Context {
 	if parent == nil {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(shell.ErrNilContext)
+		cancel(check.ErrNilContext)
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(parent)
@@ -208,7 +209,7 @@ func (g *Grant) Release() *Future[struct{}] {
 func (g *Grant) Unlock(ctx context.Context) error {
 	released := g.Release()
 	if ctx == nil {
-		return shell.ErrNilContext
+		return check.ErrNilContext
 	}
 	_, err := released.Wait(ctx)
 	if err != nil && ctx.Err() != nil {

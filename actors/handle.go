@@ -7,8 +7,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 )
@@ -19,17 +20,17 @@ import (
 type Future[T any] = ask.Future[T]
 
 // recipe has what a manager needs to start the actor behind a handle.
-type recipe = shell.Recipe
+type recipe = manager.Recipe
 
 // handle is what all lock types have in common: a way to a lock's actor, which may stop and
 // start again behind it.
 type handle struct {
-	manager *shell.Manager
+	manager *manager.Manager
 	path    string
 	recipe  *recipe
 	kind    queue.Kind
-	problem error                       // with the options of the lock
-	cached  atomic.Pointer[shell.Entry] // of the lock's actor; nil before the first request
+	problem error                         // with the options of the lock
+	cached  atomic.Pointer[manager.Entry] // of the lock's actor; nil before the first request
 }
 
 // LockOption sets something for a lock as a whole, in this process. All handles of one path must
@@ -51,7 +52,7 @@ func withOptions(r *recipe, options []LockOption) (*recipe, error) {
 	changed := *r
 	for _, option := range options {
 		if option == nil {
-			return nil, shell.Invalid("a lock option is nil: leave it out")
+			return nil, check.Invalid("a lock option is nil: leave it out")
 		}
 		if err := option(&changed); err != nil {
 			return nil, err
@@ -64,7 +65,7 @@ func withOptions(r *recipe, options []LockOption) (*recipe, error) {
 }
 
 // entry returns the entry of the lock's actor, which it starts if there is none.
-func (h *handle) entry() (*shell.Entry, error) {
+func (h *handle) entry() (*manager.Entry, error) {
 	if e := h.cached.Load(); e != nil {
 		return e, nil
 	}
@@ -79,7 +80,7 @@ func (h *handle) entry() (*shell.Entry, error) {
 }
 
 // forget makes the next request ask the manager for the lock's actor.
-func (h *handle) forget(stopped *shell.Entry) { h.cached.CompareAndSwap(stopped, nil) }
+func (h *handle) forget(stopped *manager.Entry) { h.cached.CompareAndSwap(stopped, nil) }
 
 // Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
 func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -72,7 +72,7 @@ func (q Queue) String() string {
 // directory; contenders whose data it may not read have none. If the generation of tokens alone
 // cannot be read, it returns that error, and the queue without tokens.
 func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
-	if err := shell.CheckPath(path); err != nil {
+	if err := check.Path(path); err != nil {
 		return Queue{}, err
 	}
 	r := queueReader{

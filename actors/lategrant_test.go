@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -16,7 +16,9 @@ import (
 func Paths(l *Locks) []string { return l.manager.Paths() }
 
 // anyHandle is a handle of any recipe.
-type anyHandle interface{ entry() (*shell.Entry, error) }
+type anyHandle interface {
+	entry() (*manager.Entry, error)
+}
 
 // A grant that arrives after the end of its request is released, and the log has no line about it.
 func TestLateGrant(t *testing.T) {

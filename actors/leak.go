@@ -11,7 +11,7 @@ import (
 
 // Leak detection: the garbage collector finds futures and grants that the user has dropped.
 
-// ArmLeakDetection implements shell.Acquisition. Before it is called, the acquisition keeps its
+// ArmLeakDetection implements lock.Acquisition. Before it is called, the acquisition keeps its
 // Future and its Grant alive, as an exception. Leak detection is expensive, and most
 // acquisitions are over before.
 func (a *acquisition) ArmLeakDetection(since time.Time) {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 )
 
 // LocalQueueConfig bounds how long the owners of one process share a node; see LocalQueue. Its
@@ -61,15 +62,15 @@ func LocalQueue(c LocalQueueConfig) LockOption {
 		d := recipes.DefaultLocalQueue
 		switch {
 		case c.Grants < 0:
-			return shell.Invalid(fmt.Sprintf("LocalQueueConfig.Grants %d: it must be positive, or 0 for %d", c.Grants, d.Grants))
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Grants %d: it must be positive, or 0 for %d", c.Grants, d.Grants))
 		case c.Time < 0:
-			return shell.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", c.Time, d.Time))
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", c.Time, d.Time))
 		case c.Linger < 0:
-			return shell.Invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", c.Linger, d.Linger))
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", c.Linger, d.Linger))
 		case r.Rule.Permits != 1:
-			return shell.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
+			return check.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
 		}
-		r.LocalQueue = &shell.LocalQueue{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
+		r.LocalQueue = &manager.LocalQueue{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
 		return nil
 	}
 }

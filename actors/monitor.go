@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -54,11 +54,11 @@ func (l *Locks) startMonitor(m Monitor) (stop func()) {
 }
 
 // monitorOf returns the Monitor for the manager; nil for none.
-func monitorOf(m Monitor) shell.Monitor {
+func monitorOf(m Monitor) manager.Monitor {
 	if m == nil {
 		return nil
 	}
-	return func(ctx context.Context, e *shell.Entry, kind, owner string) shell.RequestMonitor {
+	return func(ctx context.Context, e *manager.Entry, kind, owner string) manager.RequestMonitor {
 		if r := m.Request(ctx, MonitoredRequest{e.Path, e.Recipe.Family(), kind, owner}); r != nil {
 			return requestMonitor{r}
 		}
@@ -69,17 +69,17 @@ func monitorOf(m Monitor) shell.Monitor {
 // requestMonitor is a RequestMonitor as the manager has it.
 type requestMonitor struct{ of RequestMonitor }
 
-// Granted implements shell.RequestMonitor.
+// Granted implements manager.RequestMonitor.
 func (r requestMonitor) Granted(waited time.Duration, token requests.Token) {
 	r.of.Granted(waited, Token(token))
 }
 
-// Refused implements shell.RequestMonitor.
+// Refused implements manager.RequestMonitor.
 func (r requestMonitor) Refused(waited time.Duration, reason messages.Reason) {
 	r.of.Refused(waited, reasonError(reason))
 }
 
-// Ended implements shell.RequestMonitor.
+// Ended implements manager.RequestMonitor.
 func (r requestMonitor) Ended(held time.Duration, reason messages.Reason) {
 	r.of.Ended(held, reasonError(reason))
 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -57,7 +58,7 @@ func (l *Locks) MultiLock(members ...Member) *MultiLock {
 
 func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
 	var names []string
-	var locks []shell.Dependency
+	var locks []manager.Dependency
 	kinds := []queue.Kind{} // not nil also without members
 	taken := map[string]bool{}
 	problem := error(nil)
@@ -68,11 +69,11 @@ func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
 		}
 		taken[h.path] = true
 		names = append(names, fmt.Sprintf("%s (%s)", h.path, h.recipe.KindName(h.kind)))
-		locks = append(locks, shell.Dependency{Path: h.path, Recipe: h.recipe})
+		locks = append(locks, manager.Dependency{Path: h.path, Recipe: h.recipe})
 		kinds = append(kinds, h.kind)
 	}
 	if n := len(members); problem == nil && (n == 0 || n > zkbridge.MaxAtomicCreates) {
-		problem = shell.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", n, zkbridge.MaxAtomicCreates))
+		problem = check.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", n, zkbridge.MaxAtomicCreates))
 	}
 	return recipes.MultiLock("multi-lock of "+strings.Join(names, ", "), locks, kinds), problem
 }
@@ -80,17 +81,17 @@ func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
 func (l *Locks) checkMember(h *handle, taken map[string]bool) error {
 	switch {
 	case h == nil:
-		return shell.Invalid("multi-lock: a member is nil")
+		return check.Invalid("multi-lock: a member is nil")
 	case h.problem != nil:
 		return h.problem
 	case h.manager != l.manager:
-		return shell.Invalid(fmt.Sprintf("multi-lock: %s is a lock of other Locks: all must be of one", h.path))
+		return check.Invalid(fmt.Sprintf("multi-lock: %s is a lock of other Locks: all must be of one", h.path))
 	case h.recipe.MemberKinds != nil:
-		return shell.Invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", h.path))
+		return check.Invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", h.path))
 	case h.recipe.LocalQueue != nil:
-		return shell.Invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", h.path))
+		return check.Invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", h.path))
 	case taken[h.path]:
-		return shell.Invalid(fmt.Sprintf("multi-lock: %s is given twice", h.path))
+		return check.Invalid(fmt.Sprintf("multi-lock: %s is given twice", h.path))
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -72,7 +72,7 @@ func (a *acquisition) checkEnded() error {
 	case ended != nil:
 		a.end(ended) // together with the goroutine that has found it
 	case a.handle.manager.Bridge.Lost(a.granted.Epoch):
-		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: shell.JoinDetail(a.handle.path, shell.SessionOverdue)})
+		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: lock.JoinDetail(a.handle.path, lock.SessionOverdue)})
 	case holdExpired:
 		a.end(&messages.Lost{Reason: messages.Reason_HOLD_EXPIRED, Detail: a.handle.path})
 	default:

@@ -8,8 +8,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -69,9 +70,9 @@ func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
 }
 
 func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), end func()) {
-	err := shell.CheckPath(path)
+	err := check.Path(path)
 	if ctx == nil {
-		err = shell.ErrNilContext
+		err = check.ErrNilContext
 	}
 	if err != nil {
 		publish(Queue{Path: path, Err: err})
@@ -91,8 +92,8 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 
 // observer follows one queue in a goroutine of its own. The bridge wakes it.
 type observer struct {
-	bridge  shell.Bridge
-	manager *shell.Manager
+	bridge  manager.Bridge
+	manager *manager.Manager
 	path    string
 	changed chan struct{} // has room for one: the queue or the session may have changed
 	publish func(Queue)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 )
 
 // OpenRequest is a request of this process that waits or holds, at one moment: see Locks.Open.
@@ -42,8 +42,8 @@ const (
 	RequestLost RequestState = "lost"
 )
 
-var requestStates = [...]RequestState{shell.Waiting: RequestWaiting, shell.Held: RequestHeld,
-	shell.Releasing: RequestReleasing, shell.Lost: RequestLost}
+var requestStates = [...]RequestState{manager.Waiting: RequestWaiting, manager.Held: RequestHeld,
+	manager.Releasing: RequestReleasing, manager.Lost: RequestLost}
 
 // Open returns what this process holds and waits for, in all locks, by path and time. Each lock
 // answers at its own moment, so that a request may have ended by the time that Open returns. It asks
@@ -62,7 +62,7 @@ func (l *Locks) Open() []OpenRequest {
 	return all
 }
 
-func openRequest(r shell.OpenRequest) OpenRequest {
+func openRequest(r manager.OpenRequest) OpenRequest {
 	recipe := r.Entry.Recipe
 	return OpenRequest{Path: r.Entry.Path, Recipe: recipe.Family(), Kind: recipe.KindName(r.Kind), Owner: r.Owner, Actor: r.Actor,
 		State: requestStates[r.State], Since: r.Since}
@@ -74,7 +74,7 @@ func openRequest(r shell.OpenRequest) OpenRequest {
 // clock, and reports no grant of a session that must be taken for lost. It waits for the messages
 // that the lock's actor has already. An actor must not call it.
 func (h *handle) HeldHere(owners ...Owner) bool {
-	return slices.ContainsFunc(h.manager.OpenAt(h.path), func(r shell.OpenRequest) bool {
-		return r.State == shell.Held && r.Kind == h.kind && (len(owners) == 0 || slices.Contains(owners, Owner(r.Owner)))
+	return slices.ContainsFunc(h.manager.OpenAt(h.path), func(r manager.OpenRequest) bool {
+		return r.State == manager.Held && r.Kind == h.kind && (len(owners) == 0 || slices.Contains(owners, Owner(r.Owner)))
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -30,7 +30,7 @@ type Option func(*messages.Acquire) error
 func WithOwner(owner Owner) Option {
 	return func(m *messages.Acquire) error {
 		if owner == "" {
-			return shell.Invalid("owner is empty: it must be a name, or leave WithOwner out")
+			return check.Invalid("owner is empty: it must be a name, or leave WithOwner out")
 		}
 		m.Owner = string(owner)
 		return nil
@@ -42,7 +42,7 @@ func WithOwner(owner Owner) Option {
 func WithTimeout(d time.Duration) Option {
 	return func(m *messages.Acquire) error {
 		if d <= 0 {
-			return shell.Invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
+			return check.Invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
 		}
 		m.WaitNanos = int64(d)
 		return nil
@@ -89,7 +89,7 @@ func Try() Option {
 func HoldAtMost(d time.Duration) Option {
 	return func(m *messages.Acquire) error {
 		if d <= 0 {
-			return shell.Invalid(fmt.Sprintf("HoldAtMost %v: it must be positive; leave the option out to hold without limit", d))
+			return check.Invalid(fmt.Sprintf("HoldAtMost %v: it must be positive; leave the option out to hold without limit", d))
 		}
 		m.HoldNanos = int64(d)
 		return nil
@@ -112,7 +112,7 @@ func FailOnSessionLoss() Option {
 func Permits(n int) Option {
 	return func(m *messages.Acquire) error {
 		if n < 1 || n > math.MaxInt32 {
-			return shell.Invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
+			return check.Invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
 		}
 		m.Permits = uint32(n)
 		return nil

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -89,13 +90,13 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 
 // noteOwnGrants has the holders of this process hold since their owners were granted the lock at
 // path.
-func (q *Queue) noteOwnGrants(m *shell.Manager, path string) {
+func (q *Queue) noteOwnGrants(m *manager.Manager, path string) {
 	if !slices.ContainsFunc(q.Participants, func(p Participant) bool { return p.Mine && p.Holds }) {
 		return
 	}
 	granted := map[string]time.Time{} // the first grant by a node
 	for _, r := range m.OpenAt(path) {
-		if r.State != shell.Held {
+		if r.State != manager.Held {
 			continue
 		}
 		for _, node := range nodePaths(r.Granted) {
@@ -136,7 +137,7 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 		if c.Stat.Czxid != 0 {
 			p.Since, p.Persistent = time.UnixMilli(c.Stat.Ctime), c.Stat.EphemeralOwner == 0
 		}
-		if h, ok := shell.ParseHolder(c.Data); ok {
+		if h, ok := manager.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
 			if h.Data != "" {
 				p.Data = []byte(h.Data)
@@ -207,7 +208,7 @@ func (p Participant) known() (all []slog.Attr) {
 // queue returns the directory and the rule of the lock's contenders.
 func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
 	if h.recipe.MemberKinds != nil {
-		return "", rule, shell.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", h.recipe))
+		return "", rule, check.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", h.recipe))
 	}
 	directory, rule = h.path, h.recipe.Rule
 	if h.recipe.Permits > 0 {
@@ -217,5 +218,5 @@ func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, 
 		}
 		directory, rule = h.path+recipes.LeaseSuffix, queue.Leases(n)
 	}
-	return directory, rule, shell.CheckPath(h.path)
+	return directory, rule, check.Path(h.path)
 }

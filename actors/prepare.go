@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -37,7 +37,7 @@ func (a *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], optio
 
 func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	if ctx == nil {
-		return shell.ErrNilContext
+		return check.ErrNilContext
 	}
 	a.msg = plainAcquires[a.handle.kind]
 	if len(options) > 0 {
@@ -45,7 +45,7 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	}
 	for i, option := range options {
 		if option == nil {
-			return shell.Invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
+			return check.Invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
 		}
 		if err := option(a.msg); err != nil {
 			return err

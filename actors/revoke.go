@@ -10,7 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -32,13 +33,13 @@ func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (b
 	return revoke(ctx, l.bridge, node, grace)
 }
 
-func revoke(ctx context.Context, bridge shell.Bridge, node string, grace time.Duration) (broken bool, err error) {
-	directory, name := shell.SplitPath(node)
+func revoke(ctx context.Context, bridge manager.Bridge, node string, grace time.Duration) (broken bool, err error) {
+	directory, name := check.SplitPath(node)
 	if !queue.IsContender(name) {
-		return false, shell.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
+		return false, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
 	}
 	if grace < 0 {
-		return false, shell.Invalid(fmt.Sprintf("grace %v: it must be positive, or 0 for asking only", grace))
+		return false, check.Invalid(fmt.Sprintf("grace %v: it must be positive, or 0 for asking only", grace))
 	}
 	exists, err := repeat(ctx, bridge, &zk.SetDataRequest{Path: node, Data: []byte(queue.RevokeData), Version: -1})
 	if err != nil || !exists || grace == 0 {
@@ -62,7 +63,7 @@ var errGraceOver = errors.New("the grace is over")
 // operation was done; otherwise the node is gone. It does not begin without a connection. An
 // operation that was lost with the connection it repeats over the next one, unless the session
 // is lost before.
-func repeat(ctx context.Context, bridge shell.Bridge, op any) (done bool, err error) {
+func repeat(ctx context.Context, bridge manager.Bridge, op any) (done bool, err error) {
 	perform := bridge.Multi
 	for {
 		_, err := perform(ctx, op)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 )
 
 // Semaphore has a number of permits, which its holders share: each request asks for one or several
@@ -85,7 +85,7 @@ func (l *Locks) semaphore(path string, permits int, options []LockOption) handle
 // checkPermits is the first option of every semaphore.
 func checkPermits(r *recipe) error {
 	if r.Permits < 1 || r.Permits > math.MaxInt32 {
-		return shell.Invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))
+		return check.Invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func checkPermits(r *recipe) error {
 func SharedPermits(path string) LockOption {
 	return func(r *recipe) error {
 		if r.Permits == 0 {
-			return shell.Invalid(fmt.Sprintf("SharedPermits(%q): a %v has no permits", path, r))
+			return check.Invalid(fmt.Sprintf("SharedPermits(%q): a %v has no permits", path, r))
 		}
 		if err := checkCountPath(path); err != nil {
 			return err

@@ -8,8 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -19,7 +20,7 @@ import (
 // may be called from any goroutine; they block until ZooKeeper answers, ctx ends, or the
 // connection is lost (ErrSuspended).
 type SharedCount struct {
-	bridge  shell.Bridge
+	bridge  manager.Bridge
 	path    string
 	initial int
 }
@@ -95,7 +96,7 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 		return nil, err
 	}
 	if value < math.MinInt32 || value > math.MaxInt32 {
-		return nil, shell.Invalid(fmt.Sprintf("count %d: it must be from %d to %d", value, math.MinInt32, math.MaxInt32))
+		return nil, check.Invalid(fmt.Sprintf("count %d: it must be from %d to %d", value, math.MinInt32, math.MaxInt32))
 	}
 	return recipes.CountData(value), nil
 }
@@ -112,10 +113,10 @@ func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
 
 func checkCountPath(path string) error {
 	if path == "/" {
-		return shell.Invalid(`count path "/": it must name a node below the root`)
+		return check.Invalid(`count path "/": it must name a node below the root`)
 	}
 	if err := zkbridge.CheckPath(path); err != nil {
-		return shell.Invalid("count " + err.Error())
+		return check.Invalid("count " + err.Error())
 	}
-	return shell.CheckReserved("count", path)
+	return check.Reserved("count", path)
 }

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -47,7 +47,7 @@ func (l *Locks) Stats() Stats {
 }
 
 // byError returns the counts that are not 0, by the error of their reason.
-func byError(counts [shell.ReasonCount]uint64) map[error]uint64 {
+func byError(counts [manager.ReasonCount]uint64) map[error]uint64 {
 	all := map[error]uint64{}
 	for reason, n := range counts {
 		if n > 0 {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -26,7 +27,7 @@ type Token struct {
 
 // TokenOf returns the token of the grant in a Granted message.
 func TokenOf(granted *messages.Granted) Token {
-	return Token(shell.TokenOf(granted, granted.GetStep()))
+	return Token(lock.TokenOf(granted, granted.GetStep()))
 }
 
 // Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.
@@ -51,7 +52,7 @@ func ParseToken(text string) (Token, error) {
 	_, err := fmt.Sscanf(text, "%16x.%16x.%8x", &t.Generation, &czxid, &t.Step)
 	t.Czxid = int64(czxid)
 	if err != nil || t.String() != text {
-		return Token{}, shell.Invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
+		return Token{}, check.Invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
 	}
 	return t, nil
 }
@@ -77,7 +78,7 @@ func (t *Token) Scan(stored any) (err error) {
 	case []byte:
 		*t, err = ParseToken(string(text))
 	default:
-		err = shell.Invalid(fmt.Sprintf("token from a %T: it must be text", stored))
+		err = check.Invalid(fmt.Sprintf("token from a %T: it must be text", stored))
 	}
 	return err
 }

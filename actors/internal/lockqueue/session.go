@@ -18,7 +18,7 @@ func (ev Session) apply(s *State) {
 }
 
 // loseSession ends the grants of the session, and keeps the waiting contenders for the next one, except downgrades
-// and those of atomic creates. (The shell cancels tries and requests with fail_on_session_loss: see own.go of package shell.)
+// and those of atomic creates. (The lock's actor cancels tries and requests with fail_on_session_loss: see own.go of package lock.)
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, e := range s.entriesInOrder() {

@@ -33,7 +33,7 @@ type acquireMember struct {
 	queueing bool
 }
 
-// Acquires implements shell.Envelope.
+// Acquires implements lock.Envelope.
 func (m acquireMember) Acquires() []*messages.Acquire { return []*messages.Acquire{m.Acquire} }
 
 // queuePassed tells a multi-lock that a request has passed the request queue of a semaphore.

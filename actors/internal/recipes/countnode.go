@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -14,7 +14,7 @@ import (
 // CreateCount returns the message that creates the node at path. The bridge makes a missing
 // directory of it, and a missing chroot.
 func CreateCount(epoch uint64, path string, data []byte) *messages.Transact {
-	directory, _ := shell.SplitPath(path)
+	directory, _ := check.SplitPath(path)
 	return &messages.Transact{Epoch: epoch, Directory: directory, Ops: []*messages.Op{{Kind: messages.Op_CREATE, Path: path, Data: data}}}
 }
 
@@ -24,7 +24,7 @@ func CountData(value int) []byte { return binary.BigEndian.AppendUint32(nil, uin
 // ParseCount returns the value of a count's data.
 func ParseCount(path string, data []byte) (int, error) {
 	if len(data) != 4 {
-		return 0, shell.Invalid(fmt.Sprintf("count %s: its data are %d bytes, and must be 4", path, len(data)))
+		return 0, check.Invalid(fmt.Sprintf("count %s: its data are %d bytes, and must be 4", path, len(data)))
 	}
 	return int(int32(binary.BigEndian.Uint32(data))), nil
 }

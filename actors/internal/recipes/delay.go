@@ -3,8 +3,8 @@ package recipes
 import (
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -29,7 +29,7 @@ func (d *directory) performDelay(f *lockqueue.Effect) {
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
 	case lockqueue.ReadHeldMarker:
-		directory, name := shell.SplitPath(marker)
+		directory, name := check.SplitPath(marker)
 		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: directory,
 			Nodes: []string{name}, WithData: true}, d.in.Self)
 	case lockqueue.StartDelay:

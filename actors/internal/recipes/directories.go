@@ -1,17 +1,18 @@
 package recipes
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // directories holds the directories of one actor: one, or the two of a semaphore. It is a client of
-// the bridge, and has the methods of a shell.Behavior that do not depend on the recipe.
+// the bridge, and has the methods of a lock.Behavior that do not depend on the recipe.
 type directories struct {
-	*shell.Shell
+	*lock.Actor
 	epoch      uint64 // of the session, in which the nodes live; 0 before the first session
 	session    int64  // ZooKeeper's number of the session, for the grants
 	lost       bool   // the session of epoch is lost
@@ -21,8 +22,8 @@ type directories struct {
 }
 
 // init subscribes to the bridge.
-func (ds *directories) init(s *shell.Shell) {
-	ds.Shell = s
+func (ds *directories) init(s *lock.Actor) {
+	ds.Actor = s
 	ds.bridge().SendSubscribe(&messages.Subscribe{}, s.Self)
 }
 
@@ -118,9 +119,9 @@ func (ds *directories) Transacted(_ ask.Recipient, msg *messages.Transacted) {
 	feed(d, lockqueue.Transacted{Serial: serial, Done: msg.Outcome == messages.Transacted_DONE, Op: msg.Op})
 }
 
-// ---- calls of the shell
+// ---- calls of the lock.Actor
 
-// Epoch implements shell.Behavior.
+// Epoch implements lock.Behavior.
 func (ds *directories) Epoch() uint64 {
 	if ds.lost {
 		return 0
@@ -128,10 +129,10 @@ func (ds *directories) Epoch() uint64 {
 	return ds.epoch
 }
 
-// SessionOverdue implements shell.Behavior.
+// SessionOverdue implements lock.Behavior.
 func (ds *directories) SessionOverdue() { ds.sessionLost(ds.epoch) }
 
-// Tick implements shell.Behavior.
+// Tick implements lock.Behavior.
 func (ds *directories) Tick(quiet bool) {
 	ds.each(func(d *directory) {
 		if quiet {
@@ -141,12 +142,12 @@ func (ds *directories) Tick(quiet bool) {
 	})
 }
 
-// Idle implements shell.Behavior.
+// Idle implements lock.Behavior.
 func (ds *directories) Idle() bool {
 	return ds.first.state.Idle() && (ds.second == nil || ds.second.state.Idle())
 }
 
-// Close implements shell.Behavior.
+// Close implements lock.Behavior.
 func (ds *directories) Close(failed bool) {
 	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{}, ds.Self)
 	ds.each(func(d *directory) { d.close(failed) })
@@ -158,10 +159,10 @@ func (ds *directories) ending() bool {
 	return ds.first.state.Ending() || ds.second != nil && ds.second.state.Ending()
 }
 
-// ReceiveAfterStop implements shell.Behavior. The actor deletes its nodes by the bridge's answers,
+// ReceiveAfterStop implements lock.Behavior. The actor deletes its nodes by the bridge's answers,
 // also a node whose creation is answered now.
 func (ds *directories) ReceiveAfterStop(from ask.Recipient, msg any) {
-	if query, is := msg.(shell.NodesQuery); is { // also behind the deletion of the last node
+	if query, is := msg.(manager.NodesQuery); is { // also behind the deletion of the last node
 		query.Reply <- ds.nodePaths()
 	} else if ds.cleaningUp {
 		messages.DispatchBridgeClient(ds, from, msg, from)

@@ -3,13 +3,14 @@ package recipes
 import (
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // newDirectories returns the directory of a mutex without an actor.
 func newDirectories() *directories {
-	ds := &directories{Shell: &shell.Shell{Entry: &shell.Entry{}}}
+	ds := &directories{Actor: &lock.Actor{Entry: &manager.Entry{}}}
 	ds.first = ds.newDirectory("/lock", Mutex, nil)
 	return ds
 }
@@ -51,7 +52,7 @@ func TestSessionDoesNotComeBack(t *testing.T) {
 func TestNodesQueryBehindLastDeletion(t *testing.T) {
 	l := newDirectories()
 	reply := make(chan []string, 1)
-	l.ReceiveAfterStop(nil, shell.NodesQuery{Reply: reply})
+	l.ReceiveAfterStop(nil, manager.NodesQuery{Reply: reply})
 	select {
 	case nodes := <-reply:
 		if len(nodes) > 0 {

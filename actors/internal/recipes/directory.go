@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -16,7 +16,7 @@ type directory struct {
 	in       *directories // those of the actor
 	above    above        // has made the requests
 	path     string
-	recipe   *shell.Recipe
+	recipe   *manager.Recipe
 	state    *lockqueue.State
 	second   bool                          // among the actor's directories: see idOf
 	left     departure                     // the latest departure since the last grant, for the count of hand-offs
@@ -25,7 +25,7 @@ type directory struct {
 	together *[]zkbridge.CreateSpec        // collected while acquireTogether has requests made; nil at other times
 }
 
-// above is what a directory answers: the shell of the lock's actor for its owners, or a machine on
+// above is what a directory answers: the [lock.Actor] for its owners, or a machine on
 // top.
 type above interface {
 	requests.Owners

@@ -1,5 +1,5 @@
 // Package recipes holds the actors of locks: one for each path, around the pure state machines that
-// decide. Each embeds a [shell.Shell], which deals with owners, and is its [shell.Behavior]. The
+// decide. Each embeds a [lock.Actor], which deals with owners, and is its [lock.Behavior]. The
 // actor of a multi-lock has members; all others have directories on ZooKeeper (directory.go, a
 // lockqueue.State each), and ask the bridge, which owns the connection.
 //

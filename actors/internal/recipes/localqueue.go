@@ -6,9 +6,10 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -19,11 +20,11 @@ import (
 // messages into calls of its localqueue.Queue, and performs what that asks for on the owners and on
 // the directory, whose only owner it is.
 type localQueueActor struct {
-	shell.Shell
+	lock.Actor
 	directories
 	turn        turn
 	below       below
-	config      shell.LocalQueue
+	config      manager.LocalQueue
 	state       *localqueue.Queue
 	ownerBelow  string              // the owner that it is to the directory; empty for a rule without downgrades
 	holds       []*messages.Granted // the nodes of the node hold: one, or two after a downgrade
@@ -32,12 +33,12 @@ type localQueueActor struct {
 	mayHandOff  bool // a grant of the call in hand hands the lock on
 }
 
-func newLocalQueue(e *shell.Entry) host.Actor {
+func newLocalQueue(e *manager.Entry) host.Actor {
 	config := *e.Recipe.LocalQueue
 	l := &localQueueActor{config: config}
 	l.state = localqueue.New(l, e.Recipe.Rule, uint32(min(config.Grants, 1<<30)))
 	l.Init(e, l)
-	l.directories.init(&l.Shell)
+	l.directories.init(&l.Actor)
 	l.first = l.newDirectory(e.Path, e.Recipe, &l.below)
 	l.below = below{turn: &l.turn, directory: &l.first, machine: l}
 	if e.Recipe.Rule.Downgrades() {
@@ -56,29 +57,29 @@ type (
 
 // ---- messages of owners
 
-// Acquire implements shell.Behavior.
-func (l *localQueueActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+// Acquire implements lock.Behavior.
+func (l *localQueueActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 	l.state.Acquire(incoming(r, msg))
 	l.turn.finish()
 }
 
-// Cancel implements shell.Behavior.
-func (l *localQueueActor) Cancel(r *shell.Request, reason messages.Reason) {
+// Cancel implements lock.Behavior.
+func (l *localQueueActor) Cancel(r *lock.Request, reason messages.Reason) {
 	l.mayHandOff = true
 	l.state.Cancel(r.ID, requests.Reason(reason))
 	l.mayHandOff = false
 	l.turn.finish()
 }
 
-// Release implements shell.Behavior.
-func (l *localQueueActor) Release(r *shell.Request) {
+// Release implements lock.Behavior.
+func (l *localQueueActor) Release(r *lock.Request) {
 	l.mayHandOff = true
 	l.state.Release(r.ID)
 	l.mayHandOff = false
 	l.turn.finish()
 }
 
-// ReceiveOther implements shell.Behavior.
+// ReceiveOther implements lock.Behavior.
 func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	defer l.turn.finish()
 	switch msg := msg.(type) {
@@ -94,7 +95,7 @@ func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	return true
 }
 
-// Tick implements shell.Behavior.
+// Tick implements lock.Behavior.
 func (l *localQueueActor) Tick(quiet bool) {
 	l.directories.Tick(quiet)
 	l.turn.finish()
@@ -103,10 +104,10 @@ func (l *localQueueActor) Tick(quiet bool) {
 	}
 }
 
-// Idle implements shell.Behavior.
+// Idle implements lock.Behavior.
 func (l *localQueueActor) Idle() bool { return l.state.Idle() && l.directories.Idle() }
 
-// SessionOverdue implements shell.Behavior.
+// SessionOverdue implements lock.Behavior.
 func (l *localQueueActor) SessionOverdue() {
 	l.directories.SessionOverdue()
 	l.turn.finish()
@@ -191,7 +192,7 @@ func (l *localQueueActor) StartIdleTimer() {
 
 // ---- the end
 
-// Close implements shell.Behavior.
+// Close implements lock.Behavior.
 func (l *localQueueActor) Close(failed bool) {
 	l.EndAll(requests.Closed)
 	stopTimer(l.budgetTimer)

@@ -1,36 +1,36 @@
 package recipes
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // lockActor is the actor of a lock with one directory, whose queue its owners stand in. It passes
-// the requests of its shell.Shell on to the directory, and the answers back.
+// the requests of its lock.Actor on to the directory, and the answers back.
 type lockActor struct {
-	shell.Shell
+	lock.Actor
 	directories
 }
 
 // ---- from the owner to the bridge
 
-// Acquire implements shell.Behavior.
-func (l *lockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+// Acquire implements lock.Behavior.
+func (l *lockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 	l.first.acquire(incoming(r, msg), nil)
 }
 
-// Cancel implements shell.Behavior.
-func (l *lockActor) Cancel(r *shell.Request, reason messages.Reason) {
+// Cancel implements lock.Behavior.
+func (l *lockActor) Cancel(r *lock.Request, reason messages.Reason) {
 	l.first.cancel(r.ID, r.Granted != nil, r.HoldExpired(), requests.Reason(reason))
 }
 
-// Release implements shell.Behavior.
-func (l *lockActor) Release(r *shell.Request) { l.first.release(r.ID) }
+// Release implements lock.Behavior.
+func (l *lockActor) Release(r *lock.Request) { l.first.release(r.ID) }
 
-// ReceiveOther implements shell.Behavior.
+// ReceiveOther implements lock.Behavior.
 func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
 	case acquireMember:

@@ -39,5 +39,5 @@ func (l *lockActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	if why == requests.WouldDeadlock {
 		l.Detail = l.deadlockDetail(l.Request(id).OwnerName())
 	}
-	l.Shell.RefuseRequest(id, why)
+	l.Actor.RefuseRequest(id, why)
 }

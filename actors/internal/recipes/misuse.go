@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -34,7 +34,7 @@ const maxSuspects = 10
 // reportOthers logs, once for each path, that another recipe uses it, too. names are of the path's
 // directory. A name alone proves nothing, because any directory may have it, such as one with locks
 // of its own: a goroutine reads the nodes.
-func reportOthers(m *shell.Manager, path string, here *shell.Recipe, names []string) {
+func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names []string) {
 	suspects := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return otherRecipe(name) == "" })
 	if len(suspects) == 0 {
 		return
@@ -66,7 +66,7 @@ func hasLeases(bridge *zkbridge.Bridge, path string) bool {
 	return err == nil && Recognize(names).Name == leasesForm
 }
 
-func reportMisuse(m *shell.Manager, path string, here *shell.Recipe, child string) {
+func reportMisuse(m *manager.Manager, path string, here *manager.Recipe, child string) {
 	if m.FirstMisuse(path, "recipes") {
 		m.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
 			"path", path, "here", here.String(), "other", otherRecipe(child), "child", child,

@@ -4,8 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -25,8 +26,8 @@ import (
 // its own. An attempt that one process keeps waiting after the request queue before it may ask
 // for leases (see semaphore.State) waits only for attempts of phase 2.
 type multiLockActor struct {
-	shell.Shell
-	shell.Defaults
+	lock.Actor
+	lock.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	semaphores int                 // among the members
 	attempts   map[uint64]*attempt // those that ask members or hold them, by id
@@ -39,7 +40,7 @@ type multiLockActor struct {
 // attempt is one try to get all members, and then what its requests hold. It begins anew, with
 // another id, if it loses a node while it waits.
 type attempt struct {
-	requests     []*shell.Request  // of one owner; the first has begun the attempt
+	requests     []*lock.Request   // of one owner; the first has begun the attempt
 	msg          *messages.Acquire // of the first
 	id           uint64
 	create       *atomicCreate
@@ -52,7 +53,7 @@ type attempt struct {
 // memberBits is how many low bits of a member's request id are the number of the member.
 const memberBits = 8
 
-func newMultiLock(e *shell.Entry) host.Actor {
+func newMultiLock(e *manager.Entry) host.Actor {
 	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}, byOwner: map[string]*attempt{}}
 	m.Init(e, m)
 	for i := range m.Deps {
@@ -67,13 +68,13 @@ func (m *multiLockActor) isSemaphore(member int) bool { return m.Deps[member].Re
 
 // ---- messages of owners
 
-// Acquire implements shell.Behavior.
-func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+// Acquire implements lock.Behavior.
+func (m *multiLockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 	if a := m.byOwner[msg.Owner]; a != nil {
 		m.enter(a, r, msg)
 		return
 	}
-	a := &attempt{requests: []*shell.Request{r}, msg: msg, try: msg.Try}
+	a := &attempt{requests: []*lock.Request{r}, msg: msg, try: msg.Try}
 	m.byRequest[r.ID] = a
 	if msg.Owner != "" && m.semaphores == 0 { // a semaphore has no re-entry: it refuses the owner
 		m.byOwner[msg.Owner] = a
@@ -82,7 +83,7 @@ func (m *multiLockActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 }
 
 // enter lets a further request of an owner share the owner's attempt.
-func (m *multiLockActor) enter(a *attempt, r *shell.Request, msg *messages.Acquire) {
+func (m *multiLockActor) enter(a *attempt, r *lock.Request, msg *messages.Acquire) {
 	if msg.Try && a.grants == nil {
 		m.RefuseRequest(r.ID, requests.NotAcquired)
 		return
@@ -129,8 +130,8 @@ func (m *multiLockActor) onQueuePassed(requestID uint64) {
 
 func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
 
-// Cancel implements shell.Behavior.
-func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
+// Cancel implements lock.Behavior.
+func (m *multiLockActor) Cancel(r *lock.Request, reason messages.Reason) {
 	a := m.byRequest[r.ID]
 	switch {
 	case a.members.Stage() == requests.Releasing:
@@ -143,13 +144,13 @@ func (m *multiLockActor) Cancel(r *shell.Request, reason messages.Reason) {
 }
 
 // leave takes a request off its attempt.
-func (m *multiLockActor) leave(a *attempt, r *shell.Request) {
+func (m *multiLockActor) leave(a *attempt, r *lock.Request) {
 	delete(m.byRequest, r.ID)
-	a.requests = slices.DeleteFunc(a.requests, func(o *shell.Request) bool { return o == r })
+	a.requests = slices.DeleteFunc(a.requests, func(o *lock.Request) bool { return o == r })
 }
 
-// Release implements shell.Behavior.
-func (m *multiLockActor) Release(r *shell.Request) {
+// Release implements lock.Behavior.
+func (m *multiLockActor) Release(r *lock.Request) {
 	a := m.byRequest[r.ID]
 	if n := len(a.requests) - 1; n > 0 {
 		m.leave(a, r)
@@ -163,7 +164,7 @@ func (m *multiLockActor) Release(r *shell.Request) {
 	}
 }
 
-// ReceiveOther implements shell.Behavior.
+// ReceiveOther implements lock.Behavior.
 func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
 	case queuePassed:
@@ -177,7 +178,7 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	return true
 }
 
-// Idle implements shell.Behavior. A multi-lock has nothing but its requests.
+// Idle implements lock.Behavior. A multi-lock has nothing but its requests.
 func (m *multiLockActor) Idle() bool { return true }
 
 // ---- messages of members
@@ -204,7 +205,7 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 }
 
 // grant grants a request what its attempt holds.
-func (m *multiLockActor) grant(a *attempt, r *shell.Request) {
+func (m *multiLockActor) grant(a *attempt, r *lock.Request) {
 	first := a.grants[0] // all members have its token: one transaction has created their nodes
 	m.Grant(r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
 		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants})
@@ -257,10 +258,10 @@ func (m *multiLockActor) lose(a *attempt, why requests.Reason) {
 	}
 }
 
-// Epoch implements shell.Behavior.
+// Epoch implements lock.Behavior.
 func (m *multiLockActor) Epoch() uint64 { return m.epoch }
 
-// SessionOverdue implements shell.Behavior: a release that leaves the members to another request
+// SessionOverdue implements lock.Behavior: a release that leaves the members to another request
 // does not ask them.
 func (m *multiLockActor) SessionOverdue() {
 	m.epoch = 0
@@ -365,7 +366,7 @@ func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
 	m.ConfirmRelease(r.ID, 0)
 }
 
-// Close implements shell.Behavior.
+// Close implements lock.Behavior.
 func (m *multiLockActor) Close(bool) {
 	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
 		m.withdraw(m.attempts[id])

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -24,7 +24,7 @@ import (
 // fixture starts actors by their recipes, without the public handles.
 type fixture struct {
 	*testing.T
-	*shell.Manager
+	*manager.Manager
 }
 
 type dialer = func(context.Context, string, string) (net.Conn, error)
@@ -36,7 +36,7 @@ func newFixture(t *testing.T, address string, dial dialer) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := shell.NewManager(system, bridge, shell.Settings{Log: slog.New(slog.DiscardHandler)})
+	m := manager.New(system, bridge, manager.Settings{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
 		if err := bridge.Close(); err != nil {
 			t.Error(err)
@@ -49,7 +49,7 @@ func newFixture(t *testing.T, address string, dial dialer) fixture {
 	return fixture{t, m}
 }
 
-func (f fixture) entry(path string, r *shell.Recipe) *shell.Entry {
+func (f fixture) entry(path string, r *manager.Recipe) *manager.Entry {
 	f.Helper()
 	e, err := f.Find(path, r)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f fixture) entry(path string, r *shell.Recipe) *shell.Entry {
 }
 
 // acquire acquires a lock, and fails the test if that is not granted.
-func (f fixture) acquire(e *shell.Entry, msg *messages.Acquire) {
+func (f fixture) acquire(e *manager.Entry, msg *messages.Acquire) {
 	f.Helper()
 	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err != nil {
 		f.Fatal(err)
@@ -67,21 +67,21 @@ func (f fixture) acquire(e *shell.Entry, msg *messages.Acquire) {
 }
 
 // refused checks that a request is refused.
-func (f fixture) refused(e *shell.Entry, msg *messages.Acquire) {
+func (f fixture) refused(e *manager.Entry, msg *messages.Acquire) {
 	f.Helper()
 	if _, err := (messages.LockRef{To: e.Self}).Acquire(msg).Wait(f.Context()); err == nil {
 		f.Errorf("granted: %v", msg)
 	}
 }
 
-func (f fixture) release(e *shell.Entry, owner string, id uint64) {
+func (f fixture) release(e *manager.Entry, owner string, id uint64) {
 	f.Helper()
 	if _, err := (messages.LockRef{To: e.Self}).Release(&messages.Release{Owner: owner, RequestId: id}).Wait(f.Context()); err != nil {
 		f.Error(err)
 	}
 }
 
-func multiLockOf(members ...shell.Dependency) *shell.Recipe {
+func multiLockOf(members ...manager.Dependency) *manager.Recipe {
 	return MultiLock("multi-lock", members, make([]queue.Kind, len(members)))
 }
 
@@ -89,10 +89,10 @@ func multiLockOf(members ...shell.Dependency) *shell.Recipe {
 func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	s := zktest.Embedded(t)
 	f := newFixture(t, s.Addr(), nil)
-	x, y, permit := shell.Dependency{Path: "/x", Recipe: Mutex}, shell.Dependency{Path: "/y", Recipe: Mutex},
-		shell.Dependency{Path: "/s", Recipe: Semaphore(1, "")}
+	x, y, permit := manager.Dependency{Path: "/x", Recipe: Mutex}, manager.Dependency{Path: "/y", Recipe: Mutex},
+		manager.Dependency{Path: "/s", Recipe: Semaphore(1, "")}
 	xEntry, permitEntry := f.entry(x.Path, x.Recipe), f.entry(permit.Path, permit.Recipe)
-	blockedMember := map[*shell.Entry]*shell.Entry{ // of each multi-lock
+	blockedMember := map[*manager.Entry]*manager.Entry{ // of each multi-lock
 		f.entry("x, y", multiLockOf(x, y)):                 xEntry,
 		f.entry("y, x, permit", multiLockOf(y, x, permit)): xEntry,
 		f.entry("x, permit", multiLockOf(x, permit)):       permitEntry,
@@ -145,13 +145,13 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 const firstMember = 1 << memberBits
 
 // ofTwo returns a multi-lock of two, and a request for it.
-func (f fixture) ofTwo() (*shell.Entry, *messages.Acquire) {
+func (f fixture) ofTwo() (*manager.Entry, *messages.Acquire) {
 	f.Helper()
-	return f.entry("/whole", multiLockOf(shell.Dependency{Path: "/a", Recipe: Mutex}, shell.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
+	return f.entry("/whole", multiLockOf(manager.Dependency{Path: "/a", Recipe: Mutex}, manager.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
 }
 
 // whileReleasing runs test during the release of a multi-lock, which the server does not answer.
-func whileReleasing(t *testing.T, test func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server)) {
+func whileReleasing(t *testing.T, test func(f fixture, multi *manager.Entry, released *ask.Future[*messages.Released], s *embedded.Server)) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 		f := newFixture(t, "embedded:1", s.Dial)
@@ -165,7 +165,7 @@ func whileReleasing(t *testing.T, test func(f fixture, multi *shell.Entry, relea
 }
 
 // checkReusable acquires and releases the lock of an actor, and closes all.
-func (f fixture) checkReusable(e *shell.Entry, acquire *messages.Acquire) {
+func (f fixture) checkReusable(e *manager.Entry, acquire *messages.Acquire) {
 	f.Helper()
 	f.acquire(e, acquire)
 	f.release(e, "me", 0)
@@ -177,7 +177,7 @@ func (f fixture) checkReusable(e *shell.Entry, acquire *messages.Acquire) {
 // The members are lost during the release of the multi-lock. The release fails with the reason of
 // the loss once all members have answered it, and nothing is left.
 func TestLossCrossesRelease(t *testing.T) {
-	whileReleasing(t, func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
+	whileReleasing(t, func(f fixture, multi *manager.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
 		for _, id := range []uint64{firstMember, firstMember + 1} {
 			ask.Send(multi.Self, &messages.Lost{RequestId: id, Reason: messages.Reason_NODE_DELETED}, nil)
 		}
@@ -198,7 +198,7 @@ func TestLossCrossesRelease(t *testing.T) {
 // The actor of a member fails during the release of the multi-lock, whose actor stops, too. The
 // next request finds new actors.
 func TestMemberFailsDuringRelease(t *testing.T) {
-	whileReleasing(t, func(f fixture, multi *shell.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
+	whileReleasing(t, func(f fixture, multi *manager.Entry, released *ask.Future[*messages.Released], s *embedded.Server) {
 		ask.Send(multi.Self, &messages.Refused{RequestId: firstMember, Reason: messages.Reason_INTERNAL}, nil)
 		if _, err := released.Wait(f.Context()); !errors.Is(err, messages.Reason_INTERNAL) {
 			f.Errorf("the release ended with %v", err)

@@ -1,9 +1,9 @@
 package recipes
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -24,7 +24,7 @@ type permitCount struct {
 }
 
 func newPermitCount(s *semaphoreActor) *permitCount {
-	directory, node := shell.SplitPath(s.Recipe.CountPath)
+	directory, node := check.SplitPath(s.Recipe.CountPath)
 	return &permitCount{semaphore: s, directory: directory, node: node}
 }
 

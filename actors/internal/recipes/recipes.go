@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -17,9 +18,9 @@ import (
 
 var (
 	// Mutex is a lock of one holder.
-	Mutex = &shell.Recipe{Name: "mutex", Rule: queue.Mutex(), Kinds: []string{"exclusive"}, NewActor: newLock}
+	Mutex = &manager.Recipe{Name: "mutex", Rule: queue.Mutex(), Kinds: []string{"exclusive"}, NewActor: newLock}
 	// ReadWrite is a lock of one writer or many readers.
-	ReadWrite = &shell.Recipe{Name: "read-write lock", Rule: queue.ReadWrite(), Kinds: []string{"write", "read"},
+	ReadWrite = &manager.Recipe{Name: "read-write lock", Rule: queue.ReadWrite(), Kinds: []string{"write", "read"},
 		KindNumbers: []messages.Kind{queue.Exclusive: messages.Kind_WRITE, queue.Shared: messages.Kind_READ}, NewActor: newLock}
 )
 
@@ -27,10 +28,10 @@ var (
 var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{latchMarker}}, Mutex.Kinds)
 
 // DefaultLocalQueue is the budget of a local queue for which none is given.
-var DefaultLocalQueue = shell.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
+var DefaultLocalQueue = manager.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
 
 // WithLocalQueue returns the recipe with a local queue in front of its lock.
-func WithLocalQueue(r *shell.Recipe, config shell.LocalQueue) *shell.Recipe {
+func WithLocalQueue(r *manager.Recipe, config manager.LocalQueue) *manager.Recipe {
 	front := *r
 	front.LocalQueue = &config
 	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
@@ -38,39 +39,39 @@ func WithLocalQueue(r *shell.Recipe, config shell.LocalQueue) *shell.Recipe {
 	return &front
 }
 
-var requestQueue = &shell.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
+var requestQueue = &manager.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
 	OwnsParent: true} // the leases are not made before: their parent exists
 
 // Semaphore returns the recipe of a semaphore with so many permits. If countPath is not "", the
 // node there says how many, and permits is the first value of a missing node.
-func Semaphore(permits int, countPath string) *shell.Recipe {
-	r := &shell.Recipe{Name: fmt.Sprintf("semaphore of %d", permits), Kinds: []string{"permit"}, NewActor: newSemaphore,
+func Semaphore(permits int, countPath string) *manager.Recipe {
+	r := &manager.Recipe{Name: fmt.Sprintf("semaphore of %d", permits), Kinds: []string{"permit"}, NewActor: newSemaphore,
 		Permits: permits, MaxPermits: uint32(permits), CountPath: countPath}
 	leases := permits
 	if countPath != "" {
 		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
 		leases = 0 // until the number is known
 	}
-	r.Directories = []shell.Directory{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
+	r.Directories = []manager.Directory{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
 	return r
 }
 
-func leasesOf(permits int) *shell.Recipe {
-	return &shell.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}}
+func leasesOf(permits int) *manager.Recipe {
+	return &manager.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}}
 }
 
 // MultiLock returns the recipe of a multi-lock: each member has a path and a kind, and is named
 // by the name.
-func MultiLock(name string, members []shell.Dependency, kinds []queue.Kind) *shell.Recipe {
-	return &shell.Recipe{Name: name, Kinds: []string{"exclusive"}, NewActor: newMultiLock, Deps: members, MemberKinds: kinds}
+func MultiLock(name string, members []manager.Dependency, kinds []queue.Kind) *manager.Recipe {
+	return &manager.Recipe{Name: name, Kinds: []string{"exclusive"}, NewActor: newMultiLock, Deps: members, MemberKinds: kinds}
 }
 
 // Custom returns the recipe of a lock with a rule of the user. It keeps copies of all that the
 // user may change.
-func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
+func Custom(name string, rule queue.Rule, kinds []string) *manager.Recipe {
 	rule.OwnMarkersOnly = true
 	rule.BlockedBy, rule.Markers, rule.Reenter = slices.Clone(rule.BlockedBy), slices.Clone(rule.Markers), slices.Clone(rule.Reenter)
-	r := &shell.Recipe{Name: name, Rule: rule, Kinds: slices.Clone(kinds), NewActor: newLock}
+	r := &manager.Recipe{Name: name, Rule: rule, Kinds: slices.Clone(kinds), NewActor: newLock}
 	if len(kinds) > 1 {
 		for k := range kinds {
 			r.KindNumbers = append(r.KindNumbers, messages.Kind(k+1))
@@ -79,23 +80,23 @@ func Custom(name string, rule queue.Rule, kinds []string) *shell.Recipe {
 	return r
 }
 
-func newLock(e *shell.Entry) host.Actor {
+func newLock(e *manager.Entry) host.Actor {
 	l := &lockActor{}
 	l.Init(e, l)
-	l.directories.init(&l.Shell)
+	l.directories.init(&l.Actor)
 	l.first = l.newDirectory(e.Path, e.Recipe, l)
 	return l
 }
 
 // newDirectory returns the queue of the directory at a path.
-func (ds *directories) newDirectory(path string, recipe *shell.Recipe, above above) directory {
+func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above above) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
 	return directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 }
 
 // incoming returns a request as a state machine takes it in.
-func incoming(r *shell.Request, msg *messages.Acquire) requests.Incoming {
+func incoming(r *lock.Request, msg *messages.Acquire) requests.Incoming {
 	return requests.Incoming{ID: r.ID, Owner: msg.Owner, Kind: r.Kind, Permits: int(max(msg.Permits, 1)), Try: msg.Try,
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable, Data: msg.Data}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/actorlock/actorlock/actors/internal/shell"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -20,8 +20,8 @@ type Form struct {
 	Name           string
 	KazooSemaphore bool
 
-	recipe *shell.Recipe // for the rule and the kinds; nil without a Name
-	custom bool          // the rule is not known, and so not which contenders hold
+	recipe *manager.Recipe // for the rule and the kinds; nil without a Name
+	custom bool            // the rule is not known, and so not which contenders hold
 }
 
 // kazooLease matches the leases of kazoo, which have no sequence numbers.

@@ -5,9 +5,10 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/semaphore"
-	"github.com/actorlock/actorlock/actors/internal/shell"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -17,7 +18,7 @@ import (
 // semaphoreActor is the actor of one semaphore in this process. It feeds the messages of owners
 // and the answers of its two directories to its semaphore.State, and performs what that asks for.
 type semaphoreActor struct {
-	shell.Shell
+	lock.Actor
 	directories
 	turn     turn
 	queue    below // the request queue
@@ -36,10 +37,10 @@ const (
 	LeaseSuffix = "/leases"
 )
 
-func newSemaphore(e *shell.Entry) host.Actor {
+func newSemaphore(e *manager.Entry) host.Actor {
 	s := &semaphoreActor{}
 	s.Init(e, s)
-	s.directories.init(&s.Shell)
+	s.directories.init(&s.Actor)
 	queue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
 	s.first = s.newDirectory(e.Path+queue.Suffix, queue.Recipe, &s.queue)
 	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, &s.leases)
@@ -60,8 +61,8 @@ const unknownPermits = -1
 
 // ---- messages of owners
 
-// Acquire implements shell.Behavior.
-func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
+// Acquire implements lock.Behavior.
+func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 	if s.count != nil && s.count.reason != 0 {
 		s.Detail = s.count.problem
 		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
@@ -77,14 +78,14 @@ func (s *semaphoreActor) Acquire(r *shell.Request, msg *messages.Acquire) {
 	s.finish()
 }
 
-// Cancel implements shell.Behavior.
-func (s *semaphoreActor) Cancel(r *shell.Request, reason messages.Reason) {
+// Cancel implements lock.Behavior.
+func (s *semaphoreActor) Cancel(r *lock.Request, reason messages.Reason) {
 	s.state.Cancel(r.ID, requests.Reason(reason))
 	s.finish()
 }
 
-// Release implements shell.Behavior.
-func (s *semaphoreActor) Release(r *shell.Request) {
+// Release implements lock.Behavior.
+func (s *semaphoreActor) Release(r *lock.Request) {
 	s.state.Release(r.ID)
 	s.finish()
 }
@@ -95,7 +96,7 @@ func (s *semaphoreActor) finish() {
 	invariants.Check(s.state)
 }
 
-// ReceiveOther implements shell.Behavior.
+// ReceiveOther implements lock.Behavior.
 func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	defer s.finish()
 	switch msg := msg.(type) {
@@ -132,16 +133,16 @@ func (s *semaphoreActor) SessionChanged(from ask.Recipient, msg *messages.Sessio
 	}
 }
 
-// Idle implements shell.Behavior.
+// Idle implements lock.Behavior.
 func (s *semaphoreActor) Idle() bool { return s.state.Idle() && s.directories.Idle() }
 
-// SessionOverdue implements shell.Behavior.
+// SessionOverdue implements lock.Behavior.
 func (s *semaphoreActor) SessionOverdue() {
 	s.directories.SessionOverdue()
 	s.finish()
 }
 
-// Tick implements shell.Behavior.
+// Tick implements lock.Behavior.
 func (s *semaphoreActor) Tick(quiet bool) {
 	s.directories.Tick(quiet)
 	if s.count != nil && s.count.readAgain {
@@ -250,7 +251,7 @@ func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 	if why == requests.WouldDeadlock {
 		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.Request(id).OwnerName(), s.Recipe)
 	}
-	s.Shell.RefuseRequest(id, why)
+	s.Actor.RefuseRequest(id, why)
 }
 
 // GrantLeases implements semaphore.PermitActor. It names nodes below the semaphore's path. The
@@ -270,7 +271,7 @@ func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 
 // ---- the end
 
-// Close implements shell.Behavior.
+// Close implements lock.Behavior.
 func (s *semaphoreActor) Close(failed bool) {
 	if s.count != nil {
 		s.bridge().SendUnsubscribe(&messages.Unsubscribe{}, s.count)

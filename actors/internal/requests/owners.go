@@ -1,6 +1,6 @@
 package requests
 
-// Owners answers the owners of requests, on behalf of a state machine. The shell implements it for the
+// Owners answers the owners of requests, on behalf of a state machine. A lock.Actor implements it for the
 // actors of all recipes.
 type Owners interface {
 	// RefuseRequest: the request ends without the lock, or its release fails, because of why.

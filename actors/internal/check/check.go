@@ -1,0 +1,47 @@
+// Package check says what is wrong with what a program passes in.
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// ErrNilContext is INVALID, for a context that is nil.
+var ErrNilContext = Invalid(ask.ErrNilContext.Error())
+
+// Invalid returns an error with the reason INVALID.
+func Invalid(detail string) error {
+	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}
+}
+
+// SplitPath returns the directory and the name of a node. The name of a text without a slash is
+// the text.
+func SplitPath(path string) (directory, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, min(1, len(path)))], path[i+1:]
+}
+
+// Path returns an error if no lock can be at the path.
+func Path(path string) error {
+	if path == "/" {
+		return Invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
+	}
+	if err := zkbridge.CheckPath(path); err != nil {
+		return Invalid("lock " + err.Error())
+	}
+	return Reserved("lock", path)
+}
+
+// Reserved returns an error for the directory where the library keeps its own nodes.
+func Reserved(what, path string) error {
+	own := zkbridge.GenerationDirectory
+	if path != own && !strings.HasPrefix(path, own+"/") {
+		return nil
+	}
+	return Invalid(fmt.Sprintf("%s path %q: it must be outside %s, where the library keeps the generation of tokens and a node of each session",
+		what, path, own))
+}

@@ -1,0 +1,65 @@
+package lock
+
+import (
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Behavior is the part of a lock's actor that its recipe decides. The [Actor] calls its methods
+// one at a time.
+type Behavior interface {
+	// Acquire begins a request that the Actor has accepted.
+	Acquire(r *Request, msg *messages.Acquire)
+	// Cancel withdraws a request, for the reason. It takes a grant back, too.
+	Cancel(r *Request, reason messages.Reason)
+	// Release takes a grant back.
+	Release(r *Request)
+	// ReceiveOther handles any message that is not of service Lock, and reports whether it knows
+	// the message.
+	ReceiveOther(from ask.Recipient, msg any) bool
+	// Idle reports that the actor holds nothing on ZooKeeper or of its dependencies, and waits
+	// for nothing. The Actor itself checks for open requests.
+	Idle() bool
+	// Tick is called at each tick. quiet reports that the actor is idle and was not
+	// used since the last tick.
+	Tick(quiet bool)
+	// Epoch returns the epoch of the session that the actor's grants live in; 0 for none.
+	Epoch() uint64
+	// SessionOverdue ends the grants of Epoch, which must be taken for lost. The bridge has not
+	// reported that yet.
+	SessionOverdue()
+	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends
+	// all requests that are still open with CLOSED. If failed, the actor's state cannot be relied on,
+	// and the Actor has ended all requests before.
+	Close(failed bool)
+	// ReceiveAfterStop handles a message that came after Close and is not of service Lock.
+	ReceiveAfterStop(from ask.Recipient, msg any)
+}
+
+// Envelope is a message with requests for this actor in it: each of them is answered
+// separately if it comes after the end of the actor.
+type Envelope interface {
+	Acquires() []*messages.Acquire
+}
+
+// Defaults has methods of a Behavior without nodes of its own: those of its dependencies live in
+// a session, which these check, and their answers after Close need nothing.
+type Defaults struct{}
+
+// Tick implements Behavior.
+func (Defaults) Tick(bool) {}
+
+// Epoch implements Behavior.
+func (Defaults) Epoch() uint64 { return 0 }
+
+// SessionOverdue implements Behavior.
+func (Defaults) SessionOverdue() {}
+
+// ReceiveAfterStop implements Behavior.
+func (Defaults) ReceiveAfterStop(ask.Recipient, any) {}
+
+// Init makes s the Actor of the entry.
+func (s *Actor) Init(e *manager.Entry, b Behavior) {
+	s.Entry, s.behavior = e, b
+}

@@ -1,0 +1,9 @@
+package lock
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }

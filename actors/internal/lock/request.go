@@ -1,0 +1,125 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Request is an Acquire as the lock's actor remembers it, from the Acquire until it is refused
+// or its grant is over. A lost grant of a named owner is over when the owner has released it, except of a semaphore.
+type Request struct {
+	// ID names the request to the state machine.
+	ID requests.ID
+	// Kind is the kind that the request wants.
+	Kind queue.Kind
+	// Granted is the grant, or nil until then. It stays. Nothing may write to it.
+	Granted *messages.Granted
+	// Released reports that the owner has released the grant. The release may be under way.
+	Released bool
+	// FromLockActor reports that another lock's actor asks on behalf of owners.
+	FromLockActor bool
+	// Try reports that the request does not wait.
+	Try bool
+
+	key        *requestKey     // nil for an Acquisition, which needs none
+	since      time.Duration   // when the request came, or was granted; see Bridge.Now
+	owner      ask.Recipient   // gets all messages about the request but the answer to Release
+	releaser   ask.Recipient   // gets the answer to Release; may be nil
+	extras     *extras         // nil for a request without them
+	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
+	revokeSent bool
+}
+
+// Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this
+// actor calls the methods besides Tell.
+type Acquisition interface {
+	ask.Recipient
+	// RequestID returns where the actor keeps the request's ID while it is open. It spares the
+	// table a map entry for each request: more than a tenth of an acquire by a local queue.
+	RequestID() *requests.ID
+	// Owner returns the name of the owner, or "".
+	Owner() string
+	// Context returns the context that the request was made with. The actor calls it once, and only if
+	// the manager has a Monitor.
+	Context() context.Context
+	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
+	// the message, which nothing may write to.
+	OnGranted(granted *messages.Granted, step uint32)
+	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant.
+	// The actor calls it at each tick: most requests are over before the first. since is when the request
+	// was made, or granted.
+	ArmLeakDetection(since time.Time)
+}
+
+// Acquisition returns the request of Go code, or nil if another sender has made the request.
+func (r *Request) Acquisition() Acquisition {
+	a, _ := r.owner.(Acquisition)
+	return a
+}
+
+// Number returns the number that the owner has given to the request: 0 for an Acquisition.
+func (r *Request) Number() uint64 {
+	if r.key == nil {
+		return 0
+	}
+	return r.key.id
+}
+
+// Tell sends a message to the owner of the request.
+func (r *Request) Tell(msg any) { r.owner.Tell(msg) }
+
+// notify tells the owner what is no answer. A protoactor future does not get it: it would put the
+// message in the place of an answer that has not been read.
+func (r *Request) notify(msg any) {
+	if to, is := r.owner.(host.Sender); !is || !to.IsFuture() {
+		r.Tell(msg)
+	}
+}
+
+// requestKey identifies a request by its owner and the number that the owner has given it.
+type requestKey struct {
+	from  host.Identity // the actor that has sent the request; zero for a named owner, unless a lock's actor asks
+	owner string        // the name in the message, or ""
+	id    uint64
+}
+
+// sender is the sender of a message, as it is known.
+type sender struct {
+	ask.Recipient             // nil for a message without a sender
+	acquisition   Acquisition // nil for other senders
+	// isLockActor reports that the sender is another lock's actor, which asks on behalf of owners:
+	// the requests of those have been counted.
+	isLockActor bool
+}
+
+func senderOf(from ask.Recipient) sender {
+	s := sender{Recipient: from}
+	if ref, is := from.(*host.Ref); is {
+		_, s.isLockActor = ref.Actor().(interface{ LockActor() })
+	} else {
+		s.acquisition, _ = from.(Acquisition)
+	}
+	return s
+}
+
+// isInternal reports whether the sender belongs to this library. Other senders name kinds by the
+// numbers of lock.proto, and each of their requests needs an owner that can release it.
+func (s sender) isInternal() bool { return s.acquisition != nil || s.isLockActor }
+
+// key returns the key of a request of the sender.
+func (s sender) key(owner string, id uint64) requestKey {
+	key := requestKey{owner: owner, id: id}
+	if owner == "" || s.isInternal() {
+		key.from, _ = host.IdentityOf(s.Recipient)
+	}
+	return key
+}
+
+// LockActor marks the actors of locks.
+func (s *Actor) LockActor() {}

@@ -1,0 +1,82 @@
+package manager
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Entry is an actor that the manager keeps. An actor without use stops, so that it costs
+// nothing: the manager forgets it, and a later request to it is answered STOPPED, after which
+// its sender asks the manager again.
+type Entry struct {
+	Manager *Manager
+	// Self is the mailbox of the actor.
+	Self   *host.Ref
+	Path   string
+	Recipe *Recipe
+	// Deps are the entries of Recipe.Deps. They do not retire before this one.
+	Deps []*Entry
+	// Tally counts for this actor and some others.
+	Tally *Tally
+
+	users     atomic.Int32 // entries that build upon this one, and callers that keep its PID; above 0 it does not retire
+	forgotten bool         // the manager does not know it any more; guarded by Manager.mu
+
+	tickPending atomic.Bool   // a Tick is in the mailbox
+	idleFor     time.Duration // how long the actor has been without use; only the actor itself touches it
+}
+
+// Messages of the manager to the actors.
+type (
+	// Tick comes every second or more often. The actor answers it with RetireIfQuiet.
+	Tick struct{}
+	// StateChange is the state of the session: it comes at each change, before the bridge's own message.
+	StateChange struct {
+		State messages.SessionState
+		Epoch uint64
+	}
+	// RefuseWaiting is sent to all actors when their locks are drained. An actor sends it to itself again
+	// when one of its grants ends later: the owner may wait for another one.
+	RefuseWaiting struct{}
+	// OpenQuery asks an actor for its open requests, also behind its end.
+	OpenQuery struct{ Reply chan<- []OpenRequest }
+	// NodesQuery asks an actor that cleans up for the paths of its nodes.
+	NodesQuery struct{ Reply chan<- []string }
+)
+
+func (e *Entry) releaseDeps() {
+	for _, dep := range e.Deps {
+		dep.users.Add(-1)
+	}
+}
+
+// RetireIfQuiet is called by the actor of e at each Tick. It stops an actor that has been quiet for
+// IdleTimeout, and reports whether it did. Quiet is an actor that needs nothing, and was not used since the
+// last Tick.
+func (m *Manager) RetireIfQuiet(e *Entry, quiet bool) bool {
+	e.tickPending.Store(false)
+	if !quiet {
+		e.idleFor = 0
+		return false
+	}
+	e.idleFor += m.tickInterval
+	if e.idleFor < m.IdleTimeout || !m.retire(e) {
+		return false
+	}
+	e.Self.Stop()
+	return true
+}
+
+// retire forgets an idle actor and returns true, or returns false if the actor is in use.
+func (m *Manager) retire(e *Entry) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.users.Load() > 0 {
+		return false
+	}
+	m.forgetLocked(e)
+	return true
+}

@@ -1,0 +1,120 @@
+package manager
+
+import (
+	"fmt"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Limits bound requests; 0 is no limit.
+type Limits struct {
+	// PerLock and Total bound the open requests.
+	PerLock, Total int
+	// NodeData bounds the bytes of a node's data.
+	NodeData int
+}
+
+// CheckNodeData returns the error that every request with the data gets, or nil.
+func (m *Manager) CheckNodeData(data []byte) error {
+	if problem := m.Limits.nodeDataProblem(data); problem != "" {
+		return &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED, Detail: problem}
+	}
+	return nil
+}
+
+// nodeDataProblem returns what is wrong with the data of a request, or "".
+func (l *Limits) nodeDataProblem(data []byte) string {
+	if l.NodeData > 0 && len(data) > l.NodeData {
+		return fmt.Sprintf("%d bytes of node data, MaxNodeData allows %d", len(data), l.NodeData)
+	}
+	return ""
+}
+
+// Admit counts one more open request of an owner and returns 0, or returns why the lock refuses the
+// request. open is how many requests are open for the lock. holds reports whether a named owner holds the
+// lock: a Drain lets it enter again.
+func (m *Manager) Admit(msg *messages.Acquire, open int, holds func(owner string) bool) (messages.Reason, string) {
+	limits := &m.Limits
+	switch {
+	case limits.PerLock > 0 && open >= limits.PerLock:
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open for this lock, the most that MaxRequestsPerLock allows", limits.PerLock)
+	case limits.nodeDataProblem(msg.Data) != "":
+		return messages.Reason_LIMIT_EXCEEDED, limits.nodeDataProblem(msg.Data)
+	case !m.countRequest():
+		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.Total)
+	case m.RefusesNew() && !holds(msg.Owner): // after it is counted: RefuseNew looks at the count after it has said so
+		m.UncountRequest()
+		return messages.Reason_DRAINING, "Drain was called"
+	}
+	return 0, ""
+}
+
+// countRequest counts one more open request and returns true, or returns false if that would be
+// over the limit.
+func (m *Manager) countRequest() bool {
+	if n := m.openRequests.Add(1); m.Limits.Total > 0 && n > int64(m.Limits.Total) {
+		m.UncountRequest()
+		return false
+	}
+	return true
+}
+
+// UncountRequest counts one open request less. A Drain may wait for that, also if the request was refused: it was
+// counted when the last holder released.
+func (m *Manager) UncountRequest() {
+	m.openRequests.Add(-1)
+	m.noteEnd()
+}
+
+// CountUnreleased counts so many more of the open requests as lost grants, which their named owners have yet
+// to release. A Drain may wait for that.
+func (m *Manager) CountUnreleased(more int64) {
+	m.unreleased.Add(more)
+	m.noteEnd()
+}
+
+// Before the end of a program its locks are drained: they refuse new requests, and holders go on.
+
+// drain is the state of a Manager that drains its locks.
+type drain struct {
+	quiet chan struct{} // closed when only requests of lost grants are open; nil before RefuseNew
+	over  bool          // quiet is closed
+}
+
+// RefuseNew has all locks refuse the requests that wait, and new requests, except those of an owner
+// that holds the lock. It returns a channel that is closed when no owner holds a lock any more and all
+// releases are confirmed.
+func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.drain.quiet == nil {
+		m.drain.quiet = make(chan struct{})
+		m.refusesNew.Store(true)
+		for _, e := range m.activeEntries() {
+			e.Self.Tell(RefuseWaiting{})
+		}
+	}
+	m.noteQuietLocked()
+	return m.drain.quiet
+}
+
+// RefusesNew reports whether RefuseNew was called.
+func (m *Manager) RefusesNew() bool { return m.refusesNew.Load() }
+
+// noteEnd is called when a request has ended, or its grant.
+func (m *Manager) noteEnd() {
+	if !m.RefusesNew() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noteQuietLocked()
+}
+
+// noteQuietLocked needs m.mu. The requests of lost grants do not count: their owners hold nothing.
+func (m *Manager) noteQuietLocked() {
+	if !m.drain.over && m.openRequests.Load() == m.unreleased.Load() {
+		m.drain.over = true
+		close(m.drain.quiet)
+	}
+}

@@ -1,0 +1,24 @@
+package manager
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted, before that is
+// refused. Then only the refusal can notice that no request is open.
+func TestLastReleaseBesideANewRequest(t *testing.T) {
+	m := &Manager{}
+	m.openRequests.Store(1)
+	quiet := m.RefuseNew()
+	m.openRequests.Store(0)
+	if reason, _ := m.Admit(&messages.Acquire{}, 0, func(string) bool { return false }); reason != messages.Reason_DRAINING {
+		t.Fatalf("the request is refused with %v", reason)
+	}
+	select {
+	case <-quiet:
+	default:
+		t.Fatal("no request is open, and a Drain goes on")
+	}
+}

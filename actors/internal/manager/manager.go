@@ -1,0 +1,261 @@
+package manager
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+const (
+	defaultIdleTimeout = 10 * time.Second
+	longestTick        = time.Second
+	shortestTick       = 10 * time.Millisecond
+)
+
+// Manager starts the actors of locks, one for each path. Only the
+// manager does.
+type Manager struct {
+	Settings
+	// Bridge is the connection to ZooKeeper.
+	Bridge Bridge
+
+	system       *host.System
+	name         string // prefix of the actors' names
+	tickInterval time.Duration
+	holder       holderRecord
+	openRequests atomic.Int64 // of owners, of all locks
+	unreleased   atomic.Int64 // of openRequests: lost grants of named owners, which have yet to release them
+	refusesNew   atomic.Bool
+	misused      sync.Map // see FirstMisuse
+
+	tallies [tallyCount]Tally
+
+	mu         sync.Mutex
+	entries    map[string]*Entry // by path; an entry of several directories also by theirs
+	inOrder    []*Entry          // in the order of their start; up to the next tick also forgotten entries
+	ticks      *time.Timer       // until the next tick; nil while there are no entries
+	tickDue    []*Entry          // entries that get the tick under way yet
+	atNextTick []func()
+	running    sync.WaitGroup // actors whose Stopped has not returned
+	closed     bool
+	started    uint64
+	cleanups   cleanups
+	drain      drain
+	session    StateChange // the latest
+
+	sessionLog sessionLog
+}
+
+// instances numbers the managers of this process: several may share a protoactor system.
+var instances atomic.Uint64
+
+// New returns a Manager whose actors run in the system. It does not block.
+func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
+	m := &Manager{
+		Settings:   cfg,
+		Bridge:     Bridge{bridge},
+		system:     system,
+		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),
+		sessionLog: sessionLog{last: messages.SessionState_ENDED},
+		entries:    map[string]*Entry{},
+		cleanups:   cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}},
+	}
+	if !cfg.OmitHolder {
+		m.holder = newHolderRecord()
+	}
+	if m.IdleTimeout <= 0 {
+		m.IdleTimeout = defaultIdleTimeout
+	}
+	m.tickInterval = max(min(m.IdleTimeout, longestTick), shortestTick)
+	bridge.Ref().SendSubscribe(&messages.Subscribe{}, m)
+	return m
+}
+
+// Send sends a message to an actor, without a sender.
+func (m *Manager) Send(to *actor.PID, msg any) { m.system.Actors.Root.Send(to, msg) }
+
+// SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
+func (m *Manager) SessionEndsWithClose() { m.cleanups.sessionGoesOn = false }
+
+// ActorSystem returns the system that the locks' actors run in.
+func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
+
+// Suspended reports whether contexts of grants have to be at their end for the time being.
+func (m *Manager) Suspended() bool {
+	return m.StopOnSuspended && m.Bridge.Session().State == messages.SessionState_SUSPENDED
+}
+
+// Find returns the entry of a path, and starts its actor if there is none.
+func (m *Manager) Find(path string, recipe *Recipe) (*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.get(path, recipe)
+}
+
+// FindPinned is Find for a caller that keeps the PID of the actor: the actor does not retire.
+func (m *Manager) FindPinned(path string, recipe *Recipe) (*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, err := m.get(path, recipe)
+	if err == nil {
+		err = e.Self.Register()
+	}
+	if err == nil {
+		e.users.Add(1)
+	}
+	return e, err
+}
+
+func inUse(path string, as, wanted *Recipe) error {
+	return check.Invalid(fmt.Sprintf("lock path %q: it is in use as a %v, and asked for as a %v: give each of them a path of its own", path, as, wanted))
+}
+
+// get needs m.mu.
+func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
+	if m.closed {
+		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
+	}
+	if e := m.entries[path]; e != nil {
+		if e.Path != path || !e.Recipe.same(recipe) {
+			return nil, inUse(path, e.Recipe, recipe)
+		}
+		return e, nil
+	}
+	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
+		return nil, err
+	}
+	e := &Entry{Manager: m, Path: path, Recipe: recipe}
+	for _, d := range recipe.Directories {
+		if other := m.entries[path+d.Suffix]; other != nil {
+			return nil, inUse(path+d.Suffix, other.Recipe, recipe)
+		}
+	}
+	for _, d := range recipe.Deps {
+		dep, err := m.get(d.Path, d.Recipe)
+		if err != nil {
+			e.releaseDeps()
+			return nil, err
+		}
+		dep.users.Add(1)
+		e.Deps = append(e.Deps, dep)
+	}
+	m.start(e)
+	return e, nil
+}
+
+// start needs m.mu.
+func (m *Manager) start(e *Entry) {
+	m.started++
+	e.Tally = &m.tallies[m.started%tallyCount]
+	m.running.Add(1)
+	m.entries[e.Path] = e
+	for _, d := range e.Recipe.Directories {
+		m.entries[e.Path+d.Suffix] = e
+	}
+	m.inOrder = append(m.inOrder, e)
+	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, e.Path), func(self *host.Ref) host.Actor {
+		e.Self = self
+		return e.Recipe.NewActor(e)
+	})
+	if m.session.State == messages.SessionState_SUSPENDED {
+		e.Self.Tell(m.session)
+	}
+	if m.ticks == nil {
+		m.ticks = time.AfterFunc(m.tickInterval, m.tickEntries)
+	}
+}
+
+// Forget has later requests for the path find a new actor.
+func (m *Manager) Forget(e *Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgetLocked(e)
+}
+
+func (m *Manager) forgetLocked(e *Entry) {
+	if m.entries[e.Path] == e {
+		delete(m.entries, e.Path)
+		for _, d := range e.Recipe.Directories {
+			delete(m.entries, e.Path+d.Suffix)
+		}
+		e.forgotten = true
+		e.releaseDeps()
+	}
+}
+
+// Stopped notes that an actor has stopped, and has answered all requests: Close waits for that.
+func (m *Manager) Stopped() { m.running.Done() }
+
+// Close stops all actors and blocks until they have answered all requests; if the session goes
+// on, also until their nodes are deleted.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	if m.ticks != nil {
+		m.ticks.Stop()
+	}
+	m.Bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, m)
+	for _, e := range m.activeEntries() {
+		e.Self.Stop()
+	}
+	m.mu.Unlock()
+	m.running.Wait()
+	if !m.cleanups.sessionGoesOn {
+		return nil
+	}
+	return m.awaitCleanups()
+}
+
+// activeEntries returns the entries in the order of their start. It needs m.mu.
+func (m *Manager) activeEntries() []*Entry {
+	m.inOrder = slices.DeleteFunc(m.inOrder, func(e *Entry) bool { return e.forgotten })
+	return m.inOrder
+}
+
+// Closed reports whether Close was called.
+func (m *Manager) Closed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state of the session
+// on to all actors. It has subscribed before them, so an actor hears the state here first.
+func (m *Manager) Tell(msg any) {
+	s, ok := msg.(*messages.SessionChanged)
+	if !ok {
+		return
+	}
+	m.logSession(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.session = StateChange{s.State, s.Epoch}
+	for _, e := range m.activeEntries() {
+		e.Self.Tell(m.session)
+	}
+}
+
+// FirstMisuse reports whether it is called for the first time for a path and a way in which programs
+// misuse the path: another recipe uses the path of the lock, too, its clients do not wait for each other,
+// or the node at the path is a persistent contender.
+func (m *Manager) FirstMisuse(path, way string) bool {
+	_, reported := m.misused.LoadOrStore([2]string{path, way}, true)
+	return !reported
+}
+
+// Paths returns the paths of the running actors, and of their directories.
+func (m *Manager) Paths() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.entries))
+}

@@ -1,0 +1,51 @@
+package manager
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// sessionLog logs how the session fares, for operators: nothing at a normal start or end. Only the
+// bridge's actor uses it.
+type sessionLog struct {
+	last  messages.SessionState // ENDED before the first session: nothing is said about that
+	since time.Time             // of the outage
+	lost  uint64                // grants that were lost with a session, when all was well
+}
+
+// logSession logs a new state of the session. It comes before the locks' actors hear of it.
+func (m *Manager) logSession(s *messages.SessionChanged) {
+	l, log := &m.sessionLog, m.Log.With("session", messages.FormatSession(s.SessionId))
+	c := m.Counters()
+	lost := c.Lost[messages.Reason_SESSION_LOST]
+	switch {
+	case s.Epoch == 0 || s.State == messages.SessionState_ENDED:
+		return
+	case s.State == messages.SessionState_SUSPENDED:
+		l.since = time.Now()
+		if m.Bridge.Lost(s.Epoch) { // the process was paused: the holders have stopped by the clock, and LOST follows
+			break
+		}
+		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
+			"held", c.Held, "waiting", c.Waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,
+			"do", "look at ZooKeeper and the network to it")
+	case s.State == messages.SessionState_LOST:
+		if l.last != messages.SessionState_SUSPENDED {
+			l.since = time.Now()
+		}
+		// Some actors may have noticed the loss before, by the clock.
+		log.Warn("ZooKeeper session is lost, and with it the locks of all holders: waiters queue again in the next session",
+			"held", c.Held+int(lost-l.lost), "waiting", c.Waiting, "since", l.since, "why", s.Detail)
+	case l.last == messages.SessionState_SUSPENDED:
+		log.Warn("connection to ZooKeeper is back: holders go on, waiters keep their places",
+			"held", c.Held, "waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
+	case l.last == messages.SessionState_LOST:
+		log.Warn("there is a new ZooKeeper session: waiters queue again, lost locks can be acquired again",
+			"waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
+	}
+	l.last = s.State
+	if s.State == messages.SessionState_CONNECTED {
+		l.lost = lost
+	}
+}

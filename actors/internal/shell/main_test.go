@@ -1,9 +1,0 @@
-package shell
-
-import (
-	"testing"
-
-	"github.com/actorlock/actorlock/zkbridge/zktest"
-)
-
-func TestMain(m *testing.M) { zktest.Main(m) }
