@@ -66,7 +66,7 @@ func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
 			cancel()
 		}
 	}
-	l.observe(ctx, path, func(q Queue) { l.manager.Send(to, q) }, stop)
+	l.observe(ctx, path, func(q Queue) { l.manager.ActorSystem().Root.Send(to, q) }, stop)
 }
 
 func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), end func()) {

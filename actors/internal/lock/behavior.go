@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -29,37 +28,10 @@ type Behavior interface {
 	// SessionOverdue ends the grants of Epoch, which must be taken for lost. The bridge has not
 	// reported that yet.
 	SessionOverdue()
-	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends
-	// all requests that are still open with CLOSED. If failed, the actor's state cannot be relied on,
+	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends all
+	// requests that are still open with CLOSED. If failed, the actor's state cannot be relied on,
 	// and the Actor has ended all requests before.
 	Close(failed bool)
 	// ReceiveAfterStop handles a message that came after Close and is not of service Lock.
 	ReceiveAfterStop(from ask.Recipient, msg any)
-}
-
-// Envelope is a message with requests for this actor in it: each of them is answered
-// separately if it comes after the end of the actor.
-type Envelope interface {
-	Acquires() []*messages.Acquire
-}
-
-// Defaults has methods of a Behavior without nodes of its own: those of its dependencies live in
-// a session, which these check, and their answers after Close need nothing.
-type Defaults struct{}
-
-// Tick implements Behavior.
-func (Defaults) Tick(bool) {}
-
-// Epoch implements Behavior.
-func (Defaults) Epoch() uint64 { return 0 }
-
-// SessionOverdue implements Behavior.
-func (Defaults) SessionOverdue() {}
-
-// ReceiveAfterStop implements Behavior.
-func (Defaults) ReceiveAfterStop(ask.Recipient, any) {}
-
-// Init makes s the Actor of the entry.
-func (s *Actor) Init(e *manager.Entry, b Behavior) {
-	s.Entry, s.behavior = e, b
 }

@@ -13,9 +13,11 @@ import (
 
 // Messages of an actor to itself.
 type (
-	// withdrawal: a request ends as by a Cancel, because the actor or the future that has sent it has ended.
+	// withdrawal: a request ends as by a Cancel, because the actor or the future that has sent it
+	// has ended.
 	withdrawal struct{ id requests.ID }
-	// tryDisconnected: a request with Try ends unless it is granted, because there is no connection.
+	// tryDisconnected: a request with Try ends unless it is granted, because there is no
+	// connection.
 	tryDisconnected struct{ id requests.ID }
 	// waitExpired: the wait of a request is over.
 	waitExpired struct{ id requests.ID }
@@ -24,82 +26,152 @@ type (
 )
 
 // receiveOwn handles the messages that are not of the recipe.
-func (s *Actor) receiveOwn(msg any) {
+func (l *Actor) receiveOwn(msg any) {
 	switch msg := msg.(type) {
 	case manager.OpenQuery:
-		s.answerOpen(msg)
+		l.answerOpen(msg)
 	case manager.RefuseWaiting:
-		s.refuseWaiting()
+		l.refuseWaiting()
 	case withdrawal:
-		if r := s.table.requests.At(msg.id); r != nil {
-			s.cancel(r, messages.Reason_CANCELLED)
+		if r := l.table.requests.At(msg.id); r != nil {
+			l.cancel(r, messages.Reason_CANCELLED)
 		}
 	case tryDisconnected:
-		if r := s.table.requests.At(msg.id); r != nil && r.Granted == nil {
-			s.Detail = s.Manager.Bridge.OutageText()
-			s.behavior.Cancel(r, messages.Reason_DISCONNECTED)
+		if r := l.table.requests.At(msg.id); r != nil && r.Granted == nil {
+			l.Detail = l.Manager.Bridge.OutageText()
+			l.behavior.Cancel(r, messages.Reason_DISCONNECTED)
 		}
 	case waitExpired:
-		if r := s.table.requests.At(msg.id); r != nil && r.Granted == nil {
-			s.Detail = fmt.Sprintf("after %v", r.extras.wait)
-			s.behavior.Cancel(r, messages.Reason_TIMED_OUT)
+		if r := l.table.requests.At(msg.id); r != nil && r.Granted == nil {
+			l.Detail = fmt.Sprintf("after %v", r.extras.wait)
+			l.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
 	case holdTime:
-		s.onHoldTime(msg.id)
+		l.onHoldTime(msg.id)
 	case manager.Tick:
-		s.onTick()
+		l.onTick()
 	case manager.StateChange:
-		s.onSessionState(msg)
+		l.onSessionState(msg)
 	case host.Terminated:
-		s.senderEnded(msg.Actor)
+		l.senderEnded(msg.Actor)
 	case host.Undelivered:
-		s.undelivered(msg.Tag)
+		l.undelivered(msg.Tag)
 	case *actor.DeadLetterResponse: // host.Terminated says that the sender of the request has ended
 	default:
-		s.Manager.Log.Warn("lock got a message that it does not know", "path", s.Path, "message", fmt.Sprintf("%T", msg), "do", "correct the sender")
+		l.Manager.Log.Warn("lock got a message that it does not know", "path", l.Path, "message", fmt.Sprintf("%T", msg), "do", "correct the sender")
 	}
 }
 
-// onSessionState tells the holders that the connection is lost, and ends the requests that do not wait for the
-// next connection or session. The holders of a lost session hear of that from the recipe.
-func (s *Actor) onSessionState(now manager.StateChange) {
-	s.suspended = now.State == messages.SessionState_SUSPENDED
+// onSessionState tells the holders that the connection is lost, and ends the requests that do not
+// wait for the next connection or session. The holders of a lost session hear of that from the
+// recipe.
+func (l *Actor) onSessionState(now manager.StateChange) {
+	l.suspended = now.State == messages.SessionState_SUSPENDED
 	if !isLost(now.State) {
 		return
 	}
-	for _, r := range s.Requests() {
-		s.tellIfSuspended(r)
+	for _, r := range l.Requests() {
+		l.tellIfSuspended(r)
 	}
-	s.Detail = s.Manager.Bridge.OutageText()
-	s.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
+	l.Detail = l.Manager.Bridge.OutageText()
+	l.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
 	if now.State == messages.SessionState_LOST {
-		s.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failsWithSession(now.Epoch) })
+		l.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failsWithSession(now.Epoch) })
 	}
 }
 
-// onTick is called at each tick. It stops an actor that has been idle for long. Idle means that
-// no request is open and nothing is held; quiet, that no request has come since the last tick, either.
-func (s *Actor) onTick() {
-	idle := s.behavior.Idle() && s.table.requests.Len() == 0
-	quiet := idle && !s.used
-	if !s.used {
-		s.table.releaseMemory()
+// onTick is called at each tick. It stops an actor that has been idle for long. Idle means that no
+// request is open and nothing is held; quiet, that no request has come since the last tick, either.
+func (l *Actor) onTick() {
+	idle := l.behavior.Idle() && l.table.requests.Len() == 0
+	quiet := idle && !l.used
+	if !l.used {
+		l.table.releaseMemory()
 	}
-	for _, r := range s.Requests() {
+	for _, r := range l.Requests() {
 		if a := r.Acquisition(); a != nil {
-			a.ArmLeakDetection(s.Manager.Bridge.TimeOf(r.since))
+			a.ArmLeakDetection(l.Manager.Bridge.TimeOf(r.since))
 		}
 	}
-	s.unwatchIdleSenders()
-	s.used = !idle // a request that is open now is use after this tick, too
-	if s.Manager.RetireIfQuiet(s.Entry, quiet) {
-		s.stopping = true
+	l.unwatchIdleSenders()
+	l.used = !idle // a request that is open now is use after this tick, too
+	if l.Manager.RetireIfQuiet(l.Entry, quiet) {
+		l.stopping = true
 		return
 	}
-	s.behavior.Tick(quiet)
+	l.behavior.Tick(quiet)
 }
 
 // isLost reports whether there is no connection. It returns false once the bridge is closed.
 func isLost(s messages.SessionState) bool {
 	return s == messages.SessionState_SUSPENDED || s == messages.SessionState_LOST
+}
+
+// SessionOverdue is the detail of a loss that the bridge has not reported yet.
+const SessionOverdue = "the session is over or past its deadline"
+
+// checkSession comes before all else: nothing is granted in a session that must be taken for
+// lost by now. In a process that was paused the bridge may not have reported that yet, and its
+// timer may not have fired. A message that itself reports the loss is not preceded by the check: it
+// also says why.
+func (l *Actor) checkSession(msg any) {
+	switch msg := msg.(type) {
+	case *messages.SessionChanged:
+		if msg.State == messages.SessionState_LOST {
+			return
+		}
+	case *messages.Lost, manager.StateChange:
+		return
+	}
+	if epoch := l.behavior.Epoch(); epoch != 0 && l.Manager.Bridge.LostAt(epoch, l.now()) {
+		l.Detail = SessionOverdue
+		l.behavior.SessionOverdue()
+		l.Detail = ""
+	}
+}
+
+// answerOpen answers the question for the open requests.
+func (l *Actor) answerOpen(q manager.OpenQuery) {
+	var all []manager.OpenRequest
+	for _, r := range l.Requests() {
+		all = append(all, manager.OpenRequest{Entry: l.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(), Granted: r.Granted,
+			Since: l.Manager.Bridge.TimeOf(r.since), FromLockActor: r.FromLockActor})
+	}
+	q.Reply <- all
+}
+
+// noteGrantEnd is called when a grant has ended, in whatever way.
+func (l *Actor) noteGrantEnd(r *Request) {
+	if r.Granted != nil && !r.FromLockActor && l.Manager.RefusesNew() {
+		l.Self.Tell(manager.RefuseWaiting{})
+	}
+}
+
+// refuseWaiting ends the requests that wait. An owner that holds the lock may wait to enter it
+// again.
+func (l *Actor) refuseWaiting() {
+	l.failWaiting(messages.Reason_DRAINING, func(r *Request) bool { return !l.holds(r.OwnerName()) })
+}
+
+// holds reports whether a named owner holds the lock.
+func (l *Actor) holds(owner string) bool {
+	if owner == "" {
+		return false
+	}
+	for _, r := range l.Requests() {
+		if r.Holds() && r.OwnerName() == owner {
+			return true
+		}
+	}
+	return false
+}
+
+// failWaiting ends the waiting requests of owners that match, at once: a request that waited for
+// its turn in the mailbox could be granted before.
+func (l *Actor) failWaiting(reason messages.Reason, match func(*Request) bool) {
+	for _, r := range l.Requests() {
+		if r.Granted == nil && !r.FromLockActor && match(r) {
+			l.behavior.Cancel(r, reason)
+		}
+	}
 }

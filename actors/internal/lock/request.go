@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -11,8 +14,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Request is an Acquire as the lock's actor remembers it, from the Acquire until it is refused
-// or its grant is over. A lost grant of a named owner is over when the owner has released it, except of a semaphore.
+// Request is an Acquire as the lock's actor remembers it, from the Acquire until it is refused or
+// its grant is over. A lost grant of a named owner is over when the owner has released it, except
+// of a semaphore.
 type Request struct {
 	// ID names the request to the state machine.
 	ID requests.ID
@@ -32,8 +36,26 @@ type Request struct {
 	owner      ask.Recipient   // gets all messages about the request but the answer to Release
 	releaser   ask.Recipient   // gets the answer to Release; may be nil
 	extras     *extras         // nil for a request without them
-	lost       messages.Reason // why the grant is lost; 0 otherwise: see lost.go
+	lost       messages.Reason // why the grant is lost; 0 otherwise: see release.go
 	revokeSent bool
+}
+
+// extras are what few requests have. A limit of 0 is none.
+type extras struct {
+	wait, hold time.Duration
+	epoch      uint64      // of the first session with which it fails while it waits; 0 for none
+	timer      *time.Timer // until the next message about a limit; nil if there was none yet
+	revoked    bool        // the holder was asked to release at the end of hold
+	monitor    manager.RequestMonitor
+	sender     *watchedSender // of a request that an actor has sent
+	alias      *actor.PID     // the PID from which a future got Granted
+}
+
+func (r *Request) needExtras() *extras {
+	if r.extras == nil {
+		r.extras = &extras{}
+	}
+	return r.extras
 }
 
 // Acquisition is a request of Go code in this process, as its lock's actor sees it. Only this
@@ -45,15 +67,15 @@ type Acquisition interface {
 	RequestID() *requests.ID
 	// Owner returns the name of the owner, or "".
 	Owner() string
-	// Context returns the context that the request was made with. The actor calls it once, and only if
-	// the manager has a Monitor.
+	// Context returns the context that the request was made with. The actor calls it once, and only
+	// if the manager has a Monitor.
 	Context() context.Context
 	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
 	// the message, which nothing may write to.
 	OnGranted(granted *messages.Granted, step uint32)
-	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant.
-	// The actor calls it at each tick: most requests are over before the first. since is when the request
-	// was made, or granted.
+	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant. The
+	// actor calls it at each tick: most requests are over before the first. since is when the
+	// request was made, or granted.
 	ArmLeakDetection(since time.Time)
 }
 
@@ -82,10 +104,50 @@ func (r *Request) notify(msg any) {
 	}
 }
 
+func (r *Request) state() manager.RequestState {
+	switch {
+	case r.lost != 0:
+		return manager.Lost
+	case r.Released:
+		return manager.Releasing
+	case r.Granted != nil:
+		return manager.Held
+	}
+	return manager.Waiting
+}
+
+// OwnerName returns the name of the owner, or "".
+func (r *Request) OwnerName() string {
+	if a := r.Acquisition(); a != nil {
+		return a.Owner()
+	}
+	return r.key.owner
+}
+
+// actor returns the address of the actor that has sent the request, or "".
+func (r *Request) actor() string {
+	if r.FromLockActor {
+		return ""
+	}
+	if who, is := host.IdentityOf(r.owner); is {
+		return who.String()
+	}
+	return ""
+}
+
+func (r *Request) monitor() manager.RequestMonitor {
+	if r.extras == nil {
+		return nil
+	}
+	return r.extras.monitor
+}
+
 // requestKey identifies a request by its owner and the number that the owner has given it.
 type requestKey struct {
-	from  host.Identity // the actor that has sent the request; zero for a named owner, unless a lock's actor asks
-	owner string        // the name in the message, or ""
+	// from is the actor that has sent the request; zero for a named owner, unless a lock's actor
+	// asks.
+	from  host.Identity
+	owner string // the name in the message, or ""
 	id    uint64
 }
 
@@ -120,6 +182,3 @@ func (s sender) key(owner string, id uint64) requestKey {
 	}
 	return key
 }
-
-// LockActor marks the actors of locks.
-func (s *Actor) LockActor() {}

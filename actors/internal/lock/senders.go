@@ -20,7 +20,7 @@ type watchedSender struct {
 }
 
 // addToSender adds the request to those of its sender.
-func (s *Actor) addToSender(from ask.Recipient, r *Request) {
+func (l *Actor) addToSender(from ask.Recipient, r *Request) {
 	if r.key == nil || r.FromLockActor {
 		return
 	}
@@ -28,31 +28,31 @@ func (s *Actor) addToSender(from ask.Recipient, r *Request) {
 	if !isActor {
 		return
 	}
-	sender := s.senders[who]
+	sender := l.senders[who]
 	if sender == nil {
-		if err := s.Self.Watch(who); err != nil {
-			s.Manager.Log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", s.Path, "pid", who.String(), "error", err,
+		if err := l.Self.Watch(who); err != nil {
+			l.Manager.Log.Error("lock cannot watch an actor; what it holds is not released at its end", "path", l.Path, "pid", who.String(), "error", err,
 				"do", "look at the actor system; restart the process if it goes on")
 			return
 		}
 		sender = &watchedSender{map[*Request]struct{}{}}
-		if s.senders == nil {
-			s.senders = map[host.Identity]*watchedSender{}
+		if l.senders == nil {
+			l.senders = map[host.Identity]*watchedSender{}
 		}
-		s.senders[who] = sender
+		l.senders[who] = sender
 	}
 	r.needExtras().sender = sender
 	sender.open[r] = struct{}{}
 }
 
 // removeFromSender takes the request off its sender.
-func (s *Actor) removeFromSender(r *Request) {
+func (l *Actor) removeFromSender(r *Request) {
 	x := r.extras
 	if x == nil {
 		return
 	}
 	if x.alias != nil {
-		s.Self.EndAlias(x.alias)
+		l.Self.EndAlias(x.alias)
 	}
 	if x.sender != nil {
 		delete(x.sender.open, r)
@@ -61,54 +61,54 @@ func (s *Actor) removeFromSender(r *Request) {
 
 // unwatchIdleSenders ends the watches of senders without open requests. It is called at ticks:
 // an actor that asks again and again would cost two messages for each request otherwise.
-func (s *Actor) unwatchIdleSenders() {
-	for who, sender := range s.senders {
+func (l *Actor) unwatchIdleSenders() {
+	for who, sender := range l.senders {
 		if len(sender.open) == 0 {
-			s.Self.Unwatch(who)
-			delete(s.senders, who)
+			l.Self.Unwatch(who)
+			delete(l.senders, who)
 		}
 	}
 }
 
 // unwatchSenders ends all watches.
-func (s *Actor) unwatchSenders() {
-	for who := range s.senders {
-		s.Self.Unwatch(who)
+func (l *Actor) unwatchSenders() {
+	for who := range l.senders {
+		l.Self.Unwatch(who)
 	}
-	clear(s.senders)
+	clear(l.senders)
 }
 
 // senderEnded withdraws the open requests of an actor that has ended. The waiting requests go
 // first, so that none of them is granted what the others held.
-func (s *Actor) senderEnded(who host.Identity) {
-	sender := s.senders[who]
+func (l *Actor) senderEnded(who host.Identity) {
+	sender := l.senders[who]
 	if sender == nil {
 		return
 	}
-	delete(s.senders, who)
+	delete(l.senders, who)
 	inOrder := slices.SortedFunc(maps.Keys(sender.open), func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
 	for _, granted := range []bool{false, true} {
 		for _, r := range inOrder {
 			if (r.Granted != nil) == granted && !r.Released {
-				s.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
-					"path", s.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", s.Manager.Bridge.TimeOf(r.since),
+				l.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
+					"path", l.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", l.Manager.Bridge.TimeOf(r.since),
 					"do", "have the actor send Release or Cancel when it stops")
-				s.withdraw(r)
+				l.withdraw(r)
 			}
 		}
 	}
 }
 
-// recipientOfGranted returns the owner as the recipient of Granted. A future gets it from the PID of an alias, to
-// which the message comes back if the future is gone: see undelivered.
-func (s *Actor) recipientOfGranted(r *Request) ask.Recipient {
+// recipientOfGranted returns the owner as the recipient of Granted. A future gets it from the PID
+// of an alias, to which the message comes back if the future is gone: see undelivered.
+func (l *Actor) recipientOfGranted(r *Request) ask.Recipient {
 	future, is := r.owner.(host.Sender)
 	if !is || !future.IsFuture() {
 		return r.owner
 	}
-	alias, err := s.Self.Alias(r.ID)
+	alias, err := l.Self.Alias(r.ID)
 	if err != nil {
-		s.Manager.Log.Error("lock cannot notice that a future has ended", "path", s.Path, "error", err,
+		l.Manager.Log.Error("lock cannot notice that a future has ended", "path", l.Path, "error", err,
 			"do", "look at the actor system; restart the process if it goes on")
 		return r.owner
 	}
@@ -118,14 +118,14 @@ func (s *Actor) recipientOfGranted(r *Request) ask.Recipient {
 }
 
 // undelivered withdraws a request whose Granted has not reached its future: that had timed out.
-func (s *Actor) undelivered(tag any) {
+func (l *Actor) undelivered(tag any) {
 	id, _ := tag.(requests.ID)
-	r := s.table.requests.At(id)
+	r := l.table.requests.At(id)
 	if r == nil || r.Released {
 		return
 	}
-	s.Manager.Log.Warn("grant came too late for the future that asked for it; the lock takes it back",
-		"path", s.Path, "owner", r.key.owner, "request", r.Number(),
+	l.Manager.Log.Warn("grant came too late for the future that asked for it; the lock takes it back",
+		"path", l.Path, "owner", r.key.owner, "request", r.Number(),
 		"do", "set wait_nanos to the time-out of the future")
-	s.withdraw(r)
+	l.withdraw(r)
 }

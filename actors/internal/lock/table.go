@@ -83,68 +83,68 @@ func (t *requestTable) releaseMemory() {
 }
 
 // Request returns the open request by its ID, or nil.
-func (s *Actor) Request(id requests.ID) *Request { return s.table.requests.At(id) }
+func (l *Actor) Request(id requests.ID) *Request { return l.table.requests.At(id) }
 
 // Requests returns the open requests.
-func (s *Actor) Requests() iter.Seq2[requests.ID, *Request] { return s.table.requests.All() }
+func (l *Actor) Requests() iter.Seq2[requests.ID, *Request] { return l.table.requests.All() }
 
 // Lookup returns the open request of an owner, or nil.
-func (s *Actor) Lookup(from ask.Recipient, owner string, id uint64) *Request {
-	return s.table.find(senderOf(from), owner, id)
+func (l *Actor) Lookup(from ask.Recipient, owner string, id uint64) *Request {
+	return l.table.find(senderOf(from), owner, id)
 }
 
 // Accept takes a request in. It refuses an unacceptable request, and returns nil then.
-func (s *Actor) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
-	s.used = true
+func (l *Actor) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
+	l.used = true
 	by := senderOf(from)
 	if !by.isLockActor {
-		s.Tally.Requested.Add(1)
+		l.Tally.Requested.Add(1)
 	}
-	kind, reason, problem := s.check(by, msg)
+	kind, reason, problem := l.check(by, msg)
 	if reason != 0 {
 		if from == nil { // no answer is possible
-			s.Manager.Log.Warn("acquire is refused", "path", s.Path, "owner", msg.GetOwner(), "why", problem,
+			l.Manager.Log.Warn("acquire is refused", "path", l.Path, "owner", msg.GetOwner(), "why", problem,
 				"do", "send it with Request, so that the sender gets the answer")
 		}
 		if !by.isLockActor {
-			s.Tally.Refused[reason].Add(1)
+			l.Tally.Refused[reason].Add(1)
 		}
-		tell(from, s.refusal(msg.GetRequestId(), reason, problem))
+		tell(from, l.refusal(msg.GetRequestId(), reason, problem))
 		return nil
 	}
-	r := s.table.new()
+	r := l.table.new()
 	r.owner, r.Try, r.Kind, r.FromLockActor = from, msg.Try, kind, by.isLockActor
-	r.since = s.now()
+	r.since = l.now()
 	if by.acquisition == nil {
 		key := by.key(msg.Owner, msg.RequestId)
 		r.key = &key
 	}
-	s.table.addID(r)
-	s.addToSender(from, r)
-	s.beginMonitor(r)
-	if lost := s.lost[msg.Owner]; len(lost) > 0 {
-		s.Detail = fmt.Sprintf("owner %q has lost the lock and not released it", msg.Owner)
-		s.RefuseRequest(r.ID, requests.Reason(lost[0].lost))
+	l.table.addID(r)
+	l.addToSender(from, r)
+	l.beginMonitor(r)
+	if lost := l.lost[msg.Owner]; len(lost) > 0 {
+		l.Detail = fmt.Sprintf("owner %q has lost the lock and not released it", msg.Owner)
+		l.RefuseRequest(r.ID, requests.Reason(lost[0].lost))
 		return nil
 	}
-	if r.Try && !r.FromLockActor && isLost(s.Manager.Bridge.Session().State) {
-		s.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
+	if r.Try && !r.FromLockActor && isLost(l.Manager.Bridge.Session().State) {
+		l.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
 	}
 	if msg.FailOnSessionLoss {
-		s.failWithSession(r)
+		l.failWithSession(r)
 	}
-	s.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
+	l.limit(r, time.Duration(msg.WaitNanos), time.Duration(msg.HoldNanos))
 	return r
 }
 
 // Remove takes a request out that is answered, or that needs no answer.
-func (s *Actor) Remove(r *Request) {
+func (l *Actor) Remove(r *Request) {
 	r.stopTimer()
-	s.removeFromSender(r)
-	s.noteGrantEnd(r)
-	s.table.remove(r)
+	l.removeFromSender(r)
+	l.noteGrantEnd(r)
+	l.table.remove(r)
 	if !r.FromLockActor {
-		s.Manager.UncountRequest()
+		l.Manager.UncountRequest()
 	}
 }
 
@@ -153,7 +153,7 @@ const maxOwner = 1 << 10
 
 // check returns the kind that an acceptable message wants, and counts the request; or why the
 // message is not acceptable.
-func (s *Actor) check(from sender, msg *messages.Acquire) (kind queue.Kind, reason messages.Reason, problem string) {
+func (l *Actor) check(from sender, msg *messages.Acquire) (kind queue.Kind, reason messages.Reason, problem string) {
 	const invalid = messages.Reason_INVALID
 	switch {
 	case msg == nil:
@@ -165,7 +165,7 @@ func (s *Actor) check(from sender, msg *messages.Acquire) (kind queue.Kind, reas
 			"name an owner, or send Acquire with Request from an actor, which hears Granted as a message"
 	case len(msg.Owner) > maxOwner:
 		return 0, invalid, fmt.Sprintf("owner has a name of %d bytes: it must have %d at most", len(msg.Owner), maxOwner)
-	case s.table.find(from, msg.Owner, msg.RequestId) != nil:
+	case l.table.find(from, msg.Owner, msg.RequestId) != nil:
 		return 0, invalid, fmt.Sprintf("request_id %d is used by an open request of the same owner", msg.RequestId)
 	case msg.WaitNanos < 0:
 		return 0, invalid, fmt.Sprintf("wait_nanos %d is negative: 0 waits without limit", msg.WaitNanos)
@@ -175,17 +175,17 @@ func (s *Actor) check(from sender, msg *messages.Acquire) (kind queue.Kind, reas
 	kind = queue.Kind(msg.Kind)
 	if !from.isInternal() {
 		var wrong error
-		if kind, wrong = s.Recipe.KindOf(msg.Kind); wrong != nil {
+		if kind, wrong = l.Recipe.KindOf(msg.Kind); wrong != nil {
 			return 0, invalid, wrong.Error()
 		}
 	}
 	switch {
-	case msg.Permits > 0 && s.Recipe.MaxPermits == 0:
-		return 0, invalid, fmt.Sprintf("%d permits: a %s has no permits; leave Permits out", msg.Permits, s.Recipe.Name)
-	case msg.Permits > s.Recipe.MaxPermits:
-		return 0, invalid, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, s.Recipe.Name, s.Recipe.MaxPermits)
+	case msg.Permits > 0 && l.Recipe.MaxPermits == 0:
+		return 0, invalid, fmt.Sprintf("%d permits: a %s has no permits; leave Permits out", msg.Permits, l.Recipe.Name)
+	case msg.Permits > l.Recipe.MaxPermits:
+		return 0, invalid, fmt.Sprintf("%d permits: a %s gives %d at most", msg.Permits, l.Recipe.Name, l.Recipe.MaxPermits)
 	case !from.isLockActor:
-		reason, problem = s.Manager.Admit(msg, s.table.requests.Len(), s.holds)
+		reason, problem = l.Manager.Admit(msg, l.table.requests.Len(), l.holds)
 	}
 	return kind, reason, problem
 }

@@ -20,7 +20,8 @@ func (*acquisition) Context() context.Context            { return nil }
 func (*acquisition) ArmLeakDetection(time.Time)          {}
 func (*acquisition) Owner() string                       { return "" }
 
-// The table finds a request by its sender or by its owner, until the request is removed. It keeps nothing of removed requests.
+// The table finds a request by its sender or by its owner, until the request is removed. It keeps
+// nothing of removed requests.
 func TestRequestTable(t *testing.T) {
 	var table requestTable
 	caller, actor := &acquisition{}, &host.Ref{}

@@ -15,7 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Close stops the actor below first. A request to the actor above ends with CLOSED then, and not with a failure.
+// Close stops the actor below first. A request to the actor above ends with CLOSED then, and not
+// with a failure.
 func TestClosedBelowFirst(t *testing.T) {
 	s := zktest.Embedded(t)
 	for path, r := range map[string]*manager.Recipe{
@@ -47,8 +48,8 @@ func TestClosedBelowFirst(t *testing.T) {
 	}
 }
 
-// A node of an actor cannot be deleted, and the answer about that comes before Close waits for such answers. The error of
-// Close names the node.
+// A node of an actor cannot be deleted, and the answer about that comes before Close waits for such
+// answers. The error of Close names the node.
 func TestCloseNamesNodeLeftEarly(t *testing.T) {
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)

@@ -22,30 +22,13 @@ type Entry struct {
 	// Tally counts for this actor and some others.
 	Tally *Tally
 
-	users     atomic.Int32 // entries that build upon this one, and callers that keep its PID; above 0 it does not retire
-	forgotten bool         // the manager does not know it any more; guarded by Manager.mu
-
+	// users counts the entries that build upon this one, and the callers that keep its PID. Above 0
+	// it does not retire.
+	users       atomic.Int32
 	tickPending atomic.Bool   // a Tick is in the mailbox
-	idleFor     time.Duration // how long the actor has been without use; only the actor itself touches it
+	idleFor     time.Duration // how long the actor has been quiet; touched by RetireIfQuiet only
+	forgotten   bool          // the manager does not know it any more; guarded by Manager.mu
 }
-
-// Messages of the manager to the actors.
-type (
-	// Tick comes every second or more often. The actor answers it with RetireIfQuiet.
-	Tick struct{}
-	// StateChange is the state of the session: it comes at each change, before the bridge's own message.
-	StateChange struct {
-		State messages.SessionState
-		Epoch uint64
-	}
-	// RefuseWaiting is sent to all actors when their locks are drained. An actor sends it to itself again
-	// when one of its grants ends later: the owner may wait for another one.
-	RefuseWaiting struct{}
-	// OpenQuery asks an actor for its open requests, also behind its end.
-	OpenQuery struct{ Reply chan<- []OpenRequest }
-	// NodesQuery asks an actor that cleans up for the paths of its nodes.
-	NodesQuery struct{ Reply chan<- []string }
-)
 
 func (e *Entry) releaseDeps() {
 	for _, dep := range e.Deps {
@@ -53,9 +36,28 @@ func (e *Entry) releaseDeps() {
 	}
 }
 
+// Messages of the manager to the actors.
+type (
+	// Tick comes every second or more often. The actor answers it with RetireIfQuiet.
+	Tick struct{}
+	// StateChange is the state of the session: it comes at each change, before the bridge's own
+	// message.
+	StateChange struct {
+		State messages.SessionState
+		Epoch uint64
+	}
+	// RefuseWaiting is sent to all actors when their locks are drained. An actor sends it to itself
+	// again when one of its grants ends later: the owner may wait for another one.
+	RefuseWaiting struct{}
+	// OpenQuery asks an actor for its open requests, also behind its end.
+	OpenQuery struct{ Reply chan<- []OpenRequest }
+	// NodesQuery asks an actor that cleans up for the paths of its nodes.
+	NodesQuery struct{ Reply chan<- []string }
+)
+
 // RetireIfQuiet is called by the actor of e at each Tick. It stops an actor that has been quiet for
-// IdleTimeout, and reports whether it did. Quiet is an actor that needs nothing, and was not used since the
-// last Tick.
+// IdleTimeout, and reports whether it did. Quiet is an actor that needs nothing, and was not used
+// since the last Tick.
 func (m *Manager) RetireIfQuiet(e *Entry, quiet bool) bool {
 	e.tickPending.Store(false)
 	if !quiet {

@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A request that comes after the loss of a session does not fail with that session, although its actor hears of the loss
-// later. It fails with the next one.
+// A request that comes after the loss of a session does not fail with that session, although its
+// actor hears of the loss later. It fails with the next one.
 func TestFailsWithLaterSession(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -21,7 +21,8 @@ type Holder struct {
 	Data string `json:"data,omitempty"`
 }
 
-// maxHolderText bounds the bytes of each text in a Holder. The name of an owner may have any length.
+// maxHolderText bounds the bytes of each text in a Holder. The name of an owner may have any
+// length.
 const maxHolderText = 256
 
 // holderRecord is the encoded Holder of this process, without an owner; nil is no record.
@@ -38,8 +39,8 @@ func newHolderRecord() holderRecord {
 	return record
 }
 
-// of returns the record with an owner; the result is shared if owner is empty, and nil if there is no
-// record.
+// of returns the record with an owner; the result is shared if owner is empty, and nil if there is
+// no record.
 func (r holderRecord) of(owner string) []byte {
 	if owner == "" || r == nil {
 		return r

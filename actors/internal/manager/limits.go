@@ -31,8 +31,8 @@ func (l *Limits) nodeDataProblem(data []byte) string {
 }
 
 // Admit counts one more open request of an owner and returns 0, or returns why the lock refuses the
-// request. open is how many requests are open for the lock. holds reports whether a named owner holds the
-// lock: a Drain lets it enter again.
+// request. open is how many requests are open for the lock. holds reports whether a named owner
+// holds the lock: a Drain lets it enter again.
 func (m *Manager) Admit(msg *messages.Acquire, open int, holds func(owner string) bool) (messages.Reason, string) {
 	limits := &m.Limits
 	switch {
@@ -42,7 +42,8 @@ func (m *Manager) Admit(msg *messages.Acquire, open int, holds func(owner string
 		return messages.Reason_LIMIT_EXCEEDED, limits.nodeDataProblem(msg.Data)
 	case !m.countRequest():
 		return messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that MaxRequests allows", limits.Total)
-	case m.RefusesNew() && !holds(msg.Owner): // after it is counted: RefuseNew looks at the count after it has said so
+	case m.RefusesNew() && !holds(msg.Owner):
+		// It is asked behind the count, because RefuseNew looks at the count after it has said so.
 		m.UncountRequest()
 		return messages.Reason_DRAINING, "Drain was called"
 	}
@@ -59,15 +60,15 @@ func (m *Manager) countRequest() bool {
 	return true
 }
 
-// UncountRequest counts one open request less. A Drain may wait for that, also if the request was refused: it was
-// counted when the last holder released.
+// UncountRequest counts one open request less. A Drain may wait for that, also if the request was
+// refused: it was counted when the last holder released.
 func (m *Manager) UncountRequest() {
 	m.openRequests.Add(-1)
 	m.noteEnd()
 }
 
-// CountUnreleased counts so many more of the open requests as lost grants, which their named owners have yet
-// to release. A Drain may wait for that.
+// CountUnreleased counts so many more of the open requests as lost grants, which their named owners
+// have yet to release. A Drain may wait for that.
 func (m *Manager) CountUnreleased(more int64) {
 	m.unreleased.Add(more)
 	m.noteEnd()
@@ -82,8 +83,8 @@ type drain struct {
 }
 
 // RefuseNew has all locks refuse the requests that wait, and new requests, except those of an owner
-// that holds the lock. It returns a channel that is closed when no owner holds a lock any more and all
-// releases are confirmed.
+// that holds the lock. It returns a channel that is closed when no owner holds a lock any more and
+// all releases are confirmed.
 func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

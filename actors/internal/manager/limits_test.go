@@ -6,8 +6,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted, before that is
-// refused. Then only the refusal can notice that no request is open.
+// TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted,
+// before that is refused. Then only the refusal can notice that no request is open.
 func TestLastReleaseBesideANewRequest(t *testing.T) {
 	m := &Manager{}
 	m.openRequests.Store(1)

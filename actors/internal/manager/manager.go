@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -11,10 +13,43 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
+
+// Settings is what the actors of one Manager have in common.
+type Settings struct {
+	// IdleTimeout is how long an actor without use goes on. 0 means 10 s.
+	IdleTimeout time.Duration
+	// StopOnSuspended has the contexts of grants end when the connection is lost.
+	StopOnSuspended bool
+	Limits          Limits
+	// OmitHolder leaves the data of nodes empty unless a request has data of its own.
+	OmitHolder bool
+	// RecordStacks has Acquisitions record where they were made.
+	RecordStacks bool
+	// Monitor hears of the requests; nil for none.
+	Monitor Monitor
+	// Log hears of misuse and of failures.
+	Log *slog.Logger
+}
+
+// Monitor is called for each request of an owner that a lock has accepted. ctx is the context of an
+// Acquisition; other senders have context.Background. It must not block, and may return nil.
+type Monitor func(ctx context.Context, e *Entry, kind, owner string) RequestMonitor
+
+// RequestMonitor hears of one request. One goroutine at a time calls its methods, which must not
+// block.
+type RequestMonitor interface {
+	// Granted is called before the owner hears of its grant.
+	Granted(waited time.Duration, token requests.Token)
+	// Refused is called at the end of a request that was not granted.
+	Refused(waited time.Duration, reason messages.Reason)
+	// Ended is called at the end of a grant. A reason of 0 is a release.
+	Ended(held time.Duration, reason messages.Reason)
+}
 
 const (
 	defaultIdleTimeout = 10 * time.Second
@@ -34,7 +69,7 @@ type Manager struct {
 	tickInterval time.Duration
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
-	unreleased   atomic.Int64 // of openRequests: lost grants of named owners, which have yet to release them
+	unreleased   atomic.Int64 // of openRequests: lost grants that named owners have yet to release
 	refusesNew   atomic.Bool
 	misused      sync.Map // see FirstMisuse
 
@@ -80,9 +115,6 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
 	bridge.Ref().SendSubscribe(&messages.Subscribe{}, m)
 	return m
 }
-
-// Send sends a message to an actor, without a sender.
-func (m *Manager) Send(to *actor.PID, msg any) { m.system.Actors.Root.Send(to, msg) }
 
 // SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
 func (m *Manager) SessionEndsWithClose() { m.cleanups.sessionGoesOn = false }
@@ -229,8 +261,9 @@ func (m *Manager) Closed() bool {
 	return m.closed
 }
 
-// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state of the session
-// on to all actors. It has subscribed before them, so an actor hears the state here first.
+// Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state
+// of the session on to all actors. It has subscribed before them, so an actor hears the state here
+// first.
 func (m *Manager) Tell(msg any) {
 	s, ok := msg.(*messages.SessionChanged)
 	if !ok {
@@ -245,9 +278,9 @@ func (m *Manager) Tell(msg any) {
 	}
 }
 
-// FirstMisuse reports whether it is called for the first time for a path and a way in which programs
-// misuse the path: another recipe uses the path of the lock, too, its clients do not wait for each other,
-// or the node at the path is a persistent contender.
+// FirstMisuse reports whether it is called for the first time for a path and a way in which
+// programs misuse the path: another recipe uses the path of the lock, too, its clients do not wait
+// for each other, or the node at the path is a persistent contender.
 func (m *Manager) FirstMisuse(path, way string) bool {
 	_, reported := m.misused.LoadOrStore([2]string{path, way}, true)
 	return !reported

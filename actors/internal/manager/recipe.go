@@ -27,13 +27,13 @@ type Recipe struct {
 	MaxPermits uint32
 	// Deps are the members of a multi-lock.
 	Deps []Dependency
-	// Directories are those of a lock whose contenders are not in the directory at its path; nil for other locks. No other
-	// lock can be at their paths.
+	// Directories are those of a lock whose contenders are not in the directory at its path; nil
+	// for other locks. No other lock can be at their paths.
 	Directories []Directory
 	// NewActor makes the actor of an entry.
 	NewActor func(*Entry) host.Actor
-	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is made by the
-	// lock's first node.
+	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is
+	// made by the lock's first node.
 	OwnsParent bool
 
 	// Delay is the lock-delay of a mutex; 0 for none.
@@ -64,7 +64,8 @@ type Dependency struct {
 	Recipe *Recipe
 }
 
-// Directory is one of several directories of a lock, at the lock's path and Suffix, such as "/leases".
+// Directory is one of several directories of a lock, at the lock's path and Suffix, such as
+// "/leases".
 type Directory struct {
 	Suffix string
 	Recipe *Recipe

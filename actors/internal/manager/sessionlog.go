@@ -24,8 +24,8 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 		return
 	case s.State == messages.SessionState_SUSPENDED:
 		l.since = time.Now()
-		if m.Bridge.Lost(s.Epoch) { // the process was paused: the holders have stopped by the clock, and LOST follows
-			break
+		if m.Bridge.Lost(s.Epoch) {
+			break // the process was paused: the holders have stopped by the clock, and LOST follows
 		}
 		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
 			"held", c.Held, "waiting", c.Waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,

@@ -11,8 +11,9 @@ const maxTicksAtOnce = 512
 
 // AtNextTick has f called at the next tick of the actors. It serves the goroutine of the garbage
 // collector, which must neither run an actor nor log: it is outside of the bubble of a test with
-// virtual time, and has another clock and other channels. Without an actor no request is open, there is no tick, and
-// f is forgotten: in a process that uses no lock for a while it would keep in memory what it knows.
+// virtual time, and has another clock and other channels. Without an actor no request is open,
+// there is no tick, and f is forgotten: in a process that uses no lock for a while it would keep in
+// memory what it knows.
 func (m *Manager) AtNextTick(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,8 @@ type endWatcher struct{ ended func() }
 // endWatchers numbers the watchers of this process.
 var endWatchers atomic.Uint64
 
-// OnEnd calls ended once an actor of the program has ended, or at once if it has ended before. stop ends that.
+// OnEnd calls ended once an actor of the program has ended, or at once if it has ended before. stop
+// ends that.
 func (m *Manager) OnEnd(of *actor.PID, ended func()) (stop func()) {
 	self := m.system.Start(fmt.Sprintf("%s/watcher%d", m.name, endWatchers.Add(1)), func(*host.Ref) host.Actor { return endWatcher{ended} })
 	who, isActor := host.IdentityOf(host.Sender{System: m.system.Actors, PID: of})

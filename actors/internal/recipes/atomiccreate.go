@@ -33,9 +33,6 @@ type acquireMember struct {
 	queueing bool
 }
 
-// Acquires implements lock.Envelope.
-func (m acquireMember) Acquires() []*messages.Acquire { return []*messages.Acquire{m.Acquire} }
-
 // queuePassed tells a multi-lock that a request has passed the request queue of a semaphore.
 type queuePassed struct{ requestID uint64 }
 

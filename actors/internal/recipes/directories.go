@@ -22,9 +22,9 @@ type directories struct {
 }
 
 // init subscribes to the bridge.
-func (ds *directories) init(s *lock.Actor) {
-	ds.Actor = s
-	ds.bridge().SendSubscribe(&messages.Subscribe{}, s.Self)
+func (ds *directories) init(a *lock.Actor) {
+	ds.Actor = a
+	ds.bridge().SendSubscribe(&messages.Subscribe{}, a.Self)
 }
 
 func (ds *directories) bridge() messages.BridgeRef { return ds.Manager.Bridge.Ref() }
@@ -162,7 +162,9 @@ func (ds *directories) ending() bool {
 // ReceiveAfterStop implements lock.Behavior. The actor deletes its nodes by the bridge's answers,
 // also a node whose creation is answered now.
 func (ds *directories) ReceiveAfterStop(from ask.Recipient, msg any) {
-	if query, is := msg.(manager.NodesQuery); is { // also behind the deletion of the last node
+	if member, is := msg.(acquireMember); is {
+		ds.Refuse(from, member.Acquire)
+	} else if query, is := msg.(manager.NodesQuery); is { // also behind the deletion of the last node
 		query.Reply <- ds.nodePaths()
 	} else if ds.cleaningUp {
 		messages.DispatchBridgeClient(ds, from, msg, from)

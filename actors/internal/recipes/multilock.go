@@ -27,7 +27,6 @@ import (
 // for leases (see semaphore.State) waits only for attempts of phase 2.
 type multiLockActor struct {
 	lock.Actor
-	lock.Defaults
 	messages.IgnoreOwner[ask.Recipient]
 	semaphores int                 // among the members
 	attempts   map[uint64]*attempt // those that ask members or hold them, by id
@@ -180,6 +179,9 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 
 // Idle implements lock.Behavior. A multi-lock has nothing but its requests.
 func (m *multiLockActor) Idle() bool { return true }
+
+// Tick implements lock.Behavior.
+func (m *multiLockActor) Tick(bool) {}
 
 // ---- messages of members
 
@@ -365,6 +367,9 @@ func (m *multiLockActor) onReleaseAnswered(a *attempt, why requests.Reason) {
 	}
 	m.ConfirmRelease(r.ID, 0)
 }
+
+// ReceiveAfterStop implements lock.Behavior: the answers of members need nothing then.
+func (m *multiLockActor) ReceiveAfterStop(ask.Recipient, any) {}
 
 // Close implements lock.Behavior.
 func (m *multiLockActor) Close(bool) {
