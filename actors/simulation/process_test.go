@@ -126,11 +126,16 @@ func (p *process) advance() {
 	}
 }
 
-// close closes the process's locks in the background.
+// close closes the process's locks in the background. Before Close all work under them must have ended.
 func (p *process) close() {
 	p.dead = true
 	if p.closed != nil {
 		return
+	}
+	for _, r := range p.sim.requests {
+		if r.p == p {
+			r.endWork()
+		}
 	}
 	p.closed = make(chan struct{})
 	go func() {
