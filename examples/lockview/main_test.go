@@ -84,7 +84,7 @@ func optionsFor(t *testing.T, s *zktest.Server, o pageOptions) pageOptions {
 
 func connect(t *testing.T, s *zktest.Server) *actors.Locks {
 	t.Helper()
-	locks, err := actors.Connect(within(t), s.Addr(), actors.Config{})
+	locks, err := actors.Connect(within(t), s.Addr(), actors.Config{SessionTimeout: time.Minute}) // a busy machine must not end it
 	must(t, err)
 	t.Cleanup(func() { locks.Close() })
 	return locks
