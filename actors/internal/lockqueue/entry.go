@@ -101,12 +101,13 @@ const (
 
 // downgrade is what an entry has to do with downgrades.
 type downgrade struct {
-	// of is the held entry of the same owner beside which this one is created, until its CreateNode is
-	// answered.
+	// of is the held entry of the same owner beside which this one is created, until its CreateNode
+	// is answered.
 	of *entry
 	// made reports whether there ever was an of: then the number does not say when the node came.
 	made bool
-	// beside counts the entries that have this one as their of. The entry does not leave while there are any.
+	// beside counts the entries that have this one as their of. The entry does not leave while
+	// there are any.
 	beside int16
 }
 

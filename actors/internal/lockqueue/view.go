@@ -53,8 +53,9 @@ type contender struct {
 	// of no known form.
 	seq  int64
 	kind queue.Kind
-	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether its node is known
-	// to be in State.directory. Of another process's contender a list has shown that.
+	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether
+	// its node is known to be in State.directory. Of another process's contender a list has shown
+	// that.
 	listed, inDirectory bool
 	proof
 	// entry is nil for a contender of another process. For one of this process it is the entry

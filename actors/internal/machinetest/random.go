@@ -89,8 +89,8 @@ func (o Open) Answer(kind fmt.Stringer, id requests.ID) error {
 	return fmt.Errorf("%v of request %d, which was %q", kind, id, was)
 }
 
-// TokenAt returns the token of a czxid and a step in the random histories, with the generation in force at the czxid. A
-// token with any other generation is wrong.
+// TokenAt returns the token of a czxid and a step in the random histories, with the generation in
+// force at the czxid. A token with any other generation is wrong.
 func TokenAt(czxid int64, step uint32) requests.Token {
 	return requests.Token{Generation: uint64(czxid / 4), Czxid: czxid, Step: step}
 }

@@ -2,7 +2,8 @@
 // IDs, what they ask for, tables and lines of the open ones, the reasons for which they end, the
 // answers, the tokens of grants, and the parts of a request that needs several.
 //
-// To be read in this order: reason.go, incoming.go, token.go, owners.go, table.go, line.go, byowner.go, parts.go.
+// To be read in this order: reason.go, incoming.go, token.go, owners.go, table.go, line.go,
+// byowner.go, parts.go.
 package requests
 
 import "strconv"

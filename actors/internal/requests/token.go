@@ -2,7 +2,8 @@ package requests
 
 import "cmp"
 
-// Token is the fencing token of a grant. actors.Token, which has the same fields, says what they are.
+// Token is the fencing token of a grant. actors.Token, which has the same fields, says what they
+// are.
 type Token struct {
 	Generation uint64
 	Czxid      int64
