@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -52,6 +53,7 @@ func TestOverdueBehindRelease(t *testing.T) {
 		ask.Send(self.To, &messages.Acquire{RequestId: 1, Owner: "other", Try: true}, s)
 		<-s.entered // the lock's actor is blocked while it refuses
 		v.Pause()
+		synctest.Wait() // an answer that is on its way moves the deadline
 		<-time.After(time.Until(locks.Session().Deadline) - 1)
 		release := g.Release()
 		<-time.After(1)

@@ -130,7 +130,7 @@ func TestSemaphoreRequests(t *testing.T) {
 // Waiters of the same process are granted before ZooKeeper has answered the release.
 func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
+	bubble(t, func(b *virtual) { // in which no proof of a node becomes too old
 		s := b.semaphore(3)
 		g := lock(b, s, actors.Permits(3))
 		var fs []*actors.Future[*actors.Grant]
@@ -142,7 +142,7 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 		b.waitSemaphore(4, 8)
 		_, err := s.Lock(within(b), actors.Try())
 		is(b, err, actors.ErrNotAcquired)
-		b.Embedded().Pause()
+		b.Pause()
 		release := g.Release()
 		for _, f := range fs {
 			result(b, f).Release()
@@ -151,7 +151,7 @@ func TestSemaphoreHandOffWithoutAnswer(t *testing.T) {
 			b.Error("a release is confirmed by a server that does not answer")
 		}
 		h := result(b, late)
-		b.Embedded().Resume()
+		b.Resume()
 		unlock(b, h)
 	})
 }

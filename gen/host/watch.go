@@ -32,6 +32,9 @@ func identityOf(pid *actor.PID) Identity {
 	return Identity{address: pid.GetAddress(), id: pid.GetId()}
 }
 
+// pid returns the PID of an actor that is no hosted one.
+func (i Identity) pid() *actor.PID { return actor.NewPID(i.address, i.id) }
+
 // String returns the name of a hosted actor, or the PID as address and id.
 func (i Identity) String() string {
 	if i.ref != nil {
@@ -92,11 +95,14 @@ func (r *Ref) Unwatch(target Identity) {
 		target.ref.post(watchRequest{watcher: Identity{ref: r}, unwatch: true}, true)
 		return
 	}
-	r.sendSystem(target, &actor.Unwatch{Watcher: r.PID()})
+	pid := target.pid()
+	if process, lives := r.system.Actors.ProcessRegistry.Get(pid); lives { // otherwise protoactor logs a dead letter
+		process.SendSystemMessage(pid, &actor.Unwatch{Watcher: r.PID()})
+	}
 }
 
 func (r *Ref) sendSystem(target Identity, msg any) {
-	pid := actor.NewPID(target.address, target.id)
+	pid := target.pid()
 	process, _ := r.system.Actors.ProcessRegistry.Get(pid)
 	process.SendSystemMessage(pid, msg)
 }

@@ -194,3 +194,22 @@ func TestAlias(t *testing.T) {
 		t.Error("an actor that has stopped got an alias")
 	}
 }
+
+// An actor may end while its watch is ended. protoactor logs no dead letter then.
+func TestUnwatchEnded(t *testing.T) {
+	s := newWatchSystem(t)
+	ref, _ := observer(t, s)
+	if err := ref.Register(); err != nil {
+		t.Fatal(err)
+	}
+	pid := idleActor(s)
+	if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.Actors.EventStream.Subscribe(func(event any) {
+		if letter, is := event.(*actor.DeadLetterEvent); is {
+			t.Errorf("dead letter %v", letter.Message)
+		}
+	})
+	ref.Unwatch(identity(t, host.Sender{System: s.Actors, PID: pid}))
+}
