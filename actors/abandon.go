@@ -29,14 +29,15 @@ func (a *acquisition) cancel(e *manager.Entry) {
 // CancelError implements ask.Producer.
 func (a *acquisition) CancelError() error { return (*cancelledAt)(a.handle) }
 
-// cancelledAt is ErrCancelled at the path of the handle. It is the handle itself, so that a Cancel allocates
-// nothing, such as one that is deferred and comes after Result.
+// cancelledAt is ErrCancelled at the path of the handle. It is the handle itself, so that a Cancel
+// allocates nothing, such as one that is deferred and comes after Result.
 type cancelledAt handle
 
 func (h *cancelledAt) Error() string { return fmt.Sprintf("lock %s: %v", h.path, ErrCancelled) }
 func (h *cancelledAt) Unwrap() error { return ErrCancelled }
 
-// Abandoned implements ask.Producer: the user has given the request up, or the grant before taking it.
+// Abandoned implements ask.Producer: the user has given the request up, or the grant before taking
+// it.
 func (a *acquisition) Abandoned(g *Grant, why error) {
 	if errors.Is(why, ask.ErrDropped) {
 		a.handle.manager.AtNextTick(func() {

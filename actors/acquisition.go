@@ -13,13 +13,13 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner
-// that the lock's actor sends messages to, and the actor keeps it alive until that end. It must not keep the
-// Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find a Future or a
-// Grant that the user has dropped.
+// acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner that
+// the lock's actor sends messages to, and the actor keeps it alive until that end. It must not keep
+// the Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find a
+// Future or a Grant that the user has dropped.
 type acquisition struct {
-	// The acquisition ignores Contended, which it does not ask for. Its handlers get a struct{} in place of
-	// the sender, which is always the lock's actor.
+	// The acquisition ignores Contended, which it does not ask for. Its handlers get a struct{} in
+	// place of the sender, which is always the lock's actor.
 	messages.IgnoreOwner[struct{}]
 
 	handle  *handle
@@ -81,14 +81,14 @@ func (a *acquisition) send() {
 	abandoned := a.abandoned
 	a.mu.Unlock()
 	if abandoned {
-		// The user gave up during this call. Perhaps abandon found no entry and sent no Cancel, or its Cancel came before the
-		// Acquire and was ignored. Another Cancel does no harm.
+		// The user gave up during this call. Perhaps abandon found no entry and sent no Cancel, or
+		// its Cancel came before the Acquire and was ignored. Another Cancel does no harm.
 		a.cancel(e)
 	}
 }
 
-// acquireEnvelope is what send passes to the actor: the acquisition in place of a pair of its message and its sender, so
-// that nothing is allocated for the pair. The actor unwraps it.
+// acquireEnvelope is what send passes to the actor: the acquisition in place of a pair of its
+// message and its sender, so that nothing is allocated for the pair. The actor unwraps it.
 type acquireEnvelope acquisition
 
 // Unwrap implements ask.Envelope.
@@ -120,8 +120,8 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	runtime.KeepAlive(g) // else the collector could report g as dropped before the branch above has ended it
 }
 
-// complete completes the promise, and returns false if it was complete. Its callers are OnGranted, Refused, and
-// the method send if that finds no actor. No two calls overlap.
+// complete completes the promise, and returns false if it was complete. Its callers are OnGranted,
+// Refused, and the method send if that finds no actor. No two calls overlap.
 func (a *acquisition) complete(g *Grant, err error) bool {
 	p := a.promise.Swap(nil)
 	first := p != nil && p.Complete(g, err)

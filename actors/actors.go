@@ -66,11 +66,11 @@ type Config struct {
 	// System is the protoactor system to run in, for programs that have one; Close does not shut
 	// it down. nil means a private one.
 	System *actor.ActorSystem
-	// Monitor hears of all requests, for metrics and traces; nil is none. Package actors/telemetry has
-	// one for OpenTelemetry.
+	// Monitor hears of all requests, for metrics and traces; nil is none. Package actors/telemetry
+	// has one for OpenTelemetry.
 	Monitor Monitor
-	// RecordStacks has each request remember where it was made, which the log then says of a grant or
-	// a future that was dropped. It costs a request about a microsecond and half a kilobyte.
+	// RecordStacks has each request remember where it was made, which the log then says of a grant
+	// or a future that was dropped. It costs a request about a microsecond and half a kilobyte.
 	RecordStacks bool
 	// Logger gets messages about the session and about misuse. nil means slog.Default for warnings
 	// and errors, such as a lost session, a dropped grant or a missing chroot, and drops all
@@ -168,7 +168,8 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 
 // New returns Locks on the session of a bridge that the program has opened itself. It does not
 // block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
-// OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
+// OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system
+// open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 	m := manager.New(system, bridge, manager.Settings{
 		IdleTimeout:     cfg.IdleTimeout,

@@ -123,8 +123,8 @@ func BenchmarkMany256(b *testing.B) {
 	})
 }
 
-// Requests to a lock's actor by a typed reference, for which the actor sends no request to ZooKeeper: re-entries and
-// refused tries.
+// Requests to a lock's actor by a typed reference, for which the actor sends no request to
+// ZooKeeper: re-entries and refused tries.
 func BenchmarkAsk(b *testing.B) {
 	s := zktest.Embedded(b)
 	locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})

@@ -51,15 +51,15 @@ func (t *Term) Grant() *Grant { return t.grant }
 // LeaderSelector does the same when takeLeadership returns. Afterwards the loop queues again, at
 // the end.
 //
-// The campaign outlives the loss of the session and of the connection, the deletion of its node, and
-// the end of HoldAtMost: the context of a term ends, and after the body the loop waits for the next
-// term. It also goes on after ErrLimit, ErrInternal
-// and ErrSequenceExhausted, with pauses of up to 10 s, of which the log has a line. All other
-// errors are final: the loop runs the body once more, with the error and a nil Term, and ends. These
-// are the cause of ctx, ErrClosed, ErrDraining, ErrInvalid, ErrNoAuth, ErrUnavailable, and what the
-// options ask for: ErrTimedOut of WithTimeout, ErrNotAcquired and ErrSuspended of Try, ErrSessionLost
-// of FailOnSessionLoss for a request that waits. After a break out of the loop there is no further
-// call of the body. Locks.Drain ends a campaign that waits, but no term: end ctx for that.
+// The campaign outlives the loss of the session and of the connection, the deletion of its node,
+// and the end of HoldAtMost: the context of a term ends, and after the body the loop waits for the
+// next term. It also goes on after ErrLimit, ErrInternal and ErrSequenceExhausted, with pauses of
+// up to 10 s, of which the log has a line. All other errors are final: the loop runs the body once
+// more, with the error and a nil Term, and ends. These are the cause of ctx, ErrClosed,
+// ErrDraining, ErrInvalid, ErrNoAuth, ErrUnavailable, and what the options ask for: ErrTimedOut of
+// WithTimeout, ErrNotAcquired and ErrSuspended of Try, ErrSessionLost of FailOnSessionLoss for a
+// request that waits. After a break out of the loop there is no further call of the body.
+// Locks.Drain ends a campaign that waits, but no term: end ctx for that.
 //
 // The options are those of each term's request. WithOwner and WithData are refused (ErrInvalid):
 // each loop is an owner of its own, so that several campaigns in one process exclude each other.

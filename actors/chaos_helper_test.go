@@ -31,8 +31,8 @@ func (p *childProgram) work(paths []string) {
 	}
 }
 
-// useLock acquires the lock, reads and updates the number, and releases. It does not check whether the
-// grant is lost.
+// useLock acquires the lock, reads and updates the number, and releases. It does not check whether
+// the grant is lost.
 func (p *childProgram) useLock(resources *resourceClient, path string) {
 	resources.call("call", path, actors.Token{}, int64(os.Getpid()))
 	g, err := p.locks.Mutex(path).Lock(context.Background())

@@ -16,9 +16,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Six processes work on three locks while processes and servers are paused and killed. Each update of a
-// number in the resource server is computed from the number that was read before under the same grant, so a
-// lost update shows.
+// Six processes work on three locks while processes and servers are paused and killed. Each update
+// of a number in the resource server is computed from the number that was read before under the
+// same grant, so a lost update shows.
 
 var chaosTime = flag.Duration("chaos", 0, "how long each run of chaos takes; 0: not at all, or 5s with ACTORLOCK_EXHAUSTIVE=1")
 

@@ -106,8 +106,8 @@ func TestSetNodeData(t *testing.T) {
 	})
 }
 
-// Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over blocks
-// no contender.
+// Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over
+// blocks no contender.
 func TestLockPath(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -129,8 +129,8 @@ func TestLockPath(t *testing.T) {
 	})
 }
 
-// kazoo's test_rw_lock (#649): while a writer holds, a reader and a writer queue, which hold in this
-// order.
+// kazoo's test_rw_lock (#649): while a writer holds, a reader and a writer queue, which hold in
+// this order.
 func TestReadWriteInOrder(t *testing.T) {
 	each(t, func(b *testLock) {
 		w := lock(b, b.rw().Write())
@@ -147,8 +147,8 @@ func TestReadWriteInOrder(t *testing.T) {
 	})
 }
 
-// kazoo's test_lock_reacquire and similar tests: a handle can acquire again after each way in which a request
-// ends.
+// kazoo's test_lock_reacquire and similar tests: a handle can acquire again after each way in which
+// a request ends.
 func TestLockReacquire(t *testing.T) {
 	each(t, func(b *testLock) {
 		mu, other := b.mutex(), b.mutex()

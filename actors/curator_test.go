@@ -16,8 +16,8 @@ import (
 // contendRounds is how often each contender holds.
 var contendRounds = sample.Size(15, 40)
 
-// contend has a lock of ours and locks of other libraries contend on one path. Each contender must come
-// to hold, and none holds beside one that its mode excludes.
+// contend has a lock of ours and locks of other libraries contend on one path. Each contender must
+// come to hold, and none holds beside one that its mode excludes.
 func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[string]*interop.Lock) {
 	b.Helper()
 	resource := interop.NewResource(b)
@@ -47,8 +47,8 @@ func (b *testLock) contend(permits int, ours map[string]lockClient, theirs map[s
 	}
 }
 
-// curator starts a Java process with Curator. The process ends before watches are counted: Curator has a watch of
-// its own.
+// curator starts a Java process with Curator. The process ends before watches are counted: Curator
+// has a watch of its own.
 func (b *testLock) curator(options ...interop.PeerOption) *interop.CuratorClient {
 	c := interop.Curator(b, b.Addr(), options...)
 	b.cleanups = append(b.cleanups, c.Kill)
@@ -98,7 +98,8 @@ func TestReadWriteBesideCurator(t *testing.T) {
 	})
 }
 
-// Curator waits for this library, and this library for Curator. Each lists the participants of the other.
+// Curator waits for this library, and this library for Curator. Each lists the participants of the
+// other.
 func TestCuratorWaitsForUs(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		theirs := b.curator().Mutex(b.path)
@@ -310,8 +311,9 @@ func (r retrying) Lock(ctx context.Context, options ...actors.Option) (*actors.G
 	}
 }
 
-// A multi-lock of ours contends with one of Curator's. Curator's takes its members one after the other.
-// So it may hold one member and wait for another behind ours, which then releases its members.
+// A multi-lock of ours contends with one of Curator's. Curator's takes its members one after the
+// other. So it may hold one member and wait for another behind ours, which then releases its
+// members.
 func TestMultiLockBesideCurator(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		locks := b.locks()

@@ -16,12 +16,12 @@ import (
 // and says which kinds exclude each other. In all else it is like a Mutex: across processes, fair
 // in the order of arrival, cancellable, with tokens. It is a cheap handle, too.
 //
-// A request waits for all contenders ahead of it that block its kind, whether they hold or wait.
-// So two kinds exclude each other if each is in the other's BlockedBy; if one of them is not, it
-// passes the other and holds beside it. There is no order other than the order of arrival: ZooKeeper
-// does not show whether a contender ahead holds already or has yet to notice that it may. A
-// contender that overtakes it could hold beside it, unless each holder first left a marker,
-// which would cost every acquire another write.
+// A request waits for all contenders ahead of it that block its kind, whether they hold or wait. So
+// two kinds exclude each other if each is in the other's BlockedBy; if one of them is not, it
+// passes the other and holds beside it. There is no order other than the order of arrival:
+// ZooKeeper does not show whether a contender ahead holds already or has yet to notice that it may.
+// A contender that overtakes it could hold beside it, unless each holder first left a marker, which
+// would cost every acquire another write.
 type Custom struct {
 	manager *manager.Manager
 	path    string

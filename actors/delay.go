@@ -14,9 +14,10 @@ const maxDelay = time.Minute
 
 // LockDelay keeps a mutex closed for d after a holder that did not release it: a holder whose
 // session was lost, whose process ended or closed its Locks, whose node was deleted, or whose time
-// was over by HoldAtMost. Its last writes may still be under way. d is the time for them to arrive, if the protected resource
-// cannot check tokens. After a release the next contender holds at once. d must be positive and
-// at most a minute. The delay counts from when the next contender notices the end of the holder.
+// was over by HoldAtMost. Its last writes may still be under way. d is the time for them to arrive,
+// if the protected resource cannot check tokens. After a release the next contender holds at once.
+// d must be positive and at most a minute. The delay counts from when the next contender notices
+// the end of the holder.
 //
 // All clients of the lock should have the same delay. Clients without a delay, and those of other
 // libraries, share the lock all the same, but neither wait nor make others wait. They leave the

@@ -158,7 +158,8 @@ func TestLockDelayLateRelease(t *testing.T) {
 	})
 }
 
-// Requests that wait for the delay end as any waiting requests do, and the delay goes on for later requests.
+// Requests that wait for the delay end as any waiting requests do, and the delay goes on for later
+// requests.
 func TestLockDelayOfEndedRequests(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -191,8 +192,8 @@ func TestLockDelayOfEndedRequests(t *testing.T) {
 	})
 }
 
-// The Locks of a contender that waits for the delay are closed, or it loses its node or its session. Each contender
-// waits for the delay before it holds.
+// The Locks of a contender that waits for the delay are closed, or it loses its node or its
+// session. Each contender waits for the delay before it holds.
 func TestLockDelayOfLostWaiter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -230,8 +231,8 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 	})
 }
 
-// Two clients hold in turn in spite of faults at the requests that create and delete held markers. No
-// contender waits for the delay after a release.
+// Two clients hold in turn in spite of faults at the requests that create and delete held markers.
+// No contender waits for the delay after a release.
 func TestLockDelayFaults(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,

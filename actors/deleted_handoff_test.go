@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An operator deletes all nodes of a lock that a process hands on between its own waiters. The process
-// notices that within seconds, though no holder holds for long.
+// An operator deletes all nodes of a lock that a process hands on between its own waiters. The
+// process notices that within seconds, though no holder holds for long.
 func TestNodesDeletedDuringHandOffs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,8 +81,9 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 	}
 }
 
-// Two readers of a process wait behind a writer of another. The node of one reader is deleted, or the nodes of
-// both, and then the writer leaves. Both readers are granted, neither by a deleted node.
+// Two readers of a process wait behind a writer of another. The node of one reader is deleted, or
+// the nodes of both, and then the writer leaves. Both readers are granted, neither by a deleted
+// node.
 func TestReadersDeletedBehindWriter(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -20,8 +20,8 @@ func (b *testLock) removeDirectory(conn *zk.Conn) {
 	}
 }
 
-// ZooKeeper deletes the directory of an idle lock, as a container, and sequence numbers begin at 0 in the
-// next directory. No contender holds because of numbers that its process remembers.
+// ZooKeeper deletes the directory of an idle lock, as a container, and sequence numbers begin at 0
+// in the next directory. No contender holds because of numbers that its process remembers.
 func TestNumbersBeginAgain(t *testing.T) {
 	for name, before := range map[string]int{"fewer than before": 1, "as many as before": 3, "more than before": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,8 @@ func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories 
 	return directories
 }
 
-// Another client has written data into the directories before the first use of the lock. Tokens increase
-// with each grant, in one process and from one to the other.
+// Another client has written data into the directories before the first use of the lock. Tokens
+// increase with each grant, in one process and from one to the other.
 func TestTokensWhereTheDirectoryHasData(t *testing.T) {
 	for _, r := range exclusive() {
 		t.Run(r.name, func(t *testing.T) {
@@ -63,8 +63,8 @@ type content struct {
 	stat zk.Stat // of the directory after the write
 }
 
-// Data that other clients write into a lock's directories stays at all times, while two processes use
-// the lock.
+// Data that other clients write into a lock's directories stays at all times, while two processes
+// use the lock.
 func TestDirectoryDataStays(t *testing.T) {
 	t.Parallel()
 	for _, r := range recipes {

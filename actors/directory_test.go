@@ -7,9 +7,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The server collects the empty directory while the lock's actor runs. Sequence numbers begin at 0 in
-// the next directory. The actor must not let a second contender hold because of its knowledge of the
-// earlier directory.
+// The server collects the empty directory while the lock's actor runs. Sequence numbers begin at 0
+// in the next directory. The actor must not let a second contender hold because of its knowledge of
+// the earlier directory.
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

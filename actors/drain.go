@@ -11,14 +11,14 @@ import (
 )
 
 // Drain prepares for Close: it blocks until this process holds no lock and ZooKeeper has confirmed
-// all releases, or ctx ends. Then Close ends no grant that is in use. The error of an ended ctx names
-// the locks that are still held.
+// all releases, or ctx ends. Then Close ends no grant that is in use. The error of an ended ctx
+// names the locks that are still held.
 //
 // From the call on, new requests end with ErrDraining, and so do those that wait: a waiter would
 // begin its work only after other holders have ended theirs, here or in other processes, for which
 // there is no limit. Holders go on, and may enter again, as named owners, the lock that they hold.
-// Nothing ends the draining but Close. If that ends grants which are held, Drain returns ErrClosed. Drain may be called
-// again, with another ctx. An actor must not call it.
+// Nothing ends the draining but Close. If that ends grants which are held, Drain returns ErrClosed.
+// Drain may be called again, with another ctx. An actor must not call it.
 func (l *Locks) Drain(ctx context.Context) error {
 	if ctx == nil {
 		return check.ErrNilContext

@@ -47,7 +47,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Drain of idle locks returns at once. The error of a Drain whose context ends names the held locks.
+// Drain of idle locks returns at once. The error of a Drain whose context ends names the held
+// locks.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -75,7 +76,8 @@ func TestDrainEnds(t *testing.T) {
 	})
 }
 
-// Close ends a Drain that waits, and so does the end of the bridge. The error of Drain is that grants were held.
+// Close ends a Drain that waits, and so does the end of the bridge. The error of Drain is that
+// grants were held.
 func TestCloseWhileDraining(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -97,7 +99,8 @@ func TestCloseWhileDraining(t *testing.T) {
 	})
 }
 
-// An owner that holds may wait to enter again. Its request is refused when its grant ends: it would wait for others.
+// An owner that holds may wait to enter again. Its request is refused when its grant ends: it would
+// wait for others.
 func TestDrainOfAnOwnerThatWaits(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(v *virtual, g *actors.Grant){
@@ -150,7 +153,8 @@ func TestDrainMessages(t *testing.T) {
 	})
 }
 
-// Goroutines acquire and release while Drain begins. No grant is left when it returns, and all requests end.
+// Goroutines acquire and release while Drain begins. No grant is left when it returns, and all
+// requests end.
 func TestDrainMeanwhile(t *testing.T) {
 	each(t, func(b *testLock) {
 		for range 10 {

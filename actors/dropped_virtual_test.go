@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// The garbage collector is outside of a test's bubble, where the clock is another: that it collects a lost grant does not
-// end the grant of the next holder.
+// The garbage collector is outside of a test's bubble, where the clock is another: that it collects
+// a lost grant does not end the grant of the next holder.
 func TestLostGrantCollectedInVirtualTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -28,7 +28,8 @@ func TestLostGrantCollectedInVirtualTime(t *testing.T) {
 	})
 }
 
-// That it collects a future, of a request that waits or of a grant that no one has taken, does not either.
+// That it collects a future, of a request that waits or of a grant that no one has taken, does not
+// either.
 func TestFutureCollectedInVirtualTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

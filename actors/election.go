@@ -59,8 +59,8 @@ func LeaderLatchNodes() ElectionOption {
 	}
 }
 
-// ResignOnRevoke ends the context of a term, with ErrRevoked, when another client asks for the
-// lock by Locks.Revoke or by Curator's Revoker, and when HoldAtMost does. A Singleton then stops its
+// ResignOnRevoke ends the context of a term, with ErrRevoked, when another client asks for the lock
+// by Locks.Revoke or by Curator's Revoker, and when HoldAtMost does. A Singleton then stops its
 // child. The leader still leads until it has resigned. It costs a read for each term.
 func ResignOnRevoke() ElectionOption {
 	return func(e *Election) error {
@@ -96,9 +96,9 @@ func (e *Election) Participants(ctx context.Context) ([]Participant, error) {
 }
 
 // Leader returns the participant that leads, or ErrNoLeader. It blocks, and otherwise fails, as
-// Participants does. The leader may have changed when the answer arrives. A process whose participants
-// lead one after the other may show the earlier one for a moment longer: the later one leads as soon as
-// the deletion of the other's node is on its way.
+// Participants does. The leader may have changed when the answer arrives. A process whose
+// participants lead one after the other may show the earlier one for a moment longer: the later one
+// leads as soon as the deletion of the other's node is on its way.
 func (e *Election) Leader(ctx context.Context) (Participant, error) {
 	all, err := e.Participants(ctx)
 	if err != nil {
@@ -111,7 +111,8 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 }
 
 // Observe returns a channel with the participants, and then again whenever they change: see
-// Locks.Observe. So a program follows the leader, which is the first participant, without taking part:
+// Locks.Observe. So a program follows the leader, which is the first participant, without taking
+// part:
 //
 //	for q := range election.Observe(ctx) {
 //		if q.Err == nil && len(q.Participants) > 0 {

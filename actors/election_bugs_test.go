@@ -14,14 +14,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The tests of this file repeat reports of two leaders, or none, with Curator's LeaderLatch. A latch
-// has its state in several variables, which the threads of events, of connection states and of
-// callbacks change independently, and it creates a new node after every reconnection.
-// Here one actor per lock handles all events as messages, each with the epoch of its session, and
-// a contender keeps its node until it releases the node or the node is deleted.
+// The tests of this file repeat reports of two leaders, or none, with Curator's LeaderLatch. A
+// latch has its state in several variables, which the threads of events, of connection states and
+// of callbacks change independently, and it creates a new node after every reconnection. Here one
+// actor per lock handles all events as messages, each with the epoch of its session, and a
+// contender keeps its node until it releases the node or the node is deleted.
 
-// twoCandidates starts a candidate of each of two processes. The first leads, and the second waits. clean
-// ends both.
+// twoCandidates starts a candidate of each of two processes. The first leads, and the second waits.
+// clean ends both.
 func (v *virtual) twoCandidates(l *ledger, here, there *actors.Locks) (first, second *candidate) {
 	v.Helper()
 	first = l.campaign(here.Election("/lock", actors.LeaderLatchNodes()))
@@ -118,10 +118,10 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 	})
 }
 
-// CURATOR-620: the second of two RECONNECTED events in quick succession deleted the node by which the
-// callback of the first had just declared itself leader, and the latch did not notice the deletion.
-// Here a reconnection deletes no node, and a leader watches its own node: the term ends when any client
-// deletes it.
+// CURATOR-620: the second of two RECONNECTED events in quick succession deleted the node by which
+// the callback of the first had just declared itself leader, and the latch did not notice the
+// deletion. Here a reconnection deletes no node, and a leader watches its own node: the term ends
+// when any client deletes it.
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -148,10 +148,10 @@ func TestCurator620ReconnectedTwice(t *testing.T) {
 	})
 }
 
-// CURATOR-644: two latches made each other start again without end. A latch took the deletion of its
-// predecessor between the list and the watch for the loss of its own node. So it made a new node and deleted
-// its own, which was the predecessor of the other latch. Here a process lists the queue again when a
-// predecessor is gone, and keeps its own node.
+// CURATOR-644: two latches made each other start again without end. A latch took the deletion of
+// its predecessor between the list and the watch for the loss of its own node. So it made a new
+// node and deleted its own, which was the predecessor of the other latch. Here a process lists the
+// queue again when a predecessor is gone, and keeps its own node.
 func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	for name, ops := range map[string][]embedded.Op{"watch": {embedded.OpGetData, embedded.OpSetWatches}, "list": {embedded.OpGetChildren2}} {

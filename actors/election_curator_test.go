@@ -21,8 +21,8 @@ var javaElections = []struct {
 	{"latch", (*interop.CuratorClient).LeaderLatch, []actors.ElectionOption{actors.LeaderLatchNodes()}},
 }
 
-// Curator's LeaderSelector, or LeaderLatch, leads while our candidate waits, and waits while our candidate leads. Each
-// library returns the ids of both.
+// Curator's LeaderSelector, or LeaderLatch, leads while our candidate waits, and waits while our
+// candidate leads. Each library returns the ids of both.
 func TestElectionBesideCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {

@@ -22,8 +22,8 @@ func TestElectionWithTooLongAnID(t *testing.T) {
 	})
 }
 
-// The nodes of LeaderSelector and of LeaderLatch do not exclude each other. A process refuses the second form, and
-// logs an error if another process has it.
+// The nodes of LeaderSelector and of LeaderLatch do not exclude each other. A process refuses the
+// second form, and logs an error if another process has it.
 func TestElectionFormsDoNotMix(t *testing.T) {
 	each(t, func(b *testLock) {
 		var log logs
@@ -53,8 +53,8 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not wait
-// behind its own node.
+// ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not
+// wait behind its own node.
 func TestResigningWithoutTheRight(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -73,8 +73,8 @@ func TestResigningWithoutTheRight(t *testing.T) {
 	})
 }
 
-// The leader resigns without an answer from ZooKeeper, which blocks until ZooKeeper answers or the session is
-// lost. Then the campaign goes on, or ends with its context.
+// The leader resigns without an answer from ZooKeeper, which blocks until ZooKeeper answers or the
+// session is lost. Then the campaign goes on, or ends with its context.
 func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

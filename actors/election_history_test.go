@@ -16,8 +16,9 @@ import (
 )
 
 // Candidates of three processes, two of them of one, campaign while processes are cut off, the
-// server is killed and started again, and requests fail. They leave terms in all the ways there are. At most
-// one term goes on at any time, tokens grow, and after the last fault each candidate leads again.
+// server is killed and started again, and requests fail. They leave terms in all the ways there
+// are. At most one term goes on at any time, tokens grow, and after the last fault each candidate
+// leads again.
 func TestHistoryOfCampaigns(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -76,8 +77,8 @@ var campaignFaults = append([]embedded.Fault{
 
 var errFailed = errors.New("the work has failed")
 
-// randomCampaign campaigns until the body of a term returns, panics or ends the context, or until ctx ends. It
-// returns an error that nothing of this has caused.
+// randomCampaign campaigns until the body of a term returns, panics or ends the context, or until
+// ctx ends. It returns an error that nothing of this has caused.
 func randomCampaign(ctx context.Context, e *actors.Election, begin func(*actors.Term)) (failure error) {
 	defer func() {
 		if r := recover(); r != nil && r != errFailed {

@@ -22,8 +22,8 @@ func eachForm(t *testing.T, f func(b *testLock, form ...actors.ElectionOption)) 
 	}
 }
 
-// Three participants, two of them of one process, lead in the order of their queue. A participant that
-// resigns queues again, and tokens grow.
+// Three participants, two of them of one process, lead in the order of their queue. A participant
+// that resigns queues again, and tokens grow.
 func TestCampaign(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		as := func(id string) []actors.ElectionOption { return append(form, actors.AsID(id)) }
@@ -70,8 +70,8 @@ func TestCampaign(t *testing.T) {
 	})
 }
 
-// The leader holds until the body returns, and ZooKeeper has deleted the node before the next statement
-// runs, however the body ends.
+// The leader holds until the body returns, and ZooKeeper has deleted the node before the next
+// statement runs, however the body ends.
 func TestLeavingTheBodyResigns(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -237,7 +237,8 @@ func TestElectionBesideMutex(t *testing.T) {
 	})
 }
 
-// An election on the path of a local queue of its process is refused: the two would not exclude each other.
+// An election on the path of a local queue of its process is refused: the two would not exclude
+// each other.
 func TestElectionBesideLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -349,8 +350,8 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 	})
 }
 
-// HoldAtMost ends a term, and the next one begins. With ResignOnRevoke the context ends earlier, and
-// the leader still leads then.
+// HoldAtMost ends a term, and the next one begins. With ResignOnRevoke the context ends earlier,
+// and the leader still leads then.
 func TestCampaignHoldsAtMost(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

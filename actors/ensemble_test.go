@@ -51,9 +51,9 @@ func (b *testLock) locksOn(member *zktest.Server, configure ...func(*actors.Conf
 	return locks
 }
 
-// A follower is cut off from its ensemble, and goes on to answer the holder until it notices. With a
-// margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder notices its loss before another client
-// holds.
+// A follower is cut off from its ensemble, and goes on to answer the holder until it notices. With
+// a margin of (syncLimit + 1/2) * tickTime, here 2250 ms, the holder notices its loss before
+// another client holds.
 func TestFollowerIsCutOff(t *testing.T) {
 	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
 	follower, others := b.follower()
@@ -83,8 +83,8 @@ func TestFollowerIsCutOff(t *testing.T) {
 	b.clean()
 }
 
-// The member that the holder is connected to, a follower or the leader, is killed, or freezes for longer than
-// the session.
+// The member that the holder is connected to, a follower or the leader, is killed, or freezes for
+// longer than the session.
 func TestMembersFail(t *testing.T) {
 	b := ensemble(t)
 	for _, role := range []string{"follower", "leader"} {
@@ -100,8 +100,8 @@ func TestMembersFail(t *testing.T) {
 	}
 }
 
-// failMember has the member of a holder fail. The grant goes on, or the holder notices its end before another
-// contender holds.
+// failMember has the member of a holder fail. The grant goes on, or the holder notices its end
+// before another contender holds.
 func (b *testLock) failMember(what string, member *zktest.Server, fail, repair func(*zktest.Server, testing.TB), timeout time.Duration) {
 	b.Helper()
 	holder := b.locksOn(member, func(cfg *actors.Config) { cfg.SessionTimeout = timeout })

@@ -23,10 +23,11 @@ var (
 	// not answered for half a second or longer: otherwise another contender kept the request
 	// waiting. It is the cause of grants' contexts if Config.StopOnSuspended is set.
 	ErrSuspended error = messages.Reason_DISCONNECTED
-	// ErrNodeDeleted: another client deleted the holder's node. (The server deletes the nodes of
-	// an expired session; sometimes the deletion is heard of before the expiry.) A request that waits
-	// queues again, at the end, when its process hears that its node was deleted. A grant that comes
-	// before that news ends with ErrNodeDeleted when the news comes, within about two seconds.
+	// ErrNodeDeleted: another client deleted the holder's node. (The server deletes the nodes of an
+	// expired session; sometimes the deletion is heard of before the expiry.) A request that waits
+	// queues again, at the end, when its process hears that its node was deleted. A grant that
+	// comes before that news ends with ErrNodeDeleted when the news comes, within about two
+	// seconds.
 	ErrNodeDeleted error = messages.Reason_NODE_DELETED
 	// ErrClosed: Locks was closed.
 	ErrClosed error = messages.Reason_CLOSED

@@ -31,8 +31,8 @@ func LockRecipient(lock interface {
 	return e.Self
 }
 
-// SetGenerations has the actors that this handle starts get generationAt(czxid) as the generation at each czxid, in
-// place of the one that the bridge reports.
+// SetGenerations has the actors that this handle starts get generationAt(czxid) as the generation
+// at each czxid, in place of the one that the bridge reports.
 func (h *handle) SetGenerations(generationAt func(czxid int64) uint64) {
 	h.recipe = withGenerations(h.recipe, generationAt)
 }

@@ -45,8 +45,8 @@ func TestVerifyOfADeletedNode(t *testing.T) {
 	})
 }
 
-// ZooKeeper executes a write with Guard while the grant holds, and refuses the write after its end, from
-// whichever client.
+// ZooKeeper executes a write with Guard while the grant holds, and refuses the write after its end,
+// from whichever client.
 func TestGuard(t *testing.T) {
 	each(t, func(b *testLock) {
 		client, resource := b.Client(b), b.Path(b)

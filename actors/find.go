@@ -25,9 +25,9 @@ const (
 	findConcurrent = 16      // requests of a Find under way: the bridge has no more
 )
 
-// SkippedError is the error of a Find that has not looked into some directories, or not into all of their
-// nodes. Locks at them and below them may be missing from its result. errors.Is finds each of the reasons:
-// ErrNoAuth, ErrLimit (of Find or of Config.MaxReply), ErrUnavailable.
+// SkippedError is the error of a Find that has not looked into some directories, or not into all of
+// their nodes. Locks at them and below them may be missing from its result. errors.Is finds each of
+// the reasons: ErrNoAuth, ErrLimit (of Find or of Config.MaxReply), ErrUnavailable.
 type SkippedError struct {
 	// Reasons has the reason for each directory, by its path.
 	Reasons map[string]error
@@ -61,19 +61,20 @@ func (e *SkippedError) Unwrap() (all []error) {
 	return all
 }
 
-// Find returns the paths of the locks at path and below it that have a holder or a waiter, of any client
-// and library, sorted. path may be "/". A lock that is not in use has no nodes, and is not found.
+// Find returns the paths of the locks at path and below it that have a holder or a waiter, of any
+// client and library, sorted. path may be "/". A lock that is not in use has no nodes, and is not
+// found.
 //
 // Find lists the directories one level after another, 16 at a time, and reads no data: a node that
-// belongs to no lock costs one request. It leaves out the library's own directories. It skips directories
-// that this process may not list, and those with too many nodes for Config.MaxReply. It looks at 100,000
-// directories and 16 levels of them: beyond that it skips a part of the directories with the most nodes, and
-// what is deeper. If it has skipped any, it returns a [SkippedError] that names them, together with the locks
-// elsewhere.
+// belongs to no lock costs one request. It leaves out the library's own directories. It skips
+// directories that this process may not list, and those with too many nodes for Config.MaxReply. It
+// looks at 100,000 directories and 16 levels of them: beyond that it skips a part of the
+// directories with the most nodes, and what is deeper. If it has skipped any, it returns a
+// [SkippedError] that names them, together with the locks elsewhere.
 //
-// A lock is found if it was in use before the call and is in use throughout. Find blocks until ZooKeeper
-// has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it returns the locks that
-// it has found until then.
+// A lock is found if it was in use before the call and is in use throughout. Find blocks until
+// ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
+// returns the locks that it has found until then.
 func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
 	if err := zkbridge.CheckPath(path); err != nil {
 		return nil, check.Invalid("path " + err.Error())
@@ -97,7 +98,8 @@ func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
 	return f.paths(), nil
 }
 
-// isAboutDirectory reports whether ZooKeeper has refused to show one directory, and goes on with others.
+// isAboutDirectory reports whether ZooKeeper has refused to show one directory, and goes on with
+// others.
 func isAboutDirectory(err error) bool {
 	return errors.Is(err, ErrNoAuth) || errors.Is(err, ErrLimit) || errors.Is(err, ErrUnavailable)
 }
@@ -129,7 +131,8 @@ func (f *finder) look(ctx context.Context, level []string) error {
 	return g.Wait()
 }
 
-// descend returns the directories of the next level, left at most. It leaves out those in the largest directories.
+// descend returns the directories of the next level, left at most. It leaves out those in the
+// largest directories.
 func (f *finder) descend(depth, left int) (level []string) {
 	bySize := slices.SortedFunc(maps.Keys(f.next), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(f.next[a]), len(f.next[b])), cmp.Compare(a, b))
@@ -184,8 +187,8 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 	return nil
 }
 
-// children returns the names in a directory, or notes why it is skipped. It reads the nodes that are
-// contenders only if they are ephemeral.
+// children returns the names in a directory, or notes why it is skipped. It reads the nodes that
+// are contenders only if they are ephemeral.
 func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
 	children, _, err := f.bridge.WatchChildren(ctx, directory, func(name string) bool {
 		return recipes.MayContend(name) && !queue.IsContender(name)

@@ -90,8 +90,8 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// Find, Inspect and Observe return what they can read: neither a directory that is too large nor an unreadable
-// generation hides the locks.
+// Find, Inspect and Observe return what they can read: neither a directory that is too large nor an
+// unreadable generation hides the locks.
 func TestPartialReads(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		locks, conn := b.chroot(), b.Client(b)

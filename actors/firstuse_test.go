@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A lock that is used for the first time without a connection waits for the connection. (It sent its create
-// again and again, for an epoch that did not exist.)
+// A lock that is used for the first time without a connection waits for the connection. (It sent
+// its create again and again, for an epoch that did not exist.)
 func TestFirstUseWhileSuspended(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -32,7 +32,8 @@ func TestCancelWhileWaiting(t *testing.T) {
 	})
 }
 
-// The request in the middle of the queue is cancelled. The next does not hold while the first holds.
+// The request in the middle of the queue is cancelled. The next does not hold while the first
+// holds.
 func TestCancelInTheMiddle(t *testing.T) {
 	each(t, func(b *testLock) {
 		first, second, third := b.mutex(), b.mutex(), b.mutex()

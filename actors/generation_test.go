@@ -16,8 +16,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// onChroot runs f on both servers. The path of the testLock is a chroot that does not exist yet. So it has a
-// generation of its own.
+// onChroot runs f on both servers. The path of the testLock is a chroot that does not exist yet. So
+// it has a generation of its own.
 func onChroot(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -132,8 +132,8 @@ func TestGenerationOfUnusableData(t *testing.T) {
 	})
 }
 
-// Where only their creator has rights to the nodes of locks, all clients may read the generation, and only
-// the creator may raise it.
+// Where only their creator has rights to the nodes of locks, all clients may read the generation,
+// and only the creator may raise it.
 func TestGenerationIsReadable(t *testing.T) {
 	onChroot(t, func(b *testLock) {
 		conn := b.Client(b)

@@ -14,7 +14,8 @@ const (
 	soon           = time.Second / 2 // less than the lock-delay of the recipes, and than a tick
 )
 
-// fillBridge has as many requests of a process unanswered as MaxOutstanding allows. The server is paused.
+// fillBridge has as many requests of a process unanswered as MaxOutstanding allows. The server is
+// paused.
 func fillBridge(v *virtual, locks *actors.Locks) {
 	for range fewOutstanding {
 		go locks.Multi(v.Context(), zkbridge.CheckNode("/"))
@@ -24,7 +25,8 @@ func fillBridge(v *virtual, locks *actors.Locks) {
 	is(v, err, actors.ErrLimit)
 }
 
-// expectGrantSoon waits for the grant of a request that has waited behind the process that was at its limits.
+// expectGrantSoon waits for the grant of a request that has waited behind the process that was at
+// its limits.
 func expectGrantSoon(v *virtual, next *actors.Future[*actors.Grant]) {
 	since := time.Now()
 	g := result(v, next)

@@ -74,8 +74,8 @@ func (g *Grant) LogValue() slog.Value {
 	return slog.GroupValue(all...)
 }
 
-// Done returns a channel that is closed when the grant is over: lost or released. Err says why by then, and
-// all contexts of Context have ended, with those that derive from them.
+// Done returns a channel that is closed when the grant is over: lost or released. Err says why by
+// then, and all contexts of Context have ended, with those that derive from them.
 func (g *Grant) Done() <-chan struct{} {
 	a := g.acquisition
 	a.checkEnded()
@@ -91,10 +91,10 @@ func (g *Grant) Done() <-chan struct{} {
 	return n.done
 }
 
-// Revoked returns a channel that is closed when another client asks for the lock: see
-// Locks.Revoke. Curator's Revoker asks in the same way. The holder should finish its work and
-// release; until then it holds. HoldAtMost closes the channel, too. It may take two seconds from the grant until the channel is
-// closed, unless the request was made with Revocable.
+// Revoked returns a channel that is closed when another client asks for the lock: see Locks.Revoke.
+// Curator's Revoker asks in the same way. The holder should finish its work and release; until then
+// it holds. HoldAtMost closes the channel, too. It may take two seconds from the grant until the
+// channel is closed, unless the request was made with Revocable.
 func (g *Grant) Revoked() <-chan struct{} {
 	a := g.acquisition
 	a.mu.Lock()
@@ -111,16 +111,16 @@ func (g *Grant) Revoked() <-chan struct{} {
 
 // Err returns nil while the grant holds, to the knowledge of this process. Afterwards it returns
 // ErrReleased, or why the grant was lost: errors.Is finds ErrSessionLost, ErrNodeDeleted,
-// ErrHoldExpired, ErrClosed or ErrInternal. It looks at the clock, so that a process that was paused for too
-// long learns of the loss at once, before any timer has fired. It cannot know of a pause that
-// comes right after the call: see Guard and Token.
+// ErrHoldExpired, ErrClosed or ErrInternal. It looks at the clock, so that a process that was
+// paused for too long learns of the loss at once, before any timer has fired. It cannot know of a
+// pause that comes right after the call: see Guard and Token.
 func (g *Grant) Err() error { return g.acquisition.checkEnded() }
 
-// Context returns a child of parent that ends, at the latest, when the grant is over: before Done is
-// closed. Its cause is then the Err of the grant, or ErrSuspended (see Config.StopOnSuspended). Its
-// own Err looks at the clock, as Grant.Err does. Use it for the work that the lock protects. Each call
-// costs memory until the grant is over or parent ends: call it once for a grant, not once for a
-// step of the work.
+// Context returns a child of parent that ends, at the latest, when the grant is over: before Done
+// is closed. Its cause is then the Err of the grant, or ErrSuspended (see Config.StopOnSuspended).
+// Its own Err looks at the clock, as Grant.Err does. Use it for the work that the lock protects.
+// Each call costs memory until the grant is over or parent ends: call it once for a grant, not once
+// for a step of the work.
 //
 // If parent is nil, the context has ended with ErrInvalid as its cause.
 func (g *Grant) Context(parent context.Context) context.Context {

@@ -38,8 +38,8 @@ func workContexts(parent context.Context, g *actors.Grant) (all []context.Contex
 	return all
 }
 
-// callingContexts returns such contexts, and calls f with them at the end of each that Context has returned. wait waits
-// for these calls.
+// callingContexts returns such contexts, and calls f with them at the end of each that Context has
+// returned. wait waits for these calls.
 func callingContexts(g *actors.Grant, f func(all []context.Context)) (all []context.Context, wait func()) {
 	var calls sync.WaitGroup
 	made := make(chan struct{})
@@ -98,8 +98,8 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 	}
 }
 
-// When Done is closed, all contexts of the grant have ended with their cause. A parent context that is called
-// before may call the grant: if one method of the grant reports its end, all others do.
+// When Done is closed, all contexts of the grant have ended with their cause. A parent context that
+// is called before may call the grant: if one method of the grant reports its end, all others do.
 func TestDoneIsLast(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
 		done := g.Done()
@@ -147,8 +147,8 @@ func TestDoneIsLastWhileSuspended(t *testing.T) {
 	})
 }
 
-// Functions that the end of a grant calls may call the grant, and release it. Many goroutines that wait for the
-// end, by any channel, all find the grant and all its contexts ended.
+// Functions that the end of a grant calls may call the grant, and release it. Many goroutines that
+// wait for the end, by any channel, all find the grant and all its contexts ended.
 func TestManyGoroutinesFindTheEnd(t *testing.T) {
 	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
 		all, done := workContexts(v.Context(), g), g.Done()

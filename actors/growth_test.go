@@ -26,9 +26,10 @@ import (
 // growthEnv is how many of each TestGrowthScenarios has.
 const growthEnv = "ACTORLOCK_GROWTH"
 
-// The work for each of many things that wait must not depend on how many there are. TestGrowth runs the scenarios with
-// few and with many, and counts how often each statement of the library runs: no clock is read. Loops in the standard library
-// are not counted, but for the functions that are passed to them.
+// The work for each of many things that wait must not depend on how many there are. TestGrowth runs
+// the scenarios with few and with many, and counts how often each statement of the library runs: no
+// clock is read. Loops in the standard library are not counted, but for the functions that are
+// passed to them.
 func TestGrowth(t *testing.T) {
 	zktest.OneRunIn(t, 8)
 	const few, times = 300, 8
@@ -52,8 +53,8 @@ func TestGrowth(t *testing.T) {
 				return each > 100 || !compares(t, statement) // 100 are eight searches in a sorted list, of twelve comparisons
 			}
 			after := count(times * few)
-			// Some statements run often in one run by chance: the order of goroutines decides how many lists are read and sorted. What
-			// grows does so in each run.
+			// Some statements run often in one run by chance: the order of goroutines decides how
+			// many lists are read and sorted. What grows does so in each run.
 			for run := 1; run < 3 && anyOf(after, grows); run++ {
 				again := count(times * few)
 				maps.DeleteFunc(after, func(statement string, _ int) bool { return !grows(statement, again[statement]) })
@@ -70,8 +71,8 @@ func TestGrowth(t *testing.T) {
 // comparing is a line on which a function begins that compares, for a sort or a search.
 var comparing = regexp.MustCompile(`(Sort|Search)\w*\(.*func\(|\) compare\(`)
 
-// compares reports whether a block of statements compares for a sort or a search. The block is named as in a profile: the
-// path of its package, its file and its lines.
+// compares reports whether a block of statements compares for a sort or a search. The block is
+// named as in a profile: the path of its package, its file and its lines.
 func compares(t *testing.T, block string) bool {
 	t.Helper()
 	file, at, _ := strings.Cut(strings.TrimPrefix(block, "github.com/actorlock/actorlock/"), ":")
@@ -312,8 +313,8 @@ func TestGrowthScenarios(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowth reports the processor time for each of n. It should not grow with n, but for what the garbage collector
-// does more often while there is much that lives.
+// BenchmarkGrowth reports the processor time for each of n. It should not grow with n, but for what
+// the garbage collector does more often while there is much that lives.
 func BenchmarkGrowth(b *testing.B) {
 	for _, name := range growthNames() {
 		for _, n := range []int{1000, 10_000, 100_000} {

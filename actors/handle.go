@@ -14,9 +14,9 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// Future is a value that comes later, such as a Grant. Done returns the channel to select on. Result
-// blocks until the future is complete, and returns its value or its error. Cancel ends the request. See
-// package github.com/actorlock/actorlock/gen/ask.
+// Future is a value that comes later, such as a Grant. Done returns the channel to select on.
+// Result blocks until the future is complete, and returns its value or its error. Cancel ends the
+// request. See package github.com/actorlock/actorlock/gen/ask.
 type Future[T any] = ask.Future[T]
 
 // recipe has what a manager needs to start the actor behind a handle.
@@ -38,7 +38,8 @@ type handle struct {
 // options are in use.
 type LockOption func(*recipe) error
 
-// handle returns a handle for a kind. Problems with the path or the options show at its first request.
+// handle returns a handle for a kind. Problems with the path or the options show at its first
+// request.
 func (l *Locks) handle(path string, r *recipe, kind queue.Kind, options []LockOption) handle {
 	with, err := withOptions(r, options)
 	return handle{manager: l.manager, path: path, recipe: with, kind: kind, problem: err}

@@ -7,7 +7,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Observe knows since when a participant holds if it has come to hold meanwhile, and claims it of no other.
+// Observe knows since when a participant holds if it has come to hold meanwhile, and claims it of
+// no other.
 func TestObserveHeldSince(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()

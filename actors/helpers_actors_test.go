@@ -22,7 +22,8 @@ type testActor struct {
 	suspended atomic.Int32
 }
 
-// testActors returns n actors in a system of their own, and a configuration with which locks run in that system.
+// testActors returns n actors in a system of their own, and a configuration with which locks run in
+// that system.
 func testActors(t *testing.T, n int) (config func(*actors.Config), all []*testActor) {
 	system := actor.NewActorSystem(withoutLog...)
 	t.Cleanup(system.Shutdown)
@@ -77,7 +78,8 @@ func (p *testActor) granted(id uint64) *messages.Granted {
 	return m
 }
 
-// released waits for a Released with the id and the number of requests that the owner still holds by.
+// released waits for a Released with the id and the number of requests that the owner still holds
+// by.
 func (p *testActor) released(id uint64, still uint32) {
 	p.t.Helper()
 	if m := expectMessage[*messages.Released](p); m.GetRequestId() != id || m.GetStillHeld() != still {
@@ -127,7 +129,8 @@ func (w *remoteActor) SendSystemMessage(_ *actor.PID, msg any) {
 
 func (w *remoteActor) Stop(*actor.PID) {}
 
-// newRemoteActor returns a remote actor, and a configuration with which locks run in a system that knows it.
+// newRemoteActor returns a remote actor, and a configuration with which locks run in a system that
+// knows it.
 func newRemoteActor(b *testLock, id string) (func(*actors.Config), *remoteActor) {
 	config, all := testActors(b.T, 1)
 	w := &remoteActor{testActor: testActor{t: b, system: all[0].system, self: actor.NewPID("peer:1", id), inbox: make(chan any, 1000)}}

@@ -17,11 +17,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// dialer is the network between one process and the server. It records the requests, and fails where a test has it fail.
+// dialer is the network between one process and the server. It records the requests, and fails
+// where a test has it fail.
 type dialer struct {
 	// dial is net.Dialer's if it is nil.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// write, if not nil, is called with each message but pings in place of the connection's own Write.
+	// write, if not nil, is called with each message but pings in place of the connection's own
+	// Write.
 	write func(c *wireConn, op embedded.Op, message []byte) (int, error)
 
 	network  sync.Mutex // guards refusing and conns

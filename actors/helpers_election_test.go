@@ -53,9 +53,9 @@ func (l *ledger) campaign(e *actors.Election, options ...actors.Option) *candida
 	return c
 }
 
-// waitLeader waits until ZooKeeper shows that the participant leads. The participant may lead earlier:
-// its process does not wait for the answers to the deletion of the last leader's node, or to the write
-// that takes back a request to resign.
+// waitLeader waits until ZooKeeper shows that the participant leads. The participant may lead
+// earlier: its process does not wait for the answers to the deletion of the last leader's node, or
+// to the write that takes back a request to resign.
 func (b *testLock) waitLeader(e *actors.Election, id string) (leader actors.Participant) {
 	b.Helper()
 	zktest.Eventually(b, timeLimit, func() bool {

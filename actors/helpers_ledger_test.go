@@ -12,9 +12,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// ledger has the present holders of each lock and the greatest tokens so far, as a resource behind the
-// lock has. It checks each grant: the holders together fit into the lock's room, and the token is greater
-// than those of earlier grants that conflict with it.
+// ledger has the present holders of each lock and the greatest tokens so far, as a resource behind
+// the lock has. It checks each grant: the holders together fit into the lock's room, and the token
+// is greater than those of earlier grants that conflict with it.
 type ledger struct {
 	t       testing.TB
 	mu      sync.Mutex
@@ -33,7 +33,8 @@ func newLedger(t testing.TB) *ledger {
 		granted: make(chan struct{})}
 }
 
-// share is what one holder has of a lock: weight of its room. Two shares conflict if both do not fit.
+// share is what one holder has of a lock: weight of its room. Two shares conflict if both do not
+// fit.
 type share struct {
 	path         string
 	room, weight int
@@ -42,7 +43,8 @@ type share struct {
 
 const manyReaders = 1000
 
-// whole returns the share of a holder that excludes all others, such as a writer; reader returns that of a reader.
+// whole returns the share of a holder that excludes all others, such as a writer; reader returns
+// that of a reader.
 func whole(path string) share  { return share{path: path, room: manyReaders, weight: manyReaders} }
 func reader(path string) share { return share{path: path, room: manyReaders, weight: 1} }
 
@@ -68,8 +70,8 @@ func (h holder) String() string {
 	return fmt.Sprintf("%s: %d by %v", h.owner, h.weight, h.grant.Token())
 }
 
-// willBeLost reports whether h's grant is about to be lost, because its session has ended or one of its
-// nodes was deleted. Others may hold by now.
+// willBeLost reports whether h's grant is about to be lost, because its session has ended or one of
+// its nodes was deleted. Others may hold by now.
 func (l *ledger) willBeLost(h holder) bool {
 	g, isGrant := h.grant.(*actors.Grant)
 	return isGrant && h.processLocks != nil && (g.Token().Czxid < h.processLocks.lostBefore ||
@@ -192,8 +194,8 @@ type heldTerm struct{ *actors.Term }
 
 func (h heldTerm) Err() error { return h.Context().Err() }
 
-// beginTerm checks, in the body of a term, that no other term goes on, and that tokens grow. A term that
-// has ended by then does not count.
+// beginTerm checks, in the body of a term, that no other term goes on, and that tokens grow. A term
+// that has ended by then does not count.
 func (l *ledger) beginTerm(candidate string, term *actors.Term) {
 	l.t.Helper()
 	if term.Context().Err() == nil {

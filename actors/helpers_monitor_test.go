@@ -96,8 +96,8 @@ func (r *countingRequest) Ended(held time.Duration, err error) {
 	}
 }
 
-// compare returns an error unless the calls are those that Stats has counted. Only Stats counts requests that the lock
-// has not accepted.
+// compare returns an error unless the calls are those that Stats has counted. Only Stats counts
+// requests that the lock has not accepted.
 func (m *countingMonitor) compare(s actors.Stats) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

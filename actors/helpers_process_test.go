@@ -20,12 +20,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// Tests that kill and pause processes start this test binary again, as a program that uses locks. The
-// program reads commands from its standard input, a line each, prints a line for each result, and ends
-// when its input ends.
+// Tests that kill and pause processes start this test binary again, as a program that uses locks.
+// The program reads commands from its standard input, a line each, prints a line for each result,
+// and ends when its input ends.
 
 // childArguments is the environment variable that makes this test binary such a program. It has the
-// servers, the session timeout and, for writes that are fenced by tokens, the address of a resource server.
+// servers, the session timeout and, for writes that are fenced by tokens, the address of a resource
+// server.
 const childArguments = "ACTORLOCK_TEST_BE_PROCESS"
 
 // childProcess is the process of such a program.
@@ -81,7 +82,8 @@ func (p *childProcess) send(format string, args ...any) {
 	must(p.t, err)
 }
 
-// expect waits for the next line, which must begin with the words, and returns the rest of the line.
+// expect waits for the next line, which must begin with the words, and returns the rest of the
+// line.
 func (p *childProcess) expect(words string) string {
 	p.t.Helper()
 	line := p.nextLine()

@@ -21,7 +21,8 @@ type recipe struct {
 	// kind and permits are the fields of an Acquire message that requests the same as the handle.
 	kind    messages.Kind
 	permits uint32
-	// directories are the ends of the paths of the directories. It is nil where the path is the only directory.
+	// directories are the ends of the paths of the directories. It is nil where the path is the
+	// only directory.
 	directories []string
 	// shared: several owners may hold.
 	shared bool

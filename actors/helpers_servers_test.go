@@ -23,8 +23,8 @@ func each(t *testing.T, f func(b *testLock)) {
 }
 
 // onOneServer is each on one of the servers, which it draws at random, for a test with a client of
-// another library, whose process takes seconds to start. A run by habit has one in eight of these tests, and
-// an exhaustive run has all of them on both servers.
+// another library, whose process takes seconds to start. A run by habit has one in eight of these
+// tests, and an exhaustive run has all of them on both servers.
 func onOneServer(t *testing.T, f func(b *testLock)) {
 	t.Helper()
 	if zktest.Exhaustive() {
@@ -60,8 +60,8 @@ func lockOn(t *testing.T, s *zktest.Server) *testLock {
 	return &testLock{T: t, Server: s, path: s.Path(t)}
 }
 
-// ensemble starts three servers, whose members notice soon that another is gone. By habit it skips the test in
-// seven runs of eight.
+// ensemble starts three servers, whose members notice soon that another is gone. By habit it skips
+// the test in seven runs of eight.
 func ensemble(t *testing.T, opts ...zktest.ServerOption) *testLock {
 	t.Helper()
 	if testing.Short() {

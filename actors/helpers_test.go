@@ -89,14 +89,14 @@ func (b *testLock) limit() time.Duration {
 	return timeLimit
 }
 
-// nodes returns the children of the lock's path, or of that path with an end appended. It leaves out the
-// library's own directory, which a chroot has.
+// nodes returns the children of the lock's path, or of that path with an end appended. It leaves
+// out the library's own directory, which a chroot has.
 func (b *testLock) nodes(end ...string) []string {
 	return slices.DeleteFunc(b.Nodes(b, b.path+strings.Join(end, "")), func(name string) bool { return name == "actorlock" })
 }
 
-// waitNodes waits until the lock's directory has n children or, with ends, until each directory has n whose
-// path is the lock's with one of the ends appended.
+// waitNodes waits until the lock's directory has n children or, with ends, until each directory has
+// n whose path is the lock's with one of the ends appended.
 func (b *testLock) waitNodes(n int, ends ...string) {
 	b.Helper()
 	if len(ends) == 0 {

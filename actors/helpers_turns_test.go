@@ -15,8 +15,8 @@ type turn struct {
 	inside  func(g *actors.Grant)
 }
 
-// turns has each of n goroutines lock and release, rounds times. next returns the next turn of the ith goroutine. A
-// goroutine mostly requests the lock again before its release is answered.
+// turns has each of n goroutines lock and release, rounds times. next returns the next turn of the
+// ith goroutine. A goroutine mostly requests the lock again before its release is answered.
 func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -48,8 +48,8 @@ func (b *testLock) turns(n, rounds int, next func(i int) turn) {
 	wg.Wait()
 }
 
-// passAround has goroutines lock handles of one path in turn. It checks that tokens increase, and counts the
-// grants without synchronisation, which the race detector checks.
+// passAround has goroutines lock handles of one path in turn. It checks that tokens increase, and
+// counts the grants without synchronisation, which the race detector checks.
 func (b *testLock) passAround(goroutines, rounds int, all ...handle) {
 	b.Helper()
 	count, last := 0, actors.Token{}
@@ -65,7 +65,8 @@ func (b *testLock) passAround(goroutines, rounds int, all ...handle) {
 	}
 }
 
-// inTurn waits until the requests are granted, in any order. It calls inside with each grant, and releases it.
+// inTurn waits until the requests are granted, in any order. It calls inside with each grant, and
+// releases it.
 func (b *testLock) inTurn(inside func(*actors.Grant), fs ...*actors.Future[*actors.Grant]) {
 	b.Helper()
 	for len(fs) > 0 {

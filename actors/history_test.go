@@ -19,8 +19,9 @@ import (
 )
 
 // operation is an operation of a client on the lock or on the resource behind it, for porcupine. No
-// client knows the moment at which a grant ends whose session has expired. The history has no unlock of
-// such a grant, so the model accepts the next holder beside it, with a greater token only.
+// client knows the moment at which a grant ends whose session has expired. The history has no
+// unlock of such a grant, so the model accepts the next holder beside it, with a greater token
+// only.
 type operation struct {
 	kind   string // lock, unlock, write, read, update
 	token  actors.Token
@@ -61,8 +62,8 @@ type modelState struct {
 	number   int64        // of the resource
 }
 
-// fenced returns the model of a lock and a resource. lost has the tokens of grants that ended by loss:
-// another holder may follow such a grant at any time.
+// fenced returns the model of a lock and a resource. lost has the tokens of grants that ended by
+// loss: another holder may follow such a grant at any time.
 func fenced(lost map[actors.Token]bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return modelState{} },
@@ -249,14 +250,14 @@ func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation)
 	}
 }
 
-// isLoss reports whether an error is the result of a lost session. A client may notice the deletion of the
-// session's nodes first.
+// isLoss reports whether an error is the result of a lost session. A client may notice the deletion
+// of the session's nodes first.
 func isLoss(err error) bool {
 	return errors.Is(err, actors.ErrSessionLost) || errors.Is(err, actors.ErrNodeDeleted)
 }
 
-// TestHistory has clients acquire a lock in turn while connections are cut and sessions expire. Their
-// history must be that of a lock whose tokens fence a resource.
+// TestHistory has clients acquire a lock in turn while connections are cut and sessions expire.
+// Their history must be that of a lock whose tokens fence a resource.
 func TestHistory(t *testing.T) { testHistory(t, mutexClients()) }
 
 // TestHistoryOfLocalQueues is the same with one node for each process.

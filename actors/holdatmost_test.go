@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// The holder gets a request to release after three quarters of the time. At the end it loses the lock before
-// the next contender holds.
+// The holder gets a request to release after three quarters of the time. At the end it loses the
+// lock before the next contender holds.
 func TestHoldAtMost(t *testing.T) {
 	t.Parallel()
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
@@ -69,7 +69,8 @@ func TestHoldAtMostReleased(t *testing.T) {
 	})
 }
 
-// The requests of a named owner are refused until it has released the expired grant, as after any loss.
+// The requests of a named owner are refused until it has released the expired grant, as after any
+// loss.
 func TestHoldAtMostNamed(t *testing.T) {
 	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
 		mu := r.at(locks, v.path)
@@ -93,7 +94,8 @@ func TestHoldAtMostNamed(t *testing.T) {
 	})
 }
 
-// The next contender waits for the lock-delay after HoldAtMost has ended a grant, whose holder may still work.
+// The next contender waits for the lock-delay after HoldAtMost has ended a grant, whose holder may
+// still work.
 func TestHoldAtMostLockDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -207,8 +209,8 @@ func TestFailOnSessionLoss(t *testing.T) {
 	})
 }
 
-// A request with FailOnSessionLoss ends with ErrSessionLost, and not with a context's error, while the
-// server does not answer.
+// A request with FailOnSessionLoss ends with ErrSessionLost, and not with a context's error, while
+// the server does not answer.
 func TestFailOnSessionLossWithoutServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Two identities share locks. If an operator has prepared /actorlock as the README says, both can create a session
-// node, and so nodes by transactions. Otherwise only the first can.
+// Two identities share locks. If an operator has prepared /actorlock as the README says, both can
+// create a session node, and so nodes by transactions. Otherwise only the first can.
 func TestTwoIdentities(t *testing.T) {
 	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
 		t.Run(name, func(t *testing.T) {

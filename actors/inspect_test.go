@@ -124,8 +124,8 @@ func TestInspectUnused(t *testing.T) {
 	})
 }
 
-// Inspect returns the leases as holders that hold by the number of permits. If the leases do not show the number, it
-// returns those that hold for certain.
+// Inspect returns the leases as holders that hold by the number of permits. If the leases do not
+// show the number, it returns those that hold for certain.
 func TestInspectASemaphore(t *testing.T) {
 	t.Parallel()
 	for permits, options := range map[int]func(path string) []actors.LockOption{

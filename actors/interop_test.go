@@ -183,7 +183,8 @@ func TestNoAuth(t *testing.T) {
 	}
 }
 
-// Unlock has an error if the process may create nodes and not delete them. The node goes with the session.
+// Unlock has an error if the process may create nodes and not delete them. The node goes with the
+// session.
 func TestNoAuthToDelete(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)

@@ -210,8 +210,9 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Connect returns when its context ends, whether servers refuse, accept and never answer, or the dial itself
-// hangs. Connect first ends the client library, which may wait a second for the end of its session.
+// Connect returns when its context ends, whether servers refuse, accept and never answer, or the
+// dial itself hangs. Connect first ends the client library, which may wait a second for the end of
+// its session.
 func TestUnreachableInTime(t *testing.T) {
 	t.Parallel()
 	dials := map[string]func(ctx context.Context) (net.Conn, error){

@@ -60,7 +60,8 @@ func threeLanguagesSemaphore(b *testLock, curator *interop.CuratorClient, kazoo 
 }
 
 // keepDirectories makes the directories, of which the last is the parent of the others, until the
-// end of the test. kazoo fails if the server removes an empty container between two of its requests.
+// end of the test. kazoo fails if the server removes an empty container between two of its
+// requests.
 func (b *testLock) keepDirectories(ends ...string) {
 	b.Helper()
 	conn := b.Client(b)

@@ -59,8 +59,8 @@ func TestLateGrant(t *testing.T) {
 	}
 }
 
-// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or else the nth actor
-// that it builds on.
+// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or
+// else the nth actor that it builds on.
 func PanicActor(m any, n int, message any) {
 	e, err := m.(anyHandle).entry()
 	if err != nil {

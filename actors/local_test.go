@@ -11,7 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The owners of one process hand one node on, each with a token of its own, without a request to ZooKeeper.
+// The owners of one process hand one node on, each with a token of its own, without a request to
+// ZooKeeper.
 func TestLocalQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
@@ -236,7 +237,8 @@ func TestLocalInvalid(t *testing.T) {
 	})
 }
 
-// A local queue and a lock-delay: the held marker goes with a released node, and stays with a lost one.
+// A local queue and a lock-delay: the held marker goes with a released node, and stays with a lost
+// one.
 func TestLocalDelay(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -33,8 +33,8 @@ func TestLocalReleasedAtOnce(t *testing.T) {
 	})
 }
 
-// The owners of two processes request the lock all the time. Each process holds for its budget, of time or of
-// grants.
+// The owners of two processes request the lock all the time. Each process holds for its budget, of
+// time or of grants.
 func TestLocalBudget(t *testing.T) {
 	t.Parallel()
 	const hold = 10 * time.Millisecond

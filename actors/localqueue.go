@@ -24,14 +24,14 @@ type LocalQueueConfig struct {
 	Linger time.Duration
 }
 
-// LocalQueue has all owners of this process share one node in the lock's queue, which they pass
-// on between them in the order of their requests. Acquiring then mostly needs no ZooKeeper at
-// all. The price is fairness: the lock is fair within the process, and fair between processes,
-// but not across. Owners of this process may pass contenders that came earlier, within the bounds
-// of LocalQueueConfig. When Grants or Time are used up and another contender waits, the process
-// queues again, at the end. A node that is not in use is released as soon as another contender
-// appears, or after Linger. A client that asks for the lock (see Locks.Revoke) ends Grants and Time,
-// whether or not it waits: the process releases the node after its present holders, which all hear of it.
+// LocalQueue has all owners of this process share one node in the lock's queue, which they pass on
+// between them in the order of their requests. Acquiring then mostly needs no ZooKeeper at all. The
+// price is fairness: the lock is fair within the process, and fair between processes, but not
+// across. Owners of this process may pass contenders that came earlier, within the bounds of
+// LocalQueueConfig. When Grants or Time are used up and another contender waits, the process queues
+// again, at the end. A node that is not in use is released as soon as another contender appears, or
+// after Linger. A client that asks for the lock (see Locks.Revoke) ends Grants and Time, whether or
+// not it waits: the process releases the node after its present holders, which all hear of it.
 //
 // The readers of a RWMutex share a read node, and its writers pass on a write node. Both kinds
 // wait in one order, the order of arrival, and Grants and Time count for both together. A process

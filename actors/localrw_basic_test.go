@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Processes with and without a local queue read and write at random, downgrade, try and time out. No
-// writer holds beside another holder, and tokens grow.
+// Processes with and without a local queue read and write at random, downgrade, try and time out.
+// No writer holds beside another holder, and tokens grow.
 func TestLocalReadWriteBasic(t *testing.T) {
 	each(t, func(b *testLock) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
@@ -39,7 +39,8 @@ func TestLocalReadWriteBasic(t *testing.T) {
 	})
 }
 
-// downgraded is the grant of a reader that has the writer's token: it goes on after the writer's release.
+// downgraded is the grant of a reader that has the writer's token: it goes on after the writer's
+// release.
 type downgraded struct{ *actors.Grant }
 
 func (downgraded) Err() error { return nil }

@@ -13,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Readers of one process share a node. After the first writer there are two nodes, one for each kind, and no
-// request to ZooKeeper is needed.
+// Readers of one process share a node. After the first writer there are two nodes, one for each
+// kind, and no request to ZooKeeper is needed.
 func TestLocalReadWrite(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
@@ -152,7 +152,8 @@ func TestLocalUpgradingIsDisallowed(t *testing.T) {
 	})
 }
 
-// Readers and writers of one process hold in the order of their requests, readers beside each other.
+// Readers and writers of one process hold in the order of their requests, readers beside each
+// other.
 func TestLocalReadWriteFairness(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw := b.localRW(shortLinger)
@@ -184,8 +185,8 @@ func TestLocalReadWriteFairness(t *testing.T) {
 	})
 }
 
-// Both kinds share the budget. A local queue that has used its time releases the write node though a reader
-// holds on.
+// Both kinds share the budget. A local queue that has used its time releases the write node though
+// a reader holds on.
 func TestLocalReadWriteBudget(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

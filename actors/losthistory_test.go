@@ -86,9 +86,10 @@ func (r *restoreTest) generation() (value uint64, version int32) {
 	return value, stat.Version
 }
 
-// An ensemble comes back empty, and later from backups: one has a generation, one has sessions of the processes, and
-// one has greater transaction numbers than there are, and a lower generation. Tokens go up through all of that, also
-// those of a process that starts then, and the processes raise the generation once each time.
+// An ensemble comes back empty, and later from backups: one has a generation, one has sessions of
+// the processes, and one has greater transaction numbers than there are, and a lower generation.
+// Tokens go up through all of that, also those of a process that starts then, and the processes
+// raise the generation once each time.
 func TestTokensAfterLostHistory(t *testing.T) {
 	t.Parallel()
 	onRestored(t, 3, func(r *restoreTest) {
@@ -131,8 +132,9 @@ func TestTokensAfterLostHistory(t *testing.T) {
 		}
 		r.connect()
 		r.work()
-		// Each process logs it in the first session after each restore but the last. On a busy machine a session of 2 s
-		// may be lost without a restore: then it is logged in further ones, and a raise without an answer is not logged.
+		// Each process logs it in the first session after each restore but the last. On a busy
+		// machine a session of 2 s may be lost without a restore: then it is logged in further
+		// ones, and a raise without an answer is not logged.
 		unexpected := len(r.log.with("WARN", "ZooKeeper session is lost")) - 15
 		if n := len(r.log.with("ERROR", "ZooKeeper has lost transactions")); n < 12 || n > 12+unexpected {
 			r.Errorf("logged %d times, with %d unexpected losses:\n%s", n, unexpected, strings.Join(r.log.take(), ""))
@@ -169,7 +171,8 @@ func TestFleetRaisesOnce(t *testing.T) {
 	})
 }
 
-// A process that may not raise the generation grants nothing, and says why, until somebody else has raised it.
+// A process that may not raise the generation grants nothing, and says why, until somebody else has
+// raised it.
 func TestLostHistoryWithoutRights(t *testing.T) {
 	t.Parallel()
 	onRestored(t, 0, func(r *restoreTest) {

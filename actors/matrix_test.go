@@ -14,11 +14,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// TestEveryFaultAtEveryRequest does each operation once without a fault, to record which requests it
-// sends. Then it does the operation again for each request and each fault. After each fault the
+// TestEveryFaultAtEveryRequest does each operation once without a fault, to record which requests
+// it sends. Then it does the operation again for each request and each fault. After each fault the
 // outcome is one that the operation may have, every request is answered, and a contender of another
-// session never holds together with a holder of the tested one, but holds in the end. No node, watch or
-// goroutine is left. By habit the test runs a sample of each operation's requests and faults.
+// session never holds together with a holder of the tested one, but holds in the end. No node,
+// watch or goroutine is left. By habit the test runs a sample of each operation's requests and
+// faults.
 func TestEveryFaultAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -86,8 +87,8 @@ var requestFaults = []requestFault{
 	{name: "stale and expire", fault: embedded.Fault{Action: embedded.ExpireSession}, expires: true, stale: true},
 }
 
-// matrixRun is one operation with one fault. The tested session has the fault, and the session of a rival
-// for the lock has none.
+// matrixRun is one operation with one fault. The tested session has the fault, and the session of a
+// rival for the lock has none.
 type matrixRun struct {
 	*virtual
 	locks, others *actors.Locks
@@ -101,8 +102,8 @@ type matrixRun struct {
 	requests []*actors.Future[*actors.Grant]
 }
 
-// failedRuns keeps the runs of failed tests, which leave grants behind. The garbage collector would release these
-// grants from outside of the bubble, which ends the whole test binary.
+// failedRuns keeps the runs of failed tests, which leave grants behind. The garbage collector would
+// release these grants from outside of the bubble, which ends the whole test binary.
 var failedRuns sync.Map
 
 // request requests the lock in the tested session.
@@ -116,8 +117,8 @@ func (s *matrixRun) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors
 	return f
 }
 
-// perform does the operation, with the fault if it has a name. It returns the operation's requests, and
-// whether the fault has fired.
+// perform does the operation, with the fault if it has a name. It returns the operation's requests,
+// and whether the fault has fired.
 func perform(t *testing.T, prepare func(s *matrixRun) func(), f requestFault) (requests []embedded.Op, fired bool) {
 	t.Helper()
 	bubble(t, func(v *virtual) {
@@ -175,8 +176,8 @@ func (s *matrixRun) checkToken(g *actors.Grant) {
 	}
 }
 
-// contend has the rival acquire the lock, which checks that all grants of the tested session have ended,
-// and release it at once. The returned function waits for the release.
+// contend has the rival acquire the lock, which checks that all grants of the tested session have
+// ended, and release it at once. The returned function waits for the release.
 func (s *matrixRun) contend() func() error {
 	s.Helper()
 	f, done := s.keep(s.rival.Acquire(context.Background())), make(chan error, 1)
@@ -225,7 +226,8 @@ func (s *matrixRun) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 	return s.record(g)
 }
 
-// hold has the rival contend, holds for longer than a session lasts without an answer, and releases.
+// hold has the rival contend, holds for longer than a session lasts without an answer, and
+// releases.
 func (s *matrixRun) hold(g *actors.Grant) {
 	s.Helper()
 	wait := s.contend()
@@ -244,7 +246,8 @@ func (s *matrixRun) release(g *actors.Grant) {
 	must(s, s.allowed(err))
 }
 
-// allowed returns nil for an error that a release or a check of a grant may have, and other errors as they are.
+// allowed returns nil for an error that a release or a check of a grant may have, and other errors
+// as they are.
 func (s *matrixRun) allowed(err error) error {
 	switch {
 	case errors.Is(err, actors.ErrSessionLost):

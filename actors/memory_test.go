@@ -26,8 +26,8 @@ const (
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
 
-// TestMemory measures the memory of an idle lock, of a waiter, and of a lock whose actor has ended. The
-// measured processes have no server.
+// TestMemory measures the memory of an idle lock, of a waiter, and of a lock whose actor has ended.
+// The measured processes have no server.
 func TestMemory(t *testing.T) {
 	t.Parallel() // a process of its own measures
 	s := zktest.Embedded(t)
@@ -57,8 +57,9 @@ func (p *childProgram) measure(what, most string) {
 	p.print("%s %.0f", what, bytes)
 }
 
-// ended uses the locks in groups, and the actors of a group end before the next group begins. Otherwise all actors could
-// run at one time on a busy machine, and maps keep the room of all their elements.
+// ended uses the locks in groups, and the actors of a group end before the next group begins.
+// Otherwise all actors could run at one time on a busy machine, and maps keep the room of all their
+// elements.
 func (p *childProgram) ended(most float64) (bytes float64, err error) {
 	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: 10 * time.Millisecond})
 	if err != nil {
@@ -88,8 +89,8 @@ func (p *childProgram) idle(most float64) (float64, error) {
 	return measureHeap(before, measuredLocks, most), err
 }
 
-// useEach acquires and releases n locks below path, up to 32 at a time: the runtime keeps 480 bytes for each goroutine
-// that has ever run beside others.
+// useEach acquires and releases n locks below path, up to 32 at a time: the runtime keeps 480 bytes
+// for each goroutine that has ever run beside others.
 func useEach(locks *actors.Locks, path string, n int) error {
 	var all errgroup.Group
 	all.SetLimit(32)
@@ -131,9 +132,9 @@ func (p *childProgram) waiter(most float64) (float64, error) {
 	return bytes, nil
 }
 
-// measureHeap returns how much of the heap each of n takes, once that is at most most. It ends after a
-// while in any case: an object stays in memory for a moment after its last use, in case it is used
-// again.
+// measureHeap returns how much of the heap each of n takes, once that is at most most. It ends
+// after a while in any case: an object stays in memory for a moment after its last use, in case it
+// is used again.
 func measureHeap(before float64, n int, most float64) (each float64) {
 	for start := time.Now(); time.Since(start) < measureLimit; <-time.After(100 * time.Millisecond) {
 		if each = (heap() - before) / float64(n); each <= most {
@@ -143,8 +144,8 @@ func measureHeap(before float64, n int, most float64) (each float64) {
 	return each
 }
 
-// heap returns the bytes of the heap and the stacks without garbage. The first collection may leave objects
-// with cleanups.
+// heap returns the bytes of the heap and the stacks without garbage. The first collection may leave
+// objects with cleanups.
 func heap() float64 {
 	var stats runtime.MemStats
 	for range 3 {

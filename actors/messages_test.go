@@ -220,7 +220,8 @@ func TestPinnedPID(t *testing.T) {
 	})
 }
 
-// A second Release, or a Cancel after it, releases nothing, and does not suppress the answer to the first one.
+// A second Release, or a Cancel after it, releases nothing, and does not suppress the answer to the
+// first one.
 func TestReleaseTwice(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)

@@ -23,7 +23,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The likely mistakes of a new user, each with an error that names the mistake and says how to mend it.
+// The likely mistakes of a new user, each with an error that names the mistake and says how to mend
+// it.
 
 // The mistakes in Connect.
 func TestConnectMistakes(t *testing.T) {
@@ -140,7 +141,8 @@ func TestForgottenRelease(t *testing.T) {
 	}, "the log has the dropped grant")
 }
 
-// closedPort returns an address at which no server listens: a client has the port until the test ends.
+// closedPort returns an address at which no server listens: a client has the port until the test
+// ends.
 func closedPort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -163,7 +165,8 @@ func webServer(t *testing.T, secure bool) string {
 	return server.Listener.Addr().String()
 }
 
-// greetingServer returns the address of a server that sends the first message, as SSH and mail servers do.
+// greetingServer returns the address of a server that sends the first message, as SSH and mail
+// servers do.
 func greetingServer(t *testing.T, text string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Two recipes of two processes on one path do not exclude each other. The second process logs that once.
+// Two recipes of two processes on one path do not exclude each other. The second process logs that
+// once.
 func TestTwoRecipesOnOnePath(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -79,8 +80,8 @@ func TestNamesAreNoRecipes(t *testing.T) {
 	}
 }
 
-// A persistent node with a contender's name blocks a lock until somebody deletes it. Each process that waits for it
-// logs that once, and Inspect shows it.
+// A persistent node with a contender's name blocks a lock until somebody deletes it. Each process
+// that waits for it logs that once, and Inspect shows it.
 func TestPersistentContender(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ recipe, end string }{

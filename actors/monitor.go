@@ -11,16 +11,18 @@ import (
 
 // Monitor hears of what locks do, for metrics and traces: see Config.Monitor, and package
 // actors/telemetry, which is one for OpenTelemetry. Its methods are called while locks work, from
-// several goroutines, and must neither block nor call methods of Locks other than Stats and Session.
-// Without a Monitor nothing is called and nothing is allocated.
+// several goroutines, and must neither block nor call methods of Locks other than Stats and
+// Session. Without a Monitor nothing is called and nothing is allocated.
 type Monitor interface {
-	// Start is called once for each Locks, with its Stats. Close calls the function that it returns.
+	// Start is called once for each Locks, with its Stats. Close calls the function that it
+	// returns.
 	Start(stats func() Stats) (stop func())
-	// Request is called when a lock has accepted a request. ctx is the context of Acquire or Lock; for
-	// the request of an actor it is context.Background. If the result is nil, nothing more is called for
-	// the request.
+	// Request is called when a lock has accepted a request. ctx is the context of Acquire or Lock;
+	// for the request of an actor it is context.Background. If the result is nil, nothing more is
+	// called for the request.
 	Request(ctx context.Context, r MonitoredRequest) RequestMonitor
-	// Batch is called with the number of creates and deletes of each transaction of contenders' nodes.
+	// Batch is called with the number of creates and deletes of each transaction of contenders'
+	// nodes.
 	Batch(operations int)
 }
 
@@ -29,8 +31,8 @@ type MonitoredRequest struct {
 	Path, Recipe, Kind, Owner string
 }
 
-// RequestMonitor hears of one request: of Refused, or of Granted and then Ended, once each. A re-entry
-// is a request of its own.
+// RequestMonitor hears of one request: of Refused, or of Granted and then Ended, once each. A
+// re-entry is a request of its own.
 type RequestMonitor interface {
 	// Granted is called before the owner hears of the grant.
 	Granted(waited time.Duration, token Token)

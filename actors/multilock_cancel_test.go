@@ -22,8 +22,8 @@ func connectTo(t *testing.T, s *embedded.Server) *Locks {
 	return locks
 }
 
-// Without a session, two requests of an owner share what they wait for, and a multi-lock of one of the members is refused.
-// The first request is cancelled, after which the second gets the lock.
+// Without a session, two requests of an owner share what they wait for, and a multi-lock of one of
+// the members is refused. The first request is cancelled, after which the second gets the lock.
 func TestMultiLockCancelledWithoutSession(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
@@ -56,8 +56,9 @@ func TestMultiLockCancelledWithoutSession(t *testing.T) {
 	})
 }
 
-// A try and a request of the same owner that has entered it go to a server which does not answer. Another owner holds a
-// member: the try is refused, also if it was cancelled before, and the request waits on.
+// A try and a request of the same owner that has entered it go to a server which does not answer.
+// Another owner holds a member: the try is refused, also if it was cancelled before, and the
+// request waits on.
 func TestMultiLockEntersATry(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		zktest.Bubble(t, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// A member's actor fails while the multi-lock is idle. The next request may be refused with the reason, and a
-// later request gets new actors.
+// A member's actor fails while the multi-lock is idle. The next request may be refused with the
+// reason, and a later request gets new actors.
 func TestMultiLockAfterAFailure(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -35,7 +35,8 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 	})
 }
 
-// One member refuses at once, so that no node of the others is created. No later request waits for such a node.
+// One member refuses at once, so that no node of the others is created. No later request waits for
+// such a node.
 func TestMultiLockRefusedByOneMember(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, other := b.locks(), b.locks()

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A member is lost before the release arrives, which the member answers with ErrNotHeld. The owner gets the
-// reason of the loss.
+// A member is lost before the release arrives, which the member answers with ErrNotHeld. The owner
+// gets the reason of the loss.
 func TestMultiLockLostBeforeItsRelease(t *testing.T) {
 	s := zktest.Embedded(t)
 	locks, err := Connect(t.Context(), s.Addr(), Config{})

@@ -7,7 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An owner enters a multi-lock again. All its grants have one token, and the members stay held until the last is released.
+// An owner enters a multi-lock again. All its grants have one token, and the members stay held
+// until the last is released.
 func TestMultiLockReentrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -30,7 +31,8 @@ func TestMultiLockReentrant(t *testing.T) {
 	})
 }
 
-// Requests of one owner share what they wait for: one that is cancelled leaves it to the others, and a try does not wait.
+// Requests of one owner share what they wait for: one that is cancelled leaves it to the others,
+// and a try does not wait.
 func TestMultiLockSharedWait(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()
@@ -87,8 +89,8 @@ func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
 	})
 }
 
-// An owner that holds some of the members, or all by several requests, is refused at once: it would wait while
-// it holds, and no token would be right for all members.
+// An owner that holds some of the members, or all by several requests, is refused at once: it would
+// wait while it holds, and no token would be right for all members.
 func TestMultiLockOfHeldMembers(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -154,8 +156,8 @@ func TestMultiLockOfHeldMembers(t *testing.T) {
 	})
 }
 
-// An owner that has lost a member and not released it is refused with the reason of the loss, as the member
-// alone refuses it.
+// An owner that has lost a member and not released it is refused with the reason of the loss, as
+// the member alone refuses it.
 func TestMultiLockOfALostMember(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks := b.locks()

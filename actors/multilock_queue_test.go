@@ -6,8 +6,9 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// While a multi-lock waits in the request queue of a semaphore, its owner gets one of the other members alone. Once the
-// multi-lock has passed the queue, it is refused, and keeps no other request from what it would have got.
+// While a multi-lock waits in the request queue of a semaphore, its owner gets one of the other
+// members alone. Once the multi-lock has passed the queue, it is refused, and keeps no other
+// request from what it would have got.
 func TestMultiLockInARequestQueue(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A contender for another member comes while a multi-lock waits in the request queue of its semaphore. Tokens
-// increase from the grant of one to that of the other.
+// A contender for another member comes while a multi-lock waits in the request queue of its
+// semaphore. Tokens increase from the grant of one to that of the other.
 func TestMultiLockTokensWithASemaphore(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -37,8 +37,9 @@ func TestMultiLockTokensWithASemaphore(t *testing.T) {
 	})
 }
 
-// A multi-lock loses a node of its semaphore while it waits, and all its members queue again. If only the
-// semaphore did, the request would be behind another multi-lock there and ahead of it in the other member.
+// A multi-lock loses a node of its semaphore while it waits, and all its members queue again. If
+// only the semaphore did, the request would be behind another multi-lock there and ahead of it in
+// the other member.
 func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -71,8 +72,8 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 	})
 }
 
-// A lease is deleted while its request waits, which then makes another lease. The grant has the token of the
-// new lease.
+// A lease is deleted while its request waits, which then makes another lease. The grant has the
+// token of the new lease.
 func TestSemaphoreTokenOfANewLease(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()

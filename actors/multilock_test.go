@@ -44,8 +44,8 @@ func TestMultiLock(t *testing.T) {
 	})
 }
 
-// Another owner holds one member. The multi-lock's nodes in the other members wait, too, and are deleted when
-// the request ends.
+// Another owner holds one member. The multi-lock's nodes in the other members wait, too, and are
+// deleted when the request ends.
 func TestMultiLockWaits(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()
@@ -116,7 +116,8 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 		if g.Session() != locks.Session().ID {
 			b.Error("the grant is of another session")
 		}
-		// One of its nodes is deleted while it waits: the others are deleted, too, and it queues again.
+		// One of its nodes is deleted while it waits: the others are deleted, too, and it queues
+		// again.
 		w := others.Mutex(b.path + "-a").Acquire(within(b))
 		b.waitNodes(2, "-a")
 		next := multi.Acquire(within(b))
@@ -215,7 +216,8 @@ func TestMultiLockByMessages(t *testing.T) {
 	})
 }
 
-// A semaphore is a member: its node in the request queue is created with the other nodes, and its lease later.
+// A semaphore is a member: its node in the request queue is created with the other nodes, and its
+// lease later.
 func TestMultiLockWithASemaphore(t *testing.T) {
 	each(t, func(b *testLock) {
 		one, two := b.locks(), b.locks()

@@ -10,7 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// A notice is about a state: of the connection, or of a node. Who holds later, while the state lasts, gets it, too.
+// A notice is about a state: of the connection, or of a node. Who holds later, while the state
+// lasts, gets it, too.
 
 // cutOff cuts the connections of all processes, until the returned function is called.
 func (v *virtual) cutOff() (restore func()) {
@@ -20,7 +21,8 @@ func (v *virtual) cutOff() (restore func()) {
 	return away.Remove
 }
 
-// awaitDeadLetters has the test wait until protoactor has counted the dead letters, which takes a second.
+// awaitDeadLetters has the test wait until protoactor has counted the dead letters, which takes a
+// second.
 func (v *virtual) awaitDeadLetters() { v.Cleanup(func() { <-time.After(10 * time.Second) }) }
 
 // An actor that is granted a lock while the connection is lost is told so, and told once.
@@ -77,8 +79,8 @@ func TestSuspendedBeforeGrant(t *testing.T) {
 	}
 }
 
-// A future that has not been read keeps its grant, though the lock has a notice for its holder at the same moment: no
-// connection, a client that asks for the node, or a loss.
+// A future that has not been read keeps its grant, though the lock has a notice for its holder at
+// the same moment: no connection, a client that asks for the node, or a loss.
 func TestFutureKeepsItsGrant(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		v.awaitDeadLetters()
@@ -100,7 +102,8 @@ func TestFutureKeepsItsGrant(t *testing.T) {
 	})
 }
 
-// Two singletons of one process: the second is granted the lock while the connection is lost, and stops its child.
+// Two singletons of one process: the second is granted the lock while the connection is lost, and
+// stops its child.
 func TestSingletonsWithoutConnection(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		v.awaitDeadLetters()
@@ -126,8 +129,9 @@ func TestSingletonsWithoutConnection(t *testing.T) {
 	})
 }
 
-// Another client asks for the node of a local queue. The holder releases, and the next owner has a node of its own,
-// which the end of the grace does not take away. A node that is not in use is released at once.
+// Another client asks for the node of a local queue. The holder releases, and the next owner has a
+// node of its own, which the end of the grace does not take away. A node that is not in use is
+// released at once.
 func TestRevokeOfALocalQueue(t *testing.T) {
 	keep := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
 	for name, at := range map[string]func(*actors.Locks, string) handle{

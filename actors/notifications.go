@@ -10,8 +10,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// notifications holds what few acquisitions need: the channels and contexts that the user has asked for, and what
-// leak detection, a Monitor and HoldAtMost need. Most requests wait without any of them.
+// notifications holds what few acquisitions need: the channels and contexts that the user has asked
+// for, and what leak detection, a Monitor and HoldAtMost need. Most requests wait without any of
+// them.
 type notifications struct {
 	done     chan struct{} // closed when the grant is over
 	revoked  chan struct{} // closed when revokeRequested is set
@@ -32,7 +33,8 @@ func (a *acquisition) notificationsLocked() *notifications {
 	return a.notifications
 }
 
-// contextsLocked needs a.mu. It returns what ends the contexts that have not ended, and maybe some that have.
+// contextsLocked needs a.mu. It returns what ends the contexts that have not ended, and maybe some
+// that have.
 func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
 	if a.notifications == nil {
 		return nil
@@ -40,9 +42,10 @@ func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
 	return slices.Collect(maps.Values(a.notifications.contexts))
 }
 
-// announceEndLocked ends the contexts of a grant that is over, and then closes Done. It needs a.mu, and
-// unlocks it for a time: to end a context may call the user's code in the parent context. A goroutine that
-// finds the grant over meanwhile does the same and does not wait for the first one, which may be in that code.
+// announceEndLocked ends the contexts of a grant that is over, and then closes Done. It needs a.mu,
+// and unlocks it for a time: to end a context may call the user's code in the parent context. A
+// goroutine that finds the grant over meanwhile does the same and does not wait for the first one,
+// which may be in that code.
 func (a *acquisition) announceEndLocked() {
 	if contexts, why := a.contextsLocked(), a.ended; len(contexts) > 0 {
 		a.mu.Unlock()
@@ -58,8 +61,8 @@ func (a *acquisition) announceEndLocked() {
 	a.announced = true
 }
 
-// checkEnded returns why the grant is over, or nil. It ends the grant if the session must be
-// taken for lost, or if the time of HoldAtMost is over: a process that was paused may not have noticed
+// checkEnded returns why the grant is over, or nil. It ends the grant if the session must be taken
+// for lost, or if the time of HoldAtMost is over: a process that was paused may not have noticed
 // that yet.
 func (a *acquisition) checkEnded() error {
 	a.mu.Lock()

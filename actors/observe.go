@@ -24,23 +24,24 @@ const (
 	observePoll = time.Second
 )
 
-// Observe returns a channel with the queue of the lock at path, as Inspect returns it, and then again
-// whenever contenders come or go:
+// Observe returns a channel with the queue of the lock at path, as Inspect returns it, and then
+// again whenever contenders come or go:
 //
 //	for q := range locks.Observe(ctx, "/locks/orders") { fmt.Println(q) }
 //
-// A slow reader finds the newest queue, not those between, and delays no other part of the program. The
-// queue is read ten times a second at most, and what a new contender brings is read once: a hot lock with
-// many waiters costs little more than an idle one. ZooKeeper has one watch of this session for each of
-// the lock's directories, however many observers there are; while the directory does not exist, Observe
-// asks for it every second.
+// A slow reader finds the newest queue, not those between, and delays no other part of the program.
+// The queue is read ten times a second at most, and what a new contender brings is read once: a hot
+// lock with many waiters costs little more than an idle one. ZooKeeper has one watch of this
+// session for each of the lock's directories, however many observers there are; while the directory
+// does not exist, Observe asks for it every second.
 //
 // Participants that come to hold meanwhile have a HeldSince, as the holders of this process have.
 //
 // Observe outlives the loss of connections and sessions. While the queue cannot be read, its Err is
-// set, and the participants are those that were read last: see [Queue]. The server that this process is connected to
-// may lag behind the others: see Inspect. The channel is closed when ctx ends or Locks is closed. If path is not acceptable or ctx is nil, the
-// channel has one Queue with the Err, and is closed.
+// set, and the participants are those that were read last: see [Queue]. The server that this
+// process is connected to may lag behind the others: see Inspect. The channel is closed when ctx
+// ends or Locks is closed. If path is not acceptable or ctx is nil, the channel has one Queue with
+// the Err, and is closed.
 func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
 	out := make(chan Queue, 1)
 	l.observe(ctx, path, func(q Queue) {
@@ -53,8 +54,8 @@ func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
 	return out
 }
 
-// ObserveTo is Observe for an actor: it gets each Queue as a message, in order, from the start until ctx
-// ends, the actor ends, or Locks is closed. An actor that is slow gets all of them.
+// ObserveTo is Observe for an actor: it gets each Queue as a message, in order, from the start
+// until ctx ends, the actor ends, or Locks is closed. An actor that is slow gets all of them.
 func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
 	stop := func() {}
 	if ctx != nil {
@@ -104,7 +105,8 @@ type observer struct {
 	known   map[string]knownDirectory // by path
 }
 
-// knownDirectory is the contenders of a directory that need not be read again. Nothing writes to it.
+// knownDirectory is the contenders of a directory that need not be read again. Nothing writes to
+// it.
 type knownDirectory struct {
 	czxid    int64
 	children map[string]zkbridge.Child // by name
@@ -154,8 +156,9 @@ func (o *observer) run(ctx context.Context) {
 	}
 }
 
-// noteHolders notes when participants have come to hold: at this read if they did not hold at the one before, right
-// before this one. The leases of a semaphore whose permits are not known may have held before that was known.
+// noteHolders notes when participants have come to hold: at this read if they did not hold at the
+// one before, right before this one. The leases of a semaphore whose permits are not known may have
+// held before that was known.
 func (o *observer) noteHolders(q *Queue) {
 	held := map[string]time.Time{} // participants that held at the last read
 	for _, p := range o.last.Participants {
@@ -203,8 +206,8 @@ func (o *observer) read(ctx context.Context) (Queue, error) {
 	return q, err
 }
 
-// children reads and watches the names in a directory, and those contenders that are not known yet. It
-// notes the directory in known.
+// children reads and watches the names in a directory, and those contenders that are not known yet.
+// It notes the directory in known.
 func (o *observer) children(ctx context.Context, directory string, known map[string]knownDirectory) ([]zkbridge.Child, error) {
 	before := o.known[directory]
 	all, czxid, err := o.bridge.WatchChildren(ctx, directory, func(name string) bool {
@@ -229,8 +232,8 @@ func (o *observer) children(ctx context.Context, directory string, known map[str
 	return all, err
 }
 
-// keeps reports whether a node of this name will never be another in its directory, and its data stay. A holder
-// restores the data that a revocation has overwritten.
+// keeps reports whether a node of this name will never be another in its directory, and its data
+// stay. A holder restores the data that a revocation has overwritten.
 func keeps(c zkbridge.Child) bool {
 	return recipes.MayContend(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
 }

@@ -132,7 +132,8 @@ func TestObserverReadsANodeOnce(t *testing.T) {
 	})
 }
 
-// A node whose directory was deleted and made again is another node, though it has the name of a former one.
+// A node whose directory was deleted and made again is another node, though it has the name of a
+// former one.
 func TestObserveADirectoryMadeAgain(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -276,7 +277,8 @@ func TestObserveEnds(t *testing.T) {
 	})
 }
 
-// ObserveTo ends with its actor, and at once if the actor has ended before: no queue becomes a dead letter.
+// ObserveTo ends with its actor, and at once if the actor has ended before: no queue becomes a dead
+// letter.
 func TestObserveToEnds(t *testing.T) {
 	bubble(t, func(v *virtual) {
 		v.awaitDeadLetters()

@@ -12,8 +12,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Two requests come at one time, and the second is cancelled when a third comes: one transaction deletes its node and
-// creates another. The third waits for the first. (It was granted, because no contender was known ahead.)
+// Two requests come at one time, and the second is cancelled when a third comes: one transaction
+// deletes its node and creates another. The third waits for the first. (It was granted, because no
+// contender was known ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -60,7 +61,8 @@ func TestLastOfTwoIsReplaced(t *testing.T) {
 	})
 }
 
-// The first use of a lock takes one transaction, or two with a semaphore, which make its directories.
+// The first use of a lock takes one transaction, or two with a semaphore, which make its
+// directories.
 func TestNewPathIsOneTransaction(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}

@@ -15,8 +15,8 @@ type OpenRequest struct {
 	// Recipe is "mutex", "read-write", "semaphore", "multi-lock" or "custom". A SemaphoreMutex is a
 	// semaphore.
 	Recipe string `json:"recipe"`
-	// Kind is the kind that the request is for: "read" or "write" for a read-write lock, "permit" for
-	// a semaphore, the name of a kind for a custom lock, otherwise "exclusive".
+	// Kind is the kind that the request is for: "read" or "write" for a read-write lock, "permit"
+	// for a semaphore, the name of a kind for a custom lock, otherwise "exclusive".
 	Kind string `json:"kind"`
 	// Owner is the name that WithOwner has given to the owner, or "".
 	Owner string `json:"owner,omitempty"`
@@ -46,9 +46,9 @@ var requestStates = [...]RequestState{manager.Waiting: RequestWaiting, manager.H
 	manager.Releasing: RequestReleasing, manager.Lost: RequestLost}
 
 // Open returns what this process holds and waits for, in all locks, by path and time. Each lock
-// answers at its own moment, so that a request may have ended by the time that Open returns. It asks
-// ZooKeeper nothing. It waits for the messages that the locks' actors have already, which takes
-// milliseconds when they are busy. After Close it returns nothing. An actor must not call it.
+// answers at its own moment, so that a request may have ended by the time that Open returns. It
+// asks ZooKeeper nothing. It waits for the messages that the locks' actors have already, which
+// takes milliseconds when they are busy. After Close it returns nothing. An actor must not call it.
 func (l *Locks) Open() []OpenRequest {
 	var all []OpenRequest
 	for _, r := range l.manager.Open() {
@@ -68,11 +68,11 @@ func openRequest(r manager.OpenRequest) OpenRequest {
 		State: requestStates[r.State], Since: r.Since}
 }
 
-// HeldHere reports whether an owner of this process holds the lock in the handle's mode, by a request
-// for the lock itself or for a MultiLock with the lock as a member. With owners, only grants of these
-// named owners count. It asks ZooKeeper nothing: Guard and Verify do. Like Grant.Err, it looks at the
-// clock, and reports no grant of a session that must be taken for lost. It waits for the messages
-// that the lock's actor has already. An actor must not call it.
+// HeldHere reports whether an owner of this process holds the lock in the handle's mode, by a
+// request for the lock itself or for a MultiLock with the lock as a member. With owners, only
+// grants of these named owners count. It asks ZooKeeper nothing: Guard and Verify do. Like
+// Grant.Err, it looks at the clock, and reports no grant of a session that must be taken for lost.
+// It waits for the messages that the lock's actor has already. An actor must not call it.
 func (h *handle) HeldHere(owners ...Owner) bool {
 	return slices.ContainsFunc(h.manager.OpenAt(h.path), func(r manager.OpenRequest) bool {
 		return r.State == manager.Held && r.Kind == h.kind && (len(owners) == 0 || slices.Contains(owners, Owner(r.Owner)))

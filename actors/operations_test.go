@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// userOperation is an operation of users. prepare makes the state before the operation, without a fault. The
-// function that it returns does the operation and checks the outcome.
+// userOperation is an operation of users. prepare makes the state before the operation, without a
+// fault. The function that it returns does the operation and checks the outcome.
 type userOperation struct {
 	name    string
 	prepare func(s *matrixRun) (run func())
@@ -116,8 +116,8 @@ func (s *matrixRun) acquireBehind(theirs *actors.Grant) {
 	s.hold(s.granted(f))
 }
 
-// acquireThreeBehind has three requests wait, and checks that one is granted at a time. The order does not matter:
-// the node of a create that is repeated comes later.
+// acquireThreeBehind has three requests wait, and checks that one is granted at a time. The order
+// does not matter: the node of a create that is repeated comes later.
 func (s *matrixRun) acquireThreeBehind(theirs *actors.Grant) {
 	var fs []*actors.Future[*actors.Grant]
 	granted := make(chan *actors.Future[*actors.Grant])
@@ -255,7 +255,8 @@ func (s *matrixRun) verify(g *actors.Grant) {
 	must(s, wait())
 }
 
-// verified checks the error of a check of a grant. It reports whether ZooKeeper has shown that the grant holds.
+// verified checks the error of a check of a grant. It reports whether ZooKeeper has shown that the
+// grant holds.
 func (s *matrixRun) verified(err error) bool {
 	s.Helper()
 	if err == nil || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {

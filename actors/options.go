@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Owner names the owner of a request. A further request of the owner that holds a re-entrant lock is
-// granted at once (re-entry); other owners of the process wait as contenders of other processes
+// Owner names the owner of a request. A further request of the owner that holds a re-entrant lock
+// is granted at once (re-entry); other owners of the process wait as contenders of other processes
 // do. Semaphores have no re-entry: see Semaphore. A name has 1,024 bytes at most, or is ErrInvalid.
 type Owner string
 
@@ -50,8 +50,8 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithData sets the data of the contender's node, which others can read: 512 KiB at most. They are
-// in place of the record that a node has otherwise, see Config.OmitHolder; empty data are as none. A
-// re-entry has no node of its own, so its data is dropped.
+// in place of the record that a node has otherwise, see Config.OmitHolder; empty data are as none.
+// A re-entry has no node of its own, so its data is dropped.
 func WithData(data []byte) Option {
 	return func(m *messages.Acquire) error {
 		m.Data = slices.Clone(data)
@@ -59,9 +59,9 @@ func WithData(data []byte) Option {
 	}
 }
 
-// Revocable has the holder notified at once when another client asks it to release
-// (Grant.Revoked), and when its node is deleted. It costs a read for each grant. Without it, and with a
-// LocalQueue, the holder is notified once it has held the lock for a second or two.
+// Revocable has the holder notified at once when another client asks it to release (Grant.Revoked),
+// and when its node is deleted. It costs a read for each grant. Without it, and with a LocalQueue,
+// the holder is notified once it has held the lock for a second or two.
 func Revocable() Option {
 	return func(m *messages.Acquire) error {
 		m.Revocable = true
@@ -80,12 +80,13 @@ func Try() Option {
 	}
 }
 
-// HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be positive,
-// whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so that the holder can
-// finish its work and release. At the end Err, Done and the contexts of the grant change first, and then the
-// node is deleted, unless it serves other grants. As after any loss, only a resource that checks tokens keeps a
-// holder that goes on from doing harm. A re-entry is a grant of its own, by which the owner goes on to hold the
-// lock. After the end a named owner is refused the lock until it calls Release, as WithOwner says of a loss.
+// HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
+// positive, whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so
+// that the holder can finish its work and release. At the end Err, Done and the contexts of the
+// grant change first, and then the node is deleted, unless it serves other grants. As after any
+// loss, only a resource that checks tokens keeps a holder that goes on from doing harm. A re-entry
+// is a grant of its own, by which the owner goes on to hold the lock. After the end a named owner
+// is refused the lock until it calls Release, as WithOwner says of a loss.
 func HoldAtMost(d time.Duration) Option {
 	return func(m *messages.Acquire) error {
 		if d <= 0 {
@@ -96,9 +97,9 @@ func HoldAtMost(d time.Duration) Option {
 	}
 }
 
-// FailOnSessionLoss ends the request with ErrSessionLost when the ZooKeeper session is lost while the
-// request waits, as Curator's acquire fails then. Without it the request queues again in the next
-// session, behind all others.
+// FailOnSessionLoss ends the request with ErrSessionLost when the ZooKeeper session is lost while
+// the request waits, as Curator's acquire fails then. Without it the request queues again in the
+// next session, behind all others.
 func FailOnSessionLoss() Option {
 	return func(m *messages.Acquire) error {
 		m.FailOnSessionLoss = true
@@ -106,9 +107,9 @@ func FailOnSessionLoss() Option {
 	}
 }
 
-// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All n permits
-// are granted together, or none. Without Permits a request asks for one. With SharedPermits n may be greater
-// than the present number: the request then waits until the number has grown.
+// Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All n
+// permits are granted together, or none. Without Permits a request asks for one. With SharedPermits
+// n may be greater than the present number: the request then waits until the number has grown.
 func Permits(n int) Option {
 	return func(m *messages.Acquire) error {
 		if n < 1 || n > math.MaxInt32 {

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The server is killed, and starts again within the session timeout. The holder releases, and the waiter is
-// granted.
+// The server is killed, and starts again within the session timeout. The holder releases, and the
+// waiter is granted.
 func TestWaitingProcessKilledServer(t *testing.T) {
 	t.Parallel()
 	b := lockOn(t, zktest.Own(t))

@@ -12,11 +12,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestHistoryOfOutages has clients of several processes acquire locks of all recipes while processes
-// are cut off and the server is killed and started again, for less and for more than a session
-// survives, and while requests to close lost sessions fail. A grant comes only when the owners of all
-// grants that it conflicts with know of their end, tokens increase, and after the last outage no lost
-// session keeps a lock for longer than its margin.
+// TestHistoryOfOutages has clients of several processes acquire locks of all recipes while
+// processes are cut off and the server is killed and started again, for less and for more than a
+// session survives, and while requests to close lost sessions fail. A grant comes only when the
+// owners of all grants that it conflicts with know of their end, tokens increase, and after the
+// last outage no lost session keeps a lock for longer than its margin.
 func TestHistoryOfOutages(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {

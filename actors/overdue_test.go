@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// A process just after a pause: the deadline has passed, and neither the bridge nor a timer of the process has
-// noticed that.
+// A process just after a pause: the deadline has passed, and neither the bridge nor a timer of the
+// process has noticed that.
 
 // An answer that arrives after the holder has noticed its loss does not undo the loss.
 func TestOverdueIsFinal(t *testing.T) {
@@ -67,8 +67,8 @@ func TestOverdueBehindRelease(t *testing.T) {
 	})
 }
 
-// The grants of what a lock consists of wait in the mailbox of its actor while their session ends. The request then goes on
-// waiting, and is granted in the next session.
+// The grants of what a lock consists of wait in the mailbox of its actor while their session ends.
+// The request then goes on waiting, and is granted in the next session.
 func TestGrantsOfALostSession(t *testing.T) {
 	t.Parallel()
 	type lockOfParts interface {

@@ -96,8 +96,8 @@ func logLinesOf(declaration ast.Decl) (lines []string) {
 	return lines
 }
 
-// isLogger reports whether a method is one of a logger: Info, Warn or Error of a variable or field whose
-// name is log, Log or Logger.
+// isLogger reports whether a method is one of a logger: Info, Warn or Error of a variable or field
+// whose name is log, Log or Logger.
 func isLogger(method *ast.SelectorExpr) bool {
 	switch method.Sel.Name {
 	case "Info", "Warn", "Error":

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Two processes use one path with different numbers of permits. The second logs that once, and Inspect shows both;
-// what it cannot see, and what agrees, is not logged.
+// Two processes use one path with different numbers of permits. The second logs that once, and
+// Inspect shows both; what it cannot see, and what agrees, is not logged.
 func TestDifferentPermits(t *testing.T) {
 	t.Parallel()
 	semaphore := func(n int) func(*actors.Locks, string) handle {

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// A server goes on to show the node of a holder that has left. The waiters behind that node hold in the end, in
-// their session, with each recipe that waits for nodes.
+// A server goes on to show the node of a holder that has left. The waiters behind that node hold in
+// the end, in their session, with each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

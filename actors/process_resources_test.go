@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// resourceServer is a resource beside ZooKeeper, with a number for each lock. It records the history of
-// the processes and their tokens. Processes send it lines over TCP:
+// resourceServer is a resource beside ZooKeeper, with a number for each lock. It records the
+// history of the processes and their tokens. Processes send it lines over TCP:
 //
 //	call, begin     the process is about to lock, and sends its process id; it is about to unlock
 //	lock, unlock    the process has locked; it has unlocked
@@ -159,8 +159,8 @@ func (d *resourceServer) holders() (pids []int) {
 	return pids
 }
 
-// check has porcupine check the history of each lock. If clean is true, no grant may have been lost and no
-// request refused: the locks must have excluded without tokens.
+// check has porcupine check the history of each lock. If clean is true, no grant may have been lost
+// and no request refused: the locks must have excluded without tokens.
 func (d *resourceServer) check(t testing.TB, clean bool) {
 	t.Helper()
 	d.close() // and so it has handled all lines

@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// shortSession is the session timeout of processes that a test pauses for longer. It is long enough for a
-// busy machine, which loses no other session.
+// shortSession is the session timeout of processes that a test pauses for longer. It is long enough
+// for a busy machine, which loses no other session.
 const shortSession = 10 * time.Second
 
 func (p *childProcess) signal(s syscall.Signal) {
@@ -42,9 +42,9 @@ func TestProcessShortPause(t *testing.T)    { each(t, shortPause) }
 func TestProcessKilledWaiters(t *testing.T) { each(t, killedWaiters) }
 func TestProcessHandOff(t *testing.T)       { each(t, handOffAfterPause) }
 
-// A holder is paused, and its follower is cut off from the leader just before the process goes on: the follower answers it for another
-// two seconds. The holder does not believe in its session when the leader has expired it. Its margin, 2400 ms, is more than
-// (syncLimit + 1/2) * tickTime.
+// A holder is paused, and its follower is cut off from the leader just before the process goes on:
+// the follower answers it for another two seconds. The holder does not believe in its session when
+// the leader has expired it. Its margin, 2400 ms, is more than (syncLimit + 1/2) * tickTime.
 func TestProcessPausedBesideACutOffFollower(t *testing.T) {
 	const timeout = 12 * time.Second
 	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
@@ -138,8 +138,8 @@ func (b *testLock) startWriter(sessionTimeout time.Duration) (p *childProcess, t
 	return p, token, conn, node, d
 }
 
-// pausedHolder pauses a holder until another contender holds the lock. The holder then learns of its loss
-// before anything else, and its writes are refused.
+// pausedHolder pauses a holder until another contender holds the lock. The holder then learns of
+// its loss before anything else, and its writes are refused.
 func pausedHolder(b *testLock) {
 	locks := b.locks()
 	p, first, conn, node, d := b.startWriter(shortSession)
@@ -177,7 +177,8 @@ func pausedHolder(b *testLock) {
 	p.exit()
 }
 
-// expectAll waits for a line that begins with each of the words, in any order, and for no other line.
+// expectAll waits for a line that begins with each of the words, in any order, and for no other
+// line.
 func (p *childProcess) expectAll(all ...string) {
 	p.t.Helper()
 	for len(all) > 0 {
@@ -218,8 +219,8 @@ func shortPause(b *testLock) {
 	p.exit()
 }
 
-// killedWaiters ends the sessions of the waiters in the middle of the queue. The waiter behind them does
-// not hold before its turn.
+// killedWaiters ends the sessions of the waiters in the middle of the queue. The waiter behind them
+// does not hold before its turn.
 func killedWaiters(b *testLock) {
 	p, q := startProcess(b, b.Addr(), shortSession, ""), startProcess(b, b.Addr(), shortSession, "")
 	mu, others := b.mutex(), b.locks()
@@ -251,8 +252,8 @@ func killedWaiters(b *testLock) {
 	q.exit()
 }
 
-// handOffAfterPause has a holder that was paused release, while a waiter of its own process is next in
-// line. The release of a lost grant does not grant the lock to that waiter.
+// handOffAfterPause has a holder that was paused release, while a waiter of its own process is next
+// in line. The release of a lost grant does not grant the lock to that waiter.
 func handOffAfterPause(b *testLock) {
 	p := startProcess(b, b.Addr(), shortSession, "")
 	mu := b.mutex()

@@ -19,9 +19,9 @@ import (
 
 var measureRecovery = flag.Bool("recovery", false, "measure how long a process is without its locks after an outage of a real ZooKeeper, for some minutes")
 
-// TestRecoveryTimes is a measurement. It prints how long after the end of an outage a process holds a lock that
-// it held before, and a lock that it has waited for. The server is killed and starts again, or the process is
-// cut off.
+// TestRecoveryTimes is a measurement. It prints how long after the end of an outage a process holds
+// a lock that it held before, and a lock that it has waited for. The server is killed and starts
+// again, or the process is cut off.
 func TestRecoveryTimes(t *testing.T) {
 	if !*measureRecovery {
 		t.Skip("a measurement, for the flag -recovery")
@@ -91,8 +91,8 @@ func TestRecoveryTimes(t *testing.T) {
 	fmt.Println(strings.Join(table, "\n"))
 }
 
-// isServing reports whether the server answers soon that it serves. A starting server may accept a connection
-// and never answer.
+// isServing reports whether the server answers soon that it serves. A starting server may accept a
+// connection and never answer.
 func isServing(addr string) bool {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -155,9 +155,10 @@ func (o *measuredOutage) close() {
 	o.other.Close()
 }
 
-// TestRecovery checks in virtual time what TestRecoveryTimes measures. A process that has lost its session holds
-// its locks again as soon as it is connected and the margin has passed since the loss, however long the server
-// keeps the session. Another process that waits for the lock holds no earlier than the margin after the loss.
+// TestRecovery checks in virtual time what TestRecoveryTimes measures. A process that has lost its
+// session holds its locks again as soon as it is connected and the margin has passed since the
+// loss, however long the server keeps the session. Another process that waits for the lock holds no
+// earlier than the margin after the loss.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(v *virtual, n *dialer) (end func()){

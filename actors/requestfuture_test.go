@@ -18,7 +18,8 @@ import (
 
 const cameTooLate = "grant came too late"
 
-// A request by a future without an owner is refused, because no later message could release the grant.
+// A request by a future without an owner is refused, because no later message could release the
+// grant.
 func TestFutureWithoutOwner(t *testing.T) {
 	each(t, func(b *testLock) {
 		config, all := testActors(b.T, 1)

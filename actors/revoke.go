@@ -25,7 +25,8 @@ import (
 // With grace 0 it returns then. Otherwise it blocks until the node is gone, deletes a node that
 // still exists after grace, and reports that as broken. The holder has lost the lock then, and
 // learns that within about two seconds (ErrNodeDeleted). Another contender may hold the lock
-// before: only tokens keep the holder without the lock from doing harm. When ctx ends, the node stays.
+// before: only tokens keep the holder without the lock from doing harm. When ctx ends, the node
+// stays.
 //
 // The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
 // for the write, and ErrInvalid.

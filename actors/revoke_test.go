@@ -18,8 +18,8 @@ import (
 // revoke is the data that Curator's Revoker writes.
 var revoke = []byte("__REVOKE__")
 
-// Curator's testRevoking: another client writes the request to release. The holder gets it and releases, and the
-// next contender holds.
+// Curator's testRevoking: another client writes the request to release. The holder gets it and
+// releases, and the next contender holds.
 func TestRevokingByHand(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -138,7 +138,8 @@ func TestRevokeGrace(t *testing.T) {
 	}
 }
 
-// Revoke goes on after the loss of its session, of its connection and of answers. Its context, or Close, ends it.
+// Revoke goes on after the loss of its session, of its connection and of answers. Its context, or
+// Close, ends it.
 func TestRevokeThroughFaults(t *testing.T) {
 	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpGetData} {

@@ -149,8 +149,9 @@ func TestWaitersShare(t *testing.T) {
 	})
 }
 
-// With several processes ahead, the departure of the last but one has the waiter list the directory, while the last one
-// holds. So the waiter holds without a request once its process notices the last departure.
+// With several processes ahead, the departure of the last but one has the waiter list the
+// directory, while the last one holds. So the waiter holds without a request once its process
+// notices the last departure.
 func TestHandOffAmongMany(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}
@@ -158,7 +159,8 @@ func TestHandOffAmongMany(t *testing.T) {
 		sent := func(op embedded.Op) int { return count(d.requests(), op) }
 		unlock(b, lock(b, last))
 		b.waitNodes(0)
-		// At first the process of last reads what it watches. Then it has read nodes of the others, and one message sets all watches.
+		// At first the process of last reads what it watches. Then it has read nodes of the others,
+		// and one message sets all watches.
 		for _, op := range []embedded.Op{embedded.OpGetData, embedded.OpSetWatches} {
 			g := lock(b, first)
 			var waiting []*actors.Future[*actors.Grant]
@@ -190,7 +192,8 @@ func TestHandOffAmongMany(t *testing.T) {
 	})
 }
 
-// The first waiter holds as soon as its process notices the deletion of the node ahead, without a request.
+// The first waiter holds as soon as its process notices the deletion of the node ahead, without a
+// request.
 func TestHandOffWithoutARequest(t *testing.T) {
 	each(t, func(b *testLock) {
 		d := &dialer{}

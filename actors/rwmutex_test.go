@@ -98,8 +98,8 @@ func TestDowngrading(t *testing.T) {
 	})
 }
 
-// A writer in the queue, of this process or another, does not hold between the release of a writer and its
-// downgraded reader.
+// A writer in the queue, of this process or another, does not hold between the release of a writer
+// and its downgraded reader.
 func TestContendingDowngrading(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, far := b.rw(), b.rw()
@@ -121,8 +121,8 @@ func TestContendingDowngrading(t *testing.T) {
 	})
 }
 
-// Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our writer, which knew
-// only of the writer there.
+// Another process downgrades as Curator does since 5.5: its reader gets a place ahead of our
+// writer, which knew only of the writer there.
 func TestForeignDowngrade(t *testing.T) {
 	each(t, func(b *testLock) {
 		conn := b.Client(b)
@@ -210,8 +210,8 @@ func TestPathOfAnotherRecipe(t *testing.T) {
 	})
 }
 
-// An owner that has lost its read lock, and holds its write lock, can enter neither again before it has released
-// the lost one.
+// An owner that has lost its read lock, and holds its write lock, can enter neither again before it
+// has released the lost one.
 func TestReentryBesideALostGrant(t *testing.T) {
 	each(t, func(b *testLock) {
 		rw, me := b.rw(), actors.WithOwner("me")

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// Several transactions create many permits with much data. Tokens increase nevertheless from one grant to the
-// next that does not fit beside it.
+// Several transactions create many permits with much data. Tokens increase nevertheless from one
+// grant to the next that does not fit beside it.
 func TestManyPermitsWithData(t *testing.T) {
 	each(t, func(b *testLock) {
 		const permits = 100

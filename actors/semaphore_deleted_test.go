@@ -39,8 +39,9 @@ func deletedLeases() (all []deletedLease) {
 	return all
 }
 
-// Another client deletes leases of a request that waits for permits, and then the holder releases. The
-// request is granted in the end. A grant before the notice of the deletion is lost at the notice.
+// Another client deletes leases of a request that waits for permits, and then the holder releases.
+// The request is granted in the end. A grant before the notice of the deletion is lost at the
+// notice.
 func TestLeaseOfWaiterDeleted(t *testing.T) {
 	t.Parallel()
 	for _, d := range deletedLeases() {
@@ -49,9 +50,9 @@ func TestLeaseOfWaiterDeleted(t *testing.T) {
 	}
 }
 
-// mayBeGranted reports whether the waiter may be granted by a deleted lease: the process has not noticed the
-// deletion, and hands the permits on itself or has a lease that it does not watch yet. A process that watches its
-// lease notices the deletion before the release by another process.
+// mayBeGranted reports whether the waiter may be granted by a deleted lease: the process has not
+// noticed the deletion, and hands the permits on itself or has a lease that it does not watch yet.
+// A process that watches its lease notices the deletion before the release by another process.
 func (d deletedLease) mayBeGranted() bool {
 	watches := d.waits > noticeLimit
 	unnoticed := d.notice == afterwards || d.notice == rightThen && !watches

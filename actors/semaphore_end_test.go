@@ -9,7 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// One lease of a request that waits for more is deleted. The request waits on, and is granted in the end.
+// One lease of a request that waits for more is deleted. The request waits on, and is granted in
+// the end.
 func TestSemaphoreLosesPartWhileWaiting(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, other, conn := b.semaphore(3), b.semaphore(3), b.Client(b)

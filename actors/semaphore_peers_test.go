@@ -100,8 +100,8 @@ func TestSemaphoreTurnsWithCurator(t *testing.T) {
 	})
 }
 
-// Curator acquires several leases one by one: two clients that request three of four block each other until one
-// ends its request.
+// Curator acquires several leases one by one: two clients that request three of four block each
+// other until one ends its request.
 func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	each(t, func(b *testLock) {
 		var both, done sync.WaitGroup
@@ -158,7 +158,8 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 	})
 }
 
-// A waiter of Curator's first semaphore watches one holder, and does not wake when another one leaves.
+// A waiter of Curator's first semaphore watches one holder, and does not wake when another one
+// leaves.
 func TestSemaphoreWakesForAnyHolder(t *testing.T) {
 	each(t, func(b *testLock) {
 		const max = 2
@@ -227,8 +228,8 @@ func TestSemaphoreForeignNodes(t *testing.T) {
 		pending(b, f)
 		must(b, conn.Delete(one, -1))
 		g := result(b, f)
-		// A foreign node that comes later is behind the present holders and waiters, and ahead of the
-		// next request.
+		// A foreign node that comes later is behind the present holders and waiters, and ahead of
+		// the next request.
 		f = s.Acquire(within(b))
 		b.waitSemaphore(1, 3)
 		two := foreign("0-foreign")
@@ -246,8 +247,8 @@ func TestSemaphoreForeignNodes(t *testing.T) {
 	})
 }
 
-// A waiting node of ours never gives a client of Curator more permits than there are. A try of such a client fails
-// only while another contender holds or waits.
+// A waiting node of ours never gives a client of Curator more permits than there are. A try of such
+// a client fails only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
 	each(t, func(b *testLock) {
 		s, theirs := b.semaphore(3), b.curatorSemaphore(3)

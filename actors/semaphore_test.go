@@ -65,7 +65,8 @@ func TestSemaphoreReleaseInChunks(t *testing.T) {
 	each(t, func(b *testLock) { contendForPermits(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
 }
 
-// contendForPermits has many goroutines on three connections acquire and release permits. The ledger checks them.
+// contendForPermits has many goroutines on three connections acquire and release permits. The
+// ledger checks them.
 func contendForPermits(b *testLock, max, goroutines, rounds int, want func() int) {
 	ss := []*actors.Semaphore{b.semaphore(max), b.semaphore(max), b.semaphore(max)}
 	l := newLedger(b)

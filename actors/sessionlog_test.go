@@ -64,8 +64,8 @@ func TestSessionLog(t *testing.T) {
 	})
 }
 
-// After a pause of the process beyond the deadline the log has the loss and no suspension, because nobody holds
-// or waits through one.
+// After a pause of the process beyond the deadline the log has the loss and no suspension, because
+// nobody holds or waits through one.
 func TestNoSuspensionInLogAfterPause(t *testing.T) {
 	log := defaultLog(t)
 	bubble(t, func(v *virtual) {

@@ -17,8 +17,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// onSharedCount runs f with the path of a count, on both servers. f may leave watches of the count, which end with
-// their connections.
+// onSharedCount runs f with the path of a count, on both servers. f may leave watches of the count,
+// which end with their connections.
 func onSharedCount(t *testing.T, f func(b *testLock, count string)) {
 	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
@@ -146,7 +146,8 @@ func TestSemaphoreThreadedLeaseIncrease(t *testing.T) {
 		m := result(b, h)
 		b.waitSemaphore(0, 4)
 
-		// Fewer permits: holders go on to hold. A new request waits until fewer leases exist than that.
+		// Fewer permits: holders go on to hold. A new request waits until fewer leases exist than
+		// that.
 		unlock(b, m)
 		setCount(b, conn, count, 1)
 		waitFull(b, s)

@@ -75,8 +75,8 @@ func historyOfSingletons(v *virtual) {
 	v.Logf("%d terms among faults", faulty)
 }
 
-// randomChild returns the props of a child that works for a while, and then ends, fails or goes on. The child
-// takes a while to stop.
+// randomChild returns the props of a child that works for a while, and then ends, fails or goes on.
+// The child takes a while to stop.
 func (l *ledger) randomChild(singleton string, token actors.Token) *actor.Props {
 	return actor.PropsFromFunc(func(ctx actor.Context) {
 		system, self := ctx.ActorSystem(), randomChild{ctx.Self(), token}

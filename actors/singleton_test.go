@@ -127,7 +127,8 @@ func (s *singletonTest) waitEnded(self *actor.PID) {
 	zktest.Eventually(s, timeLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
 }
 
-// expectReleased checks that no singleton has ended without having released or cancelled its request.
+// expectReleased checks that no singleton has ended without having released or cancelled its
+// request.
 func (s *singletonTest) expectReleased() {
 	s.Helper()
 	if lines := s.log.with(hasEnded); len(lines) > 0 {
@@ -135,8 +136,8 @@ func (s *singletonTest) expectReleased() {
 	}
 }
 
-// Singletons of two processes lead in turn, and resign in each way. The next leads only after the child
-// has stopped.
+// Singletons of two processes lead in turn, and resign in each way. The next leads only after the
+// child has stopped.
 func TestSingleton(t *testing.T) {
 	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
 		s := newSingletonTest(b)
@@ -176,8 +177,8 @@ func TestSingleton(t *testing.T) {
 	})
 }
 
-// The session of a leader ends: the singleton stops its child at once, and another leads. The singleton
-// queues again when its child has stopped.
+// The session of a leader ends: the singleton stops its child at once, and another leads. The
+// singleton queues again when its child has stopped.
 func TestSingletonLosesSession(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := newSingletonTest(b)
@@ -244,8 +245,8 @@ func TestSingletonStops(t *testing.T) {
 	})
 }
 
-// A supervisor restarts a singleton together with a sibling that has failed, while its child takes a
-// while to stop. Then there is one request and, in a new term, one child.
+// A supervisor restarts a singleton together with a sibling that has failed, while its child takes
+// a while to stop. Then there is one request and, in a new term, one child.
 func TestSingletonIsRestarted(t *testing.T) {
 	each(t, func(b *testLock) {
 		s := newSingletonTest(b)
@@ -312,8 +313,8 @@ func TestSingletonFails(t *testing.T) {
 	})
 }
 
-// A singleton repeats a request that has failed for a passing reason. With StopOnSuspended it resigns as soon as
-// the connection is lost.
+// A singleton repeats a request that has failed for a passing reason. With StopOnSuspended it
+// resigns as soon as the connection is lost.
 func TestSingletonRetries(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(b *testLock) {

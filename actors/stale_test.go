@@ -10,7 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Tests of a lock library that does not know of the end of its session, or whose server lags behind:
+// Tests of a lock library that does not know of the end of its session, or whose server lags
+// behind:
 //
 //	a lagging server shows the node of a dead session    TestDeadSessionsNode
 //	a create without an answer, then a lagging server    TestCreateOnALaggingServer, TestWireFaults/three servers,
@@ -27,9 +28,9 @@ import (
 //	a follower cut off from its ensemble                 TestFollowerIsCutOff
 //	members killed and frozen                            TestMembersFail, TestEnsembleLosesLeader
 
-// The process has lost its session, which the server keeps for a while, and whose node a lagging follower shows
-// for longer. The process does not hold by this node, and its request waits until a read shows that the node is
-// gone.
+// The process has lost its session, which the server keeps for a while, and whose node a lagging
+// follower shows for longer. The process does not hold by this node, and its request waits until a
+// read shows that the node is gone.
 func TestDeadSessionsNode(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {
@@ -67,8 +68,8 @@ func TestDeadSessionsNode(t *testing.T) {
 	})
 }
 
-// The answer to a create is lost, and the server of the next connection does not show the node yet. The process
-// finds the node nevertheless, and creates no second one.
+// The answer to a create is lost, and the server of the next connection does not show the node yet.
+// The process finds the node nevertheless, and creates no second one.
 func TestCreateOnALaggingServer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(v *virtual) {

@@ -9,15 +9,15 @@ import (
 // Stats counts what Locks has done since it was made; see Locks.Stats. Requested is the sum of
 // Waiting, Acquired and all of Refused; Acquired is the sum of Held, Released and all of Lost.
 type Stats struct {
-	// Requested counts the requests that came to a lock. A request that needs no lock to be refused,
-	// such as one with an invalid option or a context that has ended, does not.
+	// Requested counts the requests that came to a lock. A request that needs no lock to be
+	// refused, such as one with an invalid option or a context that has ended, does not.
 	Requested uint64
 	// Acquired counts the grants, and Released those that were given back: by Release, or because
 	// the request was cancelled after all.
 	Acquired, Released uint64
-	// Lost counts the grants that ended otherwise, by the error that Grant.Err returns. Refused counts
-	// the requests that were never granted, by the error of their future; a request whose context
-	// ended is one of ErrCancelled. A reason without requests is missing.
+	// Lost counts the grants that ended otherwise, by the error that Grant.Err returns. Refused
+	// counts the requests that were never granted, by the error of their future; a request whose
+	// context ended is one of ErrCancelled. A reason without requests is missing.
 	Lost, Refused map[error]uint64
 	// Waiting is how many requests wait at the moment, and Held how many grants hold.
 	Waiting, Held int
@@ -30,13 +30,13 @@ type Stats struct {
 	Batches, BatchOperations uint64
 	// Session is the present state of the session. Its Epoch counts the sessions.
 	Session zkbridge.Session
-	// Suspensions counts how often the connection of a session was lost, and SessionsLost the sessions
-	// that were lost.
+	// Suspensions counts how often the connection of a session was lost, and SessionsLost the
+	// sessions that were lost.
 	Suspensions, SessionsLost uint64
 }
 
-// Stats returns the present counts. It never blocks, and costs the locks nothing more: all of them are
-// counted anyway. Requests that end meanwhile may count as waiting or held, but no sum is less
+// Stats returns the present counts. It never blocks, and costs the locks nothing more: all of them
+// are counted anyway. Requests that end meanwhile may count as waiting or held, but no sum is less
 // than its parts.
 func (l *Locks) Stats() Stats {
 	c, bridge := l.manager.Counters(), l.bridge.Stats()

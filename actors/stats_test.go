@@ -113,7 +113,8 @@ type requestCounts struct {
 	waiting, held                                int
 }
 
-// Whatever happens to requests of any recipe, the counters agree with the results that their owners get.
+// Whatever happens to requests of any recipe, the counters agree with the results that their owners
+// get.
 func TestStatsHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// An actor releases, or cancels, as it stops. Neither the lock nor protoactor logs its end, though the answer
-// finds nobody.
+// An actor releases, or cancels, as it stops. Neither the lock nor protoactor logs its end, though
+// the answer finds nobody.
 func TestActorReleasesAsItStops(t *testing.T) {
 	onEmbedded(t, func(b *testLock) {
 		for _, r := range exclusive() {

@@ -23,8 +23,8 @@ func expectSuspended(t testing.TB, what string, err error) {
 	}
 }
 
-// A Try does not wait for a connection, whether the connection was lost before the Try or while it waits for an
-// answer.
+// A Try does not wait for a connection, whether the connection was lost before the Try or while it
+// waits for an answer.
 func TestTryWithoutConnection(t *testing.T) {
 	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())
@@ -72,7 +72,8 @@ func TestTryWithoutConnection(t *testing.T) {
 	})
 }
 
-// A request that ends without the lock reports whether it waited for ZooKeeper or for another holder.
+// A request that ends without the lock reports whether it waited for ZooKeeper or for another
+// holder.
 func TestReasonOfAWait(t *testing.T) {
 	each(t, func(b *testLock) {
 		proxy := zktest.Proxy(b, b.Addr())

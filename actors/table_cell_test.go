@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// cell is one recipe and one ending of TestEndings. An owner of the process "ours" holds, and a request of
-// that process and one of "theirs" wait.
+// cell is one recipe and one ending of TestEndings. An owner of the process "ours" holds, and a
+// request of that process and one of "theirs" wait.
 type cell struct {
 	*testLock
 	row     tableRow
@@ -98,8 +98,8 @@ func (c *cell) expectHeld() {
 	}
 }
 
-// expectEnded waits for the end of the grants, and checks all that shows it to users. The owner may acquire again
-// when all its grants are released.
+// expectEnded waits for the end of the grants, and checks all that shows it to users. The owner may
+// acquire again when all its grants are released.
 func (c *cell) expectEnded(why error) {
 	c.Helper()
 	for i, g := range c.grants {
@@ -137,8 +137,8 @@ func (c *cell) release() {
 	}
 }
 
-// expectServed waits until each request is granted, with a greater token than the row's owner, and releases the
-// grants.
+// expectServed waits until each request is granted, with a greater token than the row's owner, and
+// releases the grants.
 func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 	c.Helper()
 	c.inTurn(func(g *actors.Grant) {

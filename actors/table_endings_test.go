@@ -21,17 +21,18 @@ type ending struct {
 	configure func(cfg *actors.Config)
 	// virtual: the ending needs virtual time, or faults of the embedded server.
 	virtual bool
-	// realTime: the ending needs real time, for the garbage collector or for actors of another system.
+	// realTime: the ending needs real time, for the garbage collector or for actors of another
+	// system.
 	realTime bool
 	// actors is the number of actors that the ending needs as owners.
 	actors int
 }
 
-// TestEndings ends grants and requests of each recipe in each way, while one owner holds, and requests of its own
-// process and of another wait. Their owners get the reason, the other requests are granted with greater tokens, no node
-// and no watch is left, and both processes can use the lock again.
-// Each cell runs on the embedded server, in virtual time where that is possible, and on a real one. By habit
-// a sample of the cells runs.
+// TestEndings ends grants and requests of each recipe in each way, while one owner holds, and
+// requests of its own process and of another wait. Their owners get the reason, the other requests
+// are granted with greater tokens, no node and no watch is left, and both processes can use the
+// lock again. Each cell runs on the embedded server, in virtual time where that is possible, and on
+// a real one. By habit a sample of the cells runs.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	inVirtualTime, inRealTime, onReal := sample.OneIn(t, 3), sample.OneIn(t, 12), sample.OneIn(t, 24)

@@ -8,17 +8,19 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// tableRow is a recipe of TestEndings: the recipe that one owner holds, and the recipe that waits for it.
+// tableRow is a recipe of TestEndings: the recipe that one owner holds, and the recipe that waits
+// for it.
 type tableRow struct {
 	recipe
 	// waiter returns the handle of the recipe that waits.
 	waiter func(locks *actors.Locks, path string) handle
 	// hold acquires the grants of the owner. It is nil for one grant of the recipe.
 	hold func(t testing.TB, c *cell) []*actors.Grant
-	// ends returns sets of nodes: the deletion of any set ends all grants. It is nil for one set, the
-	// grants' own nodes.
+	// ends returns sets of nodes: the deletion of any set ends all grants. It is nil for one set,
+	// the grants' own nodes.
 	ends func(c *cell) [][]string
-	// panicMessages has a message at which the actor panics, and then one for each actor that it builds on.
+	// panicMessages has a message at which the actor panics, and then one for each actor that it
+	// builds on.
 	panicMessages []any
 	// localQueue: a request that waits in the holder's process has no node.
 	localQueue bool

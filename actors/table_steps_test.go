@@ -22,7 +22,8 @@ func (c *cell) endRequest(why error, end func(f *actors.Future[*actors.Grant])) 
 	c.expectOthersGoOn()
 }
 
-// expectOthersGoOn checks that a request that has ended has left no node, and that it has not changed the grants.
+// expectOthersGoOn checks that a request that has ended has left no node, and that it has not
+// changed the grants.
 func (c *cell) expectOthersGoOn() {
 	c.Helper()
 	var nodes []string
@@ -91,8 +92,8 @@ func (c *cell) closeOurs() {
 	is(c, failure(c, c.row.at(c.ours, c.path).Acquire(context.Background())), actors.ErrClosed)
 }
 
-// startReleases has a request of theirs wait, and then begins to release all grants and to acquire again while
-// the server is slow.
+// startReleases has a request of theirs wait, and then begins to release all grants and to acquire
+// again while the server is slow.
 func (c *cell) startReleases() (releases []*actors.Future[struct{}], acquire *actors.Future[*actors.Grant]) {
 	c.Helper()
 	c.hold()
@@ -119,7 +120,8 @@ func (c *cell) expectReleased(why error, releases ...*actors.Future[struct{}]) {
 	}
 }
 
-// panicActor has an actor of the row panic: the actor of the lock for 0, or else the nth that it builds on.
+// panicActor has an actor of the row panic: the actor of the lock for 0, or else the nth that it
+// builds on.
 func (c *cell) panicActor(nth int, message any) {
 	c.Helper()
 	actors.PanicActor(c.row.at(c.ours, c.path), nth, message)

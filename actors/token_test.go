@@ -22,8 +22,8 @@ func anyToken(t *rapid.T, name string) actors.Token {
 	}
 }
 
-// Tokens are ordered by generation, czxid and step, and so are their texts. A token is the same after it was
-// written and read as a text, a database value or JSON.
+// Tokens are ordered by generation, czxid and step, and so are their texts. A token is the same
+// after it was written and read as a text, a database value or JSON.
 func TestTokenTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyToken(t, "a"), anyToken(t, "b")
@@ -85,7 +85,8 @@ func TestTokenWithoutAGeneration(t *testing.T) {
 	}
 }
 
-// The grants of all recipes have the generation that the bridge reports, for Go code and for actors.
+// The grants of all recipes have the generation that the bridge reports, for Go code and for
+// actors.
 func TestTokensHaveTheirGeneration(t *testing.T) {
 	t.Parallel()
 	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }

@@ -102,8 +102,8 @@ type randomClient struct {
 	maxHold  time.Duration // of virtual time
 }
 
-// acquire acquires all of the locks, by one handle or a multi-lock. It returns nil if the request fails. The
-// request may fail with the error allowed.
+// acquire acquires all of the locks, by one handle or a multi-lock. It returns nil if the request
+// fails. The request may fail with the error allowed.
 func (c *randomClient) acquire(owner string, allowed error, all []lockUse, options ...actors.Option) *actors.Grant {
 	g, err := c.request(owner, all, options...)
 	// A try does not wait for a connection.
@@ -113,8 +113,9 @@ func (c *randomClient) acquire(owner string, allowed error, all []lockUse, optio
 	return g
 }
 
-// reenter has the owner of held, which may be nil, enter again what it has. After the loss of a multi-lock
-// the release of its other members takes a moment: until then a request for them would wait for its own owner.
+// reenter has the owner of held, which may be nil, enter again what it has. After the loss of a
+// multi-lock the release of its other members takes a moment: until then a request for them would
+// wait for its own owner.
 func (c *randomClient) reenter(held *actors.Grant, all []lockUse) *actors.Grant {
 	g, err := c.request(c.name, all)
 	switch {
@@ -165,8 +166,8 @@ func (c *randomClient) request(owner string, all []lockUse, options ...actors.Op
 	return g, nil
 }
 
-// isLoss reports whether an error is the result of a lost session, of the deletion of a node by another
-// client, or of an outage.
+// isLoss reports whether an error is the result of a lost session, of the deletion of a node by
+// another client, or of an outage.
 func (c *randomClient) isLoss(err error) bool {
 	return isLoss(err) || c.outages && errors.Is(err, actors.ErrSuspended)
 }
@@ -282,10 +283,10 @@ func (l *ledger) deleteNode(b *testLock, conn *zk.Conn, directories []string) {
 	}
 }
 
-// TestHistoryOfTokens has clients of several processes acquire locks of all recipes, and multi-locks
-// of them, while connections are cut, sessions end and other clients delete nodes. Conflicting grants
-// never overlap, and each grant has a greater token than all earlier grants that it conflicts with, of
-// whichever recipe. Grants that are about to be lost do not count.
+// TestHistoryOfTokens has clients of several processes acquire locks of all recipes, and
+// multi-locks of them, while connections are cut, sessions end and other clients delete nodes.
+// Conflicting grants never overlap, and each grant has a greater token than all earlier grants that
+// it conflicts with, of whichever recipe. Grants that are about to be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
 	each(t, func(b *testLock) {
 		l := newLedger(b)

@@ -20,8 +20,8 @@ var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.O
 // differingRecipes are recipes that send different requests.
 var differingRecipes = named("mutex", "semaphore, two of three")
 
-// TestFaults has the first and later requests of each kind fail in each way, while two clients contend. Both
-// hold as often as they request, one at a time, and no node is left.
+// TestFaults has the first and later requests of each kind fail in each way, while two clients
+// contend. Both hold as often as they request, one at a time, and no node is left.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, r := range differingRecipes {
@@ -121,8 +121,8 @@ func contendWithFault(t *testing.T, r recipe, fault embedded.Fault) (fired bool)
 	return fired
 }
 
-// TestCancelAtEachRequest ends the context when the server has received the n-th request of an acquire and a
-// release, before and after its execution. No node is left.
+// TestCancelAtEachRequest ends the context when the server has received the n-th request of an
+// acquire and a release, before and after its execution. No node is left.
 func TestCancelAtEachRequest(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 5)
@@ -210,8 +210,8 @@ func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fir
 	return fired
 }
 
-// The only server stops to answer at each request, and the session ends. The holder loses its grant, and both
-// clients hold again when the server answers.
+// The only server stops to answer at each request, and the session ends. The holder loses its
+// grant, and both clients hold again when the server answers.
 func TestPauseAtEachRequest(t *testing.T) {
 	t.Parallel()
 	for _, r := range differingRecipes {

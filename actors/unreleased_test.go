@@ -14,9 +14,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// The failure of one lock's release does not end the grants of other locks: another process holds an
-// unrelated lock only after its holder has released it, or at least the margin after the holder has
-// noticed its loss.
+// The failure of one lock's release does not end the grants of other locks: another process holds
+// an unrelated lock only after its holder has released it, or at least the margin after the holder
+// has noticed its loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	t.Parallel()
 	const margin = session / 5 // the default
@@ -83,8 +83,9 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	}
 }
 
-// The same on both servers, for a right that is missing for a while. The node that ZooKeeper does not delete
-// blocks its own lock until the right is back, and then the process can use the lock again.
+// The same on both servers, for a right that is missing for a while. The node that ZooKeeper does
+// not delete blocks its own lock until the right is back, and then the process can use the lock
+// again.
 func TestReleaseRefused(t *testing.T) {
 	each(t, func(b *testLock) {
 		locks, others := b.locks(), b.locks()

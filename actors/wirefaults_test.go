@@ -17,8 +17,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// TestWireFaults has the connection to a real ZooKeeper fail at each message that a client sends, in
-// each way in which a network fails. The client holds the lock between two grants of another client.
+// TestWireFaults has the connection to a real ZooKeeper fail at each message that a client sends,
+// in each way in which a network fails. The client holds the lock between two grants of another
+// client.
 func TestWireFaults(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
@@ -65,7 +66,8 @@ type networkFailure struct {
 	// handshakes is how many of the handshakes after the failure fail, too: by the first message
 	// of a connection, or by the second, which authenticates.
 	handshakes int
-	// onEnsemble: the failure is worth a test with several servers, of which another one has the outcome.
+	// onEnsemble: the failure is worth a test with several servers, of which another one has the
+	// outcome.
 	onEnsemble bool
 }
 
@@ -91,7 +93,8 @@ var networkFailures = []networkFailure{
 	{name: "cut before the reply, and in the handshakes", write: (*wireConn).unanswered, handshakes: 2},
 }
 
-// wireFault is a failure at the message of one client with the number at, from 0. Pings do not count.
+// wireFault is a failure at the message of one client with the number at, from 0. Pings do not
+// count.
 type wireFault struct {
 	failure networkFailure
 	at      int
@@ -110,8 +113,8 @@ func (f *wireFault) write(c *wireConn, _ embedded.Op, message []byte) (int, erro
 	return c.Conn.Write(message)
 }
 
-// fires counts the message, and reports whether the connection fails at it. The message may be the first or the
-// second of its connection.
+// fires counts the message, and reports whether the connection fails at it. The message may be the
+// first or the second of its connection.
 func (f *wireFault) fires(first, second bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +130,8 @@ func (f *wireFault) fires(first, second bool) bool {
 	return false
 }
 
-// holdInTurn has two sessions hold the lock in turn. It returns how many messages the first has sent.
+// holdInTurn has two sessions hold the lock in turn. It returns how many messages the first has
+// sent.
 func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
 	b := &testLock{T: t, Server: s, path: s.Path(t)}
 	other := b.mutex()

@@ -15,7 +15,8 @@ import (
 
 var directive = regexp.MustCompile(`(?m)^//go:generate go run \S+ (.*)$`)
 
-// The committed code is, to the byte, the output of go generate, and has no file of a removed .proto file or service.
+// The committed code is, to the byte, the output of go generate, and has no file of a removed
+// .proto file or service.
 func TestCommittedCodeIsCurrent(t *testing.T) {
 	for _, folder := range []string{"../messages", "internal/counter"} {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestInModuleOfUser(t *testing.T) {
 	}
 }
 
-// downloads returns the module cache as the address of a proxy. It has all modules that this module imports.
+// downloads returns the module cache as the address of a proxy. It has all modules that this module
+// imports.
 func downloads(t *testing.T) string {
 	return filepath.ToSlash(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
 }

@@ -64,8 +64,8 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 	}
 }
 
-// Watch implements messages.BridgeHandler. A read of each node sets its watch, or one message those of all
-// (reads.go). The event of the watch wakes the sender (watches.go).
+// Watch implements messages.BridgeHandler. A read of each node sets its watch, or one message those
+// of all (reads.go). The event of the watch wakes the sender (watches.go).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w := &watchRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory()}
 	if msg.GetWithData() { // the answer has the czxids of the nodes as well
@@ -81,8 +81,8 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 }
 
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. The startQueue makes the session ready for requests; from then on the
-// other queues run, too (epoch.go).
+// sends what the messages asked for. The startQueue makes the session ready for requests; from then
+// on the other queues run, too (epoch.go).
 func (a *bridgeActor) Flush() {
 	a.admit()
 	ep := a.epoch

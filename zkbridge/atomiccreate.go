@@ -10,15 +10,16 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent it.
+// CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent
+// it.
 type CreateSpec struct {
 	From   ask.Recipient
 	Create *messages.Create
 }
 
-// CreateAtomically puts contenders into the queues of several locks by one transaction: all of them, or
-// none. So in each queue they come before the same others. The bridge answers each sender as for a
-// Create of its own. CreateAtomically does not block.
+// CreateAtomically puts contenders into the queues of several locks by one transaction: all of
+// them, or none. So in each queue they come before the same others. The bridge answers each sender
+// as for a Create of its own. CreateAtomically does not block.
 func (b *Bridge) CreateAtomically(specs []CreateSpec) {
 	if len(specs) > 0 {
 		b.ref.Tell(atomicCreateRequest{specs, b.cfg.Log})
@@ -28,8 +29,8 @@ func (b *Bridge) CreateAtomically(specs []CreateSpec) {
 // MaxAtomicCreates is how many nodes CreateAtomically creates at most.
 const MaxAtomicCreates = writer.MaxParts
 
-// CreateEach is CreateAtomically for nodes that need not be created together: it divides them, in their
-// order, into as few transactions as they fit into.
+// CreateEach is CreateAtomically for nodes that need not be created together: it divides them, in
+// their order, into as few transactions as they fit into.
 func (b *Bridge) CreateEach(specs []CreateSpec) {
 	first, size := 0, 0
 	for i, p := range specs {

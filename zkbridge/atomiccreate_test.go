@@ -31,7 +31,8 @@ func newUsers(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, 
 	return users, dirs
 }
 
-// createdAtomically waits for the answers, and releases the nodes. One transaction must have created all of them.
+// createdAtomically waits for the answers, and releases the nodes. One transaction must have
+// created all of them.
 func createdAtomically(t *testing.T, users []*user, dirs []string, conn *zk.Conn) {
 	t.Helper()
 	var zxid int64
@@ -71,7 +72,8 @@ func TestCreateAtomically(t *testing.T) {
 	})
 }
 
-// The bridge keeps the data of a directory, and reads its czxid, which the transaction does not return.
+// The bridge keeps the data of a directory, and reads its czxid, which the transaction does not
+// return.
 func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
@@ -126,7 +128,8 @@ func TestCreateAllOrNone(t *testing.T) {
 	})
 }
 
-// An atomic create whose request or reply is lost creates one node for each user, in one transaction.
+// An atomic create whose request or reply is lost creates one node for each user, in one
+// transaction.
 func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, actions := range [][]embedded.Action{
@@ -159,8 +162,9 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// One node of an atomic create whose outcome is unknown is deleted before the bridge looks for it. The other nodes show that the
-// transaction was executed, and only the sender of the deleted one gets a failure.
+// One node of an atomic create whose outcome is unknown is deleted before the bridge looks for it.
+// The other nodes show that the transaction was executed, and only the sender of the deleted one
+// gets a failure.
 func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -32,8 +32,8 @@ func (a Auth) GoString() string {
 // MarshalText implements encoding.TextMarshaler, which JSON and loggers use.
 func (a Auth) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// CreatorAll returns an ACL for Config that grants all rights to the identity that made the node, by
-// Config.Auth or a TLS certificate, and none to other identities.
+// CreatorAll returns an ACL for Config that grants all rights to the identity that made the node,
+// by Config.Auth or a TLS certificate, and none to other identities.
 func CreatorAll() []zk.ACL { return zk.AuthACL(zk.PermAll) }
 
 func checkAuth(list []Auth) error {

@@ -99,7 +99,8 @@ func TestAuthRefusedLater(t *testing.T) {
 	})
 }
 
-// Connections that fail during the authentication, over which go-zookeeper's AddAuth would block for ever, are replaced.
+// Connections that fail during the authentication, over which go-zookeeper's AddAuth would block
+// for ever, are replaced.
 func TestAuthOverFailingConnections(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {
@@ -132,7 +133,8 @@ func testAuthOverFailingConnections(t *testing.T, action embedded.Action) {
 	}
 }
 
-// A server that takes longer for the login than an attempt may take opens one session: the next attempts resume it, and take longer.
+// A server that takes longer for the login than an attempt may take opens one session: the next
+// attempts resume it, and take longer.
 func TestAuthIsSlow(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -219,7 +221,8 @@ func TestRightsAreNamed(t *testing.T) {
 	})
 }
 
-// Errors about the chroot show paths as ZooKeeper knows them: the chroot, and the node on which a right is missing.
+// Errors about the chroot show paths as ZooKeeper knows them: the chroot, and the node on which a
+// right is missing.
 func TestRightsAtTheChroot(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn, top := s.Client(t), s.Path(t)

@@ -87,9 +87,10 @@ func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 	}
 }
 
-// BenchmarkNewDirectories is n creates at once, each in a new directory: through the bridge, and bare, by the same
-// transactions. Beside the bare ones one node after the other is made elsewhere: ms-beside is how long the slowest took,
-// to compare with that of BenchmarkNewPaths of package actors.
+// BenchmarkNewDirectories is n creates at once, each in a new directory: through the bridge, and
+// bare, by the same transactions. Beside the bare ones one node after the other is made elsewhere:
+// ms-beside is how long the slowest took, to compare with that of BenchmarkNewPaths of package
+// actors.
 func BenchmarkNewDirectories(b *testing.B) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
@@ -146,7 +147,8 @@ func createBare(b *testing.B, bridge *Bridge, dir string, n int) {
 	})
 }
 
-// createBeside makes one node in dir after the other until end is closed, and then sends the time of the slowest.
+// createBeside makes one node in dir after the other until end is closed, and then sends the time
+// of the slowest.
 func createBeside(bridge *Bridge, dir string, end <-chan struct{}, slowest chan<- time.Duration) {
 	var longest time.Duration
 	done := make(chan struct{})
@@ -164,8 +166,9 @@ func createBeside(bridge *Bridge, dir string, end <-chan struct{}, slowest chan<
 	}
 }
 
-// BenchmarkBareSemaphores is what n semaphores on new paths write, each with one permit: by transactions of the size that the
-// writer has, and by nothing else. Compare it to BenchmarkNewPaths of package actors.
+// BenchmarkBareSemaphores is what n semaphores on new paths write, each with one permit: by
+// transactions of the size that the writer has, and by nothing else. Compare it to
+// BenchmarkNewPaths of package actors.
 func BenchmarkBareSemaphores(b *testing.B) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },

@@ -52,8 +52,8 @@ type connectError struct {
 // bridges numbers the actors of this process.
 var bridges atomic.Uint64
 
-// Open starts a bridge and returns without waiting for ZooKeeper. The errors are about cfg only; they
-// name the value and what is accepted. Close the bridge before system.
+// Open starts a bridge and returns without waiting for ZooKeeper. The errors are about cfg only;
+// they name the value and what is accepted. Close the bridge before system.
 func Open(system *host.System, cfg Config) (*Bridge, error) {
 	if system == nil {
 		return nil, errors.New("zkbridge: Open needs a host.System")
@@ -79,10 +79,10 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 	return b, nil
 }
 
-// Connected blocks until the first session is ready for requests. After that it returns nil at once,
-// whatever the state: see Session. It fails when ctx ends, with an error that wraps the context's
-// cause and names the servers and the last error of connecting to them; with [ErrSessionTimeout]; and
-// with [messages.Reason_CLOSED] once the bridge is closed.
+// Connected blocks until the first session is ready for requests. After that it returns nil at
+// once, whatever the state: see Session. It fails when ctx ends, with an error that wraps the
+// context's cause and names the servers and the last error of connecting to them; with
+// [ErrSessionTimeout]; and with [messages.Reason_CLOSED] once the bridge is closed.
 func (b *Bridge) Connected(ctx context.Context) error {
 	select {
 	case <-b.stopped:
@@ -127,14 +127,14 @@ func (b *Bridge) Session() Session {
 }
 
 // Lost reports whether the session of an epoch is lost, or must be taken for lost now because its
-// deadline has passed or the bridge has failed. It reads the clock, so it is right also in a process
-// that was paused, before any timer or message has come through. Once true for an epoch it stays
-// true. After Close it is false for the last epoch: subscribers are told ENDED. It never blocks and
-// costs little.
+// deadline has passed or the bridge has failed. It reads the clock, so it is right also in a
+// process that was paused, before any timer or message has come through. Once true for an epoch it
+// stays true. After Close it is false for the last epoch: subscribers are told ENDED. It never
+// blocks and costs little.
 func (b *Bridge) Lost(epoch uint64) bool { return b.LostAt(epoch, b.Now()) }
 
-// Now returns the time since Open. While the machine is suspended it goes on, unlike the monotonic clock. It
-// costs little more than half of time.Now.
+// Now returns the time since Open. While the machine is suspended it goes on, unlike the monotonic
+// clock. It costs little more than half of time.Now.
 func (b *Bridge) Now() time.Duration { return b.cfg.Clock.Now() }
 
 // TimeOf returns the time at which Now returned at.
@@ -155,17 +155,18 @@ func (b *Bridge) LostAt(epoch uint64, at time.Duration) bool {
 }
 
 // Close ends the bridge and its session, so that ZooKeeper deletes the session's nodes at once. It
-// tells ENDED to the subscribers, answers all open requests by Failed(CLOSED), and closes the session.
-// There is no margin between: another process may hold the locks of this one right after, so the work
-// that they protect must have ended before Close is called. That is so, too, for a bridge that has
-// failed by a panic: without Close it closes its session by itself, Margin after it has told ENDED.
+// tells ENDED to the subscribers, answers all open requests by Failed(CLOSED), and closes the
+// session. There is no margin between: another process may hold the locks of this one right after,
+// so the work that they protect must have ended before Close is called. That is so, too, for a
+// bridge that has failed by a panic: without Close it closes its session by itself, Margin after it
+// has told ENDED.
 //
 // Close also closes lost sessions that may live on, if there is a connection.
 //
-// Close blocks until that is done and the client library's goroutines have ended, for ConnectTimeout
-// and a second at most. An error means that no server has confirmed the end of the session: its nodes
-// stay until it expires. A second call, or calls from several goroutines, return the same result. An
-// actor must not call it.
+// Close blocks until that is done and the client library's goroutines have ended, for
+// ConnectTimeout and a second at most. An error means that no server has confirmed the end of the
+// session: its nodes stay until it expires. A second call, or calls from several goroutines, return
+// the same result. An actor must not call it.
 func (b *Bridge) Close() error {
 	b.endUse()
 	b.ref.Stop()
@@ -200,8 +201,8 @@ func (b *Bridge) noteConnectError(err error) {
 const minOutage = 500 * time.Millisecond
 
 // Outage returns since when ZooKeeper has not answered, and why: since the connection was lost, or,
-// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half a
-// second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
+// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half
+// a second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
 func (b *Bridge) Outage() (since time.Time, why error) {
 	now := b.state.Load()
 	switch {
@@ -233,8 +234,8 @@ func (b *Bridge) closeLostConn(c *zkconn.SessionConn) {
 	b.closingConns.Go(c.Close)
 }
 
-// closeSession has a server close the session if one is connected, and closes the connection, in the
-// background.
+// closeSession has a server close the session if one is connected, and closes the connection, in
+// the background.
 func (b *Bridge) closeSession(c *zkconn.SessionConn) {
 	if !c.IsOnline() {
 		c.Kill()
@@ -243,8 +244,8 @@ func (b *Bridge) closeSession(c *zkconn.SessionConn) {
 }
 
 // closeAfterMargin is closeSession for a bridge that has failed. It keeps the session until the
-// holders of locks have had the margin to end their work, or until the user calls Close. Without pings
-// the session lives for longer than that.
+// holders of locks have had the margin to end their work, or until the user calls Close. Without
+// pings the session lives for longer than that.
 func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
 	b.closingConns.Go(func() {
 		timer := time.NewTimer(b.cfg.Margin)

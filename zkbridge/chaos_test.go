@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Connections are cut and sessions end under load. Each request is answered, no two nodes have one token, and no node is left
-// whose create was not answered or whose release was.
+// Connections are cut and sessions end under load. Each request is answered, no two nodes have one
+// token, and no node is left whose create was not answered or whose release was.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -13,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// checkClose closes a bridge and checks that it is closed. TestCloseUnanswered and TestPauseEndsWithClose measure, in virtual
-// time, how long that may take.
+// checkClose closes a bridge and checks that it is closed. TestCloseUnanswered and
+// TestPauseEndsWithClose measure, in virtual time, how long that may take.
 func checkClose(t *testing.T, b *Bridge, clean bool) {
 	t.Helper()
 	if err := b.Close(); (err == nil) != clean {
@@ -94,8 +94,8 @@ func (b *Bridge) panicInActor() {
 	}))
 }
 
-// A failed bridge reports its end to all subscribers at once, and closes its session when the margin
-// has passed.
+// A failed bridge reports its end to all subscribers at once, and closes its session when the
+// margin has passed.
 func TestPanic(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		const margin = 500 * time.Millisecond

@@ -37,17 +37,17 @@ type Config struct {
 	// [Bridge.Connected] fail with [ErrSessionTimeout].
 	SessionTimeout time.Duration
 
-	// ConnectTimeout bounds each attempt to connect to one server, the handshake included. The first
-	// attempt ends after a second. After each attempt without an answer the next one may take twice
-	// as long, up to ConnectTimeout. 0 means a third of SessionTimeout shared between the servers,
-	// from about 1 s to 10 s.
+	// ConnectTimeout bounds each attempt to connect to one server, the handshake included. The
+	// first attempt ends after a second. After each attempt without an answer the next one may take
+	// twice as long, up to ConnectTimeout. 0 means a third of SessionTimeout shared between the
+	// servers, from about 1 s to 10 s.
 	ConnectTimeout time.Duration
 
-	// Margin is how much earlier than ZooKeeper can expire the session the bridge takes it for lost:
-	// SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, or up to a
-	// third of SessionTimeout before that if few messages are sent. For an ensemble it should be at least
-	// (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the package
-	// documentation. 0 means a fifth of SessionTimeout; more than half of it is refused.
+	// Margin is how much earlier than ZooKeeper can expire the session the bridge takes it for
+	// lost: SessionTimeout - Margin after the last message that ZooKeeper has answered was sent, or
+	// up to a third of SessionTimeout before that if few messages are sent. For an ensemble it
+	// should be at least (syncLimit + 1/2) * tickTime, 11 s with ZooKeeper's defaults: see the
+	// package documentation. 0 means a fifth of SessionTimeout; more than half of it is refused.
 	Margin time.Duration
 
 	// Dial opens connections to "host:port", and resolves the name itself. It must return when ctx
@@ -81,8 +81,8 @@ type Config struct {
 	MaxOutstanding int
 
 	// SuspendedFor returns for how long the machine was suspended since some instant; timers and
-	// Go's monotonic clock stand still meanwhile. It is called once in a millisecond at most. nil asks
-	// the operating system. Tests set it.
+	// Go's monotonic clock stand still meanwhile. It is called once in a millisecond at most. nil
+	// asks the operating system. Tests set it.
 	SuspendedFor func() time.Duration
 
 	// Logger logs session changes, and the client library's log at debug level. nil means no log. A

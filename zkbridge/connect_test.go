@@ -86,7 +86,8 @@ func TestConnectToFrozenServer(t *testing.T) {
 	})
 }
 
-// The error names what is behind a port that accepts connections, also before an attempt has failed.
+// The error names what is behind a port that accepts connections, also before an attempt has
+// failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
 	t.Parallel()
 	const port = ": check that the port is ZooKeeper's clientPort"
@@ -137,8 +138,8 @@ func TestOtherTimeoutGranted(t *testing.T) {
 	})
 }
 
-// The connect request has the newest zxid that the bridge has seen, although go-zookeeper has not seen it: a server that
-// lags behind refuses the session then.
+// The connect request has the newest zxid that the bridge has seen, although go-zookeeper has not
+// seen it: a server that lags behind refuses the session then.
 func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		zxids := make(chan int64, 10)
@@ -189,8 +190,8 @@ func TestUnansweredHandshake(t *testing.T) {
 	})
 }
 
-// A server that does not answer behind its port does not keep a bridge from the other addresses of the name, and a name server
-// that does not answer only delays the bridge.
+// A server that does not answer behind its port does not keep a bridge from the other addresses of
+// the name, and a name server that does not answer only delays the bridge.
 func TestDeadServerOfAName(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

@@ -8,13 +8,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// createAfter creates a node, and asks for the names in the directory unless one transaction deletes the node after.
+// createAfter creates a node, and asks for the names in the directory unless one transaction
+// deletes the node after.
 func (u *user) createAfter(directory, prefix, after string) {
 	u.sendCreate(&messages.Create{Directory: directory, Prefix: prefix, ListAfter: true, After: after})
 }
 
-// The bridge does not read a directory if the transaction itself shows that it is the directory of a
-// node of this process. In all other cases the bridge reads it.
+// The bridge does not read a directory if the transaction itself shows that it is the directory of
+// a node of this process. In all other cases the bridge reads it.
 func TestCreateAfter(t *testing.T) {
 	for _, c := range []struct {
 		name string

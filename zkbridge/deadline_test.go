@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// At the loss of the connection, 0.64 of the timeout or more are left, less the margin. The loss does not change the deadline, and
-// the next connection puts it off.
+// At the loss of the connection, 0.64 of the timeout or more are left, less the margin. The loss
+// does not change the deadline, and the next connection puts it off.
 func TestDeadlineAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestDeadlineAfterDisconnect(t *testing.T) {
 	})
 }
 
-// The deadline counts from the instant at which the answered message was sent, and not from the answer: of a request, a ping and a
-// handshake.
+// The deadline counts from the instant at which the answered message was sent, and not from the
+// answer: of a request, a ping and a handshake.
 func TestDeadlineCountsFromSending(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -108,7 +108,8 @@ func TestDeadlineCountsFromSending(t *testing.T) {
 	})
 }
 
-// The session of a process that does nothing lives through restarts of its servers, also if each answer takes 100 ms.
+// The session of a process that does nothing lives through restarts of its servers, also if each
+// answer takes 100 ms.
 func TestIdleSessionLives(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second} {
@@ -131,8 +132,9 @@ func TestIdleSessionLives(t *testing.T) {
 	}
 }
 
-// While the machine is suspended the monotonic clock and all timers stand still. The session is lost at the first look at the clock
-// after that, and the subscribers hear of it within a sixth of the timeout.
+// While the machine is suspended the monotonic clock and all timers stand still. The session is
+// lost at the first look at the clock after that, and the subscribers hear of it within a sixth of
+// the timeout.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

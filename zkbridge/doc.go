@@ -1,20 +1,20 @@
 // Package zkbridge owns the connection to ZooKeeper. One actor, the bridge, handles the requests of
-// lock actors, and sends them answers and watch events as messages; bridge.proto in package messages
-// is the conversation.
+// lock actors, and sends them answers and watch events as messages; bridge.proto in package
+// messages is the conversation.
 //
 // An epoch is one ZooKeeper session. The [Bridge] numbers it when it begins to open the session;
-// subscribers hear of it from the moment the session is established until it is lost. Requests name their
-// epoch and never run in another one. A session is CONNECTED, or SUSPENDED as long as it has no
-// connection, until it is LOST. If rights allow it, the session has one session node, below [GenerationDirectory].
-// Each batch that creates contenders also writes that node: the results of creates in a transaction have no czxid,
-// and the result of the write has the zxid of the transaction, which is the czxid of all nodes that it
-// creates.
+// subscribers hear of it from the moment the session is established until it is lost. Requests name
+// their epoch and never run in another one. A session is CONNECTED, or SUSPENDED as long as it has
+// no connection, until it is LOST. If rights allow it, the session has one session node, below
+// [GenerationDirectory]. Each batch that creates contenders also writes that node: the results of
+// creates in a transaction have no czxid, and the result of the write has the zxid of the
+// transaction, which is the czxid of all nodes that it creates.
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
-// connection sends it the answers as messages. Work that takes several requests, one after the other,
-// runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session and closes
-// it. Requests and pings do not go through go-zookeeper: package internal/zkconn writes them to the same
-// connection, and reads their answers.
+// connection sends it the answers as messages. Work that takes several requests, one after the
+// other, runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session
+// and closes it. Requests and pings do not go through go-zookeeper: package internal/zkconn writes
+// them to the same connection, and reads their answers.
 //
 // The page SESSIONS.md shows what the deadline of a session proves, what follows after a loss,
 // what the bridge does when servers disagree, and about nodes that it cannot delete.

@@ -13,7 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The bridge does not take the node of another session for that of a lost reply, though its name is the same.
+// The bridge does not take the node of another session for that of a lost reply, though its name is
+// the same.
 func TestFindsOnlyOwnNode(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var n atomic.Int32
@@ -75,7 +76,8 @@ func TestReleaseOfNothing(t *testing.T) {
 	})
 }
 
-// A transaction that is too large only with the chroot fails before it is sent: the client library would panic.
+// A transaction that is too large only with the chroot fails before it is sent: the client library
+// would panic.
 func TestMultiTooLargeWithChroot(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -90,7 +92,8 @@ func TestMultiTooLargeWithChroot(t *testing.T) {
 	}
 }
 
-// The handshake fails if the server grants no session timeout: the client library's timers would panic.
+// The handshake fails if the server grants no session timeout: the client library's timers would
+// panic.
 func TestNoTimeGranted(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []int32{0, -5} {

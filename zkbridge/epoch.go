@@ -51,8 +51,8 @@ type epoch struct {
 // request is a request that the bridge will answer.
 type request = writer.Request
 
-// retryPause is how long the bridge waits before it tries something again while the connection seems
-// to be up.
+// retryPause is how long the bridge waits before it tries something again while the connection
+// seems to be up.
 const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether one of the queues has something to send.
@@ -60,8 +60,8 @@ func (ep *epoch) hasWork() bool {
 	return ep.startQueue.hasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.queues(), (*workQueue).hasWork))
 }
 
-// queues returns the queues of a session that is ready, in the order in which they are flushed: what locks need
-// comes first.
+// queues returns the queues of a session that is ready, in the order in which they are flushed:
+// what locks need comes first.
 func (ep *epoch) queues() []*workQueue {
 	return []*workQueue{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
 }
@@ -162,8 +162,8 @@ func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.singles.addBlocking(func() func() { return work(ep.client) })
 }
 
-// Post implements writer.Epoch. The actor calls f before it handles the requests that wait in its mailbox: as many may
-// have come at one moment as a process has locks.
+// Post implements writer.Epoch. The actor calls f before it handles the requests that wait in its
+// mailbox: as many may have come at one moment as a process has locks.
 func (ep *epoch) Post(f func()) {
 	ep.actor.self.TellAhead(task(func(*bridgeActor) {
 		if !ep.over {

@@ -141,8 +141,8 @@ func TestNoContainers(t *testing.T) {
 	}
 }
 
-// A server that does not know containers hangs up. After several times the bridge creates persistent nodes, and logs that
-// once.
+// A server that does not know containers hangs up. After several times the bridge creates
+// persistent nodes, and logs that once.
 func TestServerHangsUpOnContainers(t *testing.T) {
 	t.Parallel()
 	var log bridgeLog
@@ -165,8 +165,8 @@ func TestServerHangsUpOnContainers(t *testing.T) {
 	u.keepsSession()
 }
 
-// The bridge goes on creating containers after one cut, after several with a container between them, and after sessions that end
-// during such a request.
+// The bridge goes on creating containers after one cut, after several with a container between
+// them, and after sessions that end during such a request.
 func TestHangUpsBetweenContainers(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -26,7 +26,8 @@ func raise(t *testing.T, conn *zk.Conn, root string, generation uint64) {
 	must(t, err)
 }
 
-// userInChroot returns a user of a bridge with a chroot of its own, so that no other test changes the generation.
+// userInChroot returns a user of a bridge with a chroot of its own, so that no other test changes
+// the generation.
 func userInChroot(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string) {
 	root, conn = s.Path(t), s.Client(t)
 	_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
@@ -230,8 +231,8 @@ func TestGenerationUnreadable(t *testing.T) {
 	})
 }
 
-// A session begins with a write, so that its first read is not older than what a former session of this process has seen, also on a
-// server that lags behind.
+// A session begins with a write, so that its first read is not older than what a former session of
+// this process has seen, also on a server that lags behind.
 func TestSessionBeginsWithAWrite(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -244,8 +245,8 @@ func TestSessionBeginsWithAWrite(t *testing.T) {
 	}
 }
 
-// A generation that cannot be read is read again every generationPause, however often the connection was
-// lost meanwhile.
+// A generation that cannot be read is read again every generationPause, however often the
+// connection was lost meanwhile.
 func TestGenerationIsReadAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -290,7 +291,8 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A deletion of the session node, or of its directory too, by an operator only delays creates and deletes.
+// A deletion of the session node, or of its directory too, by an operator only delays creates and
+// deletes.
 func TestSessionNodeIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, conn, root := userInChroot(t, s)

@@ -26,13 +26,13 @@ type NodeView struct {
 }
 
 // GetNode reads whether a node exists, and which names its directory has. It does not see less than
-// ZooKeeper had acknowledged to any client when GetNode was called, also on a server that lags behind: a
-// transaction goes ahead of the reads. The node and the names are read at two moments, both during
-// the call.
+// ZooKeeper had acknowledged to any client when GetNode was called, also on a server that lags
+// behind: a transaction goes ahead of the reads. The node and the names are read at two moments,
+// both during the call.
 //
 // GetNode blocks until it has read, until ctx ends or until the session is lost. It waits while the
-// session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor must
-// not call it.
+// session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor
+// must not call it.
 func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 	if path == "/" {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
@@ -66,27 +66,29 @@ func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, e
 	}).wait(b)
 }
 
-// Child is one node of a directory as [Bridge.Children] has read it. A node that this client may not
-// READ has no Data here and, from servers of ZooKeeper 3.8.4 and 3.9.2 on, a zero Stat.
+// Child is one node of a directory as [Bridge.Children] has read it. A node that this client may
+// not READ has no Data here and, from servers of ZooKeeper 3.8.4 and 3.9.2 on, a zero Stat.
 type Child struct {
 	Name string
 	Data []byte
 	Stat zk.Stat
 }
 
-// Children reads the nodes of a directory, in no order; none if there is no directory. It leaves out
-// nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only the name;
-// a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for each node. All
-// calls of Children and WatchChildren have at most 16 requests under way, so that locks do not wait for them.
+// Children reads the nodes of a directory, in no order; none if there is no directory. It leaves
+// out nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only
+// the name; a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; it sends a request for
+// each node. All calls of Children and WatchChildren have at most 16 requests under way, so that
+// locks do not wait for them.
 func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
 	found, err := newSurvey(ctx, b, directory, directory, nil, wanted).wait(b)
 	return found.children, err
 }
 
-// WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a watch: to gets one Wake when
-// names have come to the directory or have gone since, or the directory itself has gone. czxid tells
-// directories of one path apart; it is 0, and there is no watch, if there is no directory. An Unsubscribe
-// of to takes all its watches back; they are gone, too, when the session is lost.
+// WatchChildren is Children without the transaction, see PeekData. Unless to is nil it sets a
+// watch: to gets one Wake when names have come to the directory or have gone since, or the
+// directory itself has gone. czxid tells directories of one path apart; it is 0, and there is no
+// watch, if there is no directory. An Unsubscribe of to takes all its watches back; they are gone,
+// too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, czxid int64, err error) {
 	if err := checkComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
@@ -101,7 +103,8 @@ type survey struct {
 	czxid    int64 // of the directory
 }
 
-// newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is nil.
+// newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is
+// nil.
 func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *readRequest[survey] {
 	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s readSlots) (survey, error) {
 		return readChildren(ctx, c, s, directory, to != nil, wanted)
@@ -161,8 +164,8 @@ type readRequest[T any] struct {
 	survey    bool // it may read many nodes
 	missing   bool // there is no such node or directory
 
-	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil. watcher is not
-	// nil then, while the read is under way.
+	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil.
+	// watcher is not nil then, while the read is under way.
 	watch   ask.Recipient
 	watcher *watcher
 }
@@ -170,8 +173,8 @@ type readRequest[T any] struct {
 // noBarrier is in the place of a barrier's directory.
 const noBarrier = ""
 
-// newRead returns a request that calls do behind a barrier. The zero value stands for a directory that does
-// not exist.
+// newRead returns a request that calls do behind a barrier. The zero value stands for a directory
+// that does not exist.
 func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
 	return &readRequest[T]{ctx: ctx, epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// faultyClient is the client of a bridge. Its calls may fail without a fault of the connection: each function that is not nil
-// runs before the call, or, if it returns an error, in its place.
+// faultyClient is the client of a bridge. Its calls may fail without a fault of the connection:
+// each function that is not nil runs before the call, or, if it returns an error, in its place.
 type faultyClient struct {
 	zkconn.Client
 	multi            multiFunc // in place of the call

@@ -16,8 +16,8 @@ import (
 // dialFunc is a Dial of Config.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// testDialer is the network between one bridge and the servers. It counts the requests that the bridge sends, by type, and can
-// hold back replies.
+// testDialer is the network between one bridge and the servers. It counts the requests that the
+// bridge sends, by type, and can hold back replies.
 type testDialer struct {
 	dial      dialFunc             // net.Dialer's if it is nil
 	socket    bool                 // the connections are sockets for the bridge, which writes to them without a queue
@@ -95,8 +95,8 @@ func (d *testDialer) written() int {
 	return d.writes
 }
 
-// holdReplies holds back the replies to the next n transactions, with all that follows them on their connection, and counts
-// requests from now on.
+// holdReplies holds back the replies to the next n transactions, with all that follows them on
+// their connection, and counts requests from now on.
 func (d *testDialer) holdReplies(n int) {
 	d.take()
 	d.mu.Lock()

@@ -29,7 +29,8 @@ func (l *bridgeLog) String() string {
 	return l.text.String()
 }
 
-// config has a bridge write to the log. When the test ends, the log must have a line, and no secret.
+// config has a bridge write to the log. When the test ends, the log must have a line, and no
+// secret.
 func (l *bridgeLog) config(t *testing.T, cfg Config) Config {
 	cfg.Logger = slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	t.Cleanup(func() {

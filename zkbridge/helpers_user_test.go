@@ -17,7 +17,8 @@ type mailbox chan any
 
 func (m mailbox) Tell(msg any) { m <- msg }
 
-// user stands for a lock actor: it sends requests to one bridge, and receives the answers. One goroutine uses it.
+// user stands for a lock actor: it sends requests to one bridge, and receives the answers. One
+// goroutine uses it.
 type user struct {
 	mailbox
 	seen   []any // messages that were read in search of another type

@@ -10,10 +10,10 @@ import (
 )
 
 // A follower may show a node for good that the leader does not have: ZooKeeper 3.8.0 did so after a
-// partition; ZOOKEEPER-4712 and ZOOKEEPER-4785 describe such cases. A contender that has the node for
-// its predecessor would wait for ever, since no event comes. So the bridge asks the leader now and
-// then for the watched nodes that have not changed for long. A transaction that only checks them
-// changes nothing, and the leader decides it by its own data.
+// partition; ZOOKEEPER-4712 and ZOOKEEPER-4785 describe such cases. A contender that has the node
+// for its predecessor would wait for ever, since no event comes. So the bridge asks the leader now
+// and then for the watched nodes that have not changed for long. A transaction that only checks
+// them changes nothing, and the leader decides it by its own data.
 
 const (
 	// leaderCheckPause is how long a watched node stays unchanged before the bridge asks the leader
@@ -53,8 +53,8 @@ func (ep *epoch) checkWithLeader() {
 }
 
 // checkWithLeader returns the nodes that the leader has, and those that the leader does not have
-// although the server shows them. It leaves out nodes of which it learns nothing: the bridge asks for
-// them again.
+// although the server shows them. It leaves out nodes of which it learns nothing: the bridge asks
+// for them again.
 func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	for len(nodes) > 0 {
 		some := nodes[:min(len(nodes), maxChecks)]
@@ -87,8 +87,8 @@ func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []str
 
 // isPhantom reports whether the server shows a node that the leader does not have. The server has
 // shown the node before the leader is asked. When it shows the same node once more, it has executed
-// all that the leader had: the answer to a transaction, even to one that fails, comes behind those of
-// all earlier transactions.
+// all that the leader had: the answer to a transaction, even to one that fails, comes behind those
+// of all earlier transactions.
 func isPhantom(c zkconn.Client, path string) (bool, error) {
 	before, exists, err := c.Exists(path, false)
 	if err != nil || !exists {

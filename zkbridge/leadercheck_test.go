@@ -67,8 +67,8 @@ func (p *phantomTest) sawDeletion() bool {
 
 const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
 
-// A bridge whose server shows a node that the leader does not have logs that, and learns from another server that the node is
-// gone. Its session goes on.
+// A bridge whose server shows a node that the leader does not have logs that, and learns from
+// another server that the node is gone. Its session goes on.
 func TestPhantom(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
@@ -92,7 +92,8 @@ func TestPhantom(t *testing.T) {
 	})
 }
 
-// A bridge with a single server stays with it, and logs each time that the leader does not have the node.
+// A bridge with a single server stays with it, and logs each time that the leader does not have the
+// node.
 func TestPhantomOfTheOnlyServer(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1", func(t *testing.T, p *phantomTest) {
@@ -104,8 +105,8 @@ func TestPhantomOfTheOnlyServer(t *testing.T) {
 	})
 }
 
-// The bridge asks the leader for the watched nodes that do not change, once a minute or once in a session timeout, and never for
-// nodes that have changed.
+// The bridge asks the leader for the watched nodes that do not change, once a minute or once in a
+// session timeout, and never for nodes that have changed.
 func TestLeaderIsAskedSeldom(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {

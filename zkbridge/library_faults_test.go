@@ -19,8 +19,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that show that the bridge handles them. Since go-zookeeper
-// only keeps the session, some of the faults cannot occur.
+// Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that show that the bridge
+// handles them. Since go-zookeeper only keeps the session, some of the faults cannot occur.
 //
 //	events beyond six are dropped from its channel     TestBurstOfEvents
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
@@ -65,8 +65,8 @@ func TestBurstOfEvents(t *testing.T) {
 	})
 }
 
-// The bridge sets its watches again over the next connection, also if they take several messages, and reports the deletions of
-// nodes while there was no connection.
+// The bridge sets its watches again over the next connection, also if they take several messages,
+// and reports the deletions of nodes while there was no connection.
 func TestManyWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
@@ -111,7 +111,8 @@ func TestManyWatchesAreSetAgain(t *testing.T) {
 	})
 }
 
-// All open requests fail with the loss of the session, also if they are more than fit into any queue.
+// All open requests fail with the loss of the session, also if they are more than fit into any
+// queue.
 func TestRequestsDieWithTheirSession(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
@@ -231,7 +232,8 @@ func TestManyReadsAreBounded(t *testing.T) {
 	})
 }
 
-// The bridge finds a server that has another address now. Dial resolves the names in place of net.Dialer.
+// The bridge finds a server that has another address now. Dial resolves the names in place of
+// net.Dialer.
 func TestNamesAreResolvedAnew(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -291,8 +293,8 @@ func TestPauseEndsWithClose(t *testing.T) {
 	}
 }
 
-// The bridge reports the changes at all watched directories once if the connection ends between two messages that set the watches
-// again.
+// The bridge reports the changes at all watched directories once if the connection ends between two
+// messages that set the watches again.
 func TestWatchesSetAgainInPart(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// A session that the bridge takes for lost by its own clock lives on at the servers until they expire
-// it, and servers that were restarted count its timeout anew. Until then the session's nodes keep
-// other processes, and this one, from its locks. So the bridge resumes the session on a separate
-// connection and closes it: the servers then delete all its nodes at once, and refuse its requests
-// that are still on their way. The bridge does that Margin after it has told its subscribers of the
-// loss, which is when the work under the session's locks has ended.
+// A session that the bridge takes for lost by its own clock lives on at the servers until they
+// expire it, and servers that were restarted count its timeout anew. Until then the session's nodes
+// keep other processes, and this one, from its locks. So the bridge resumes the session on a
+// separate connection and closes it: the servers then delete all its nodes at once, and refuse its
+// requests that are still on their way. The bridge does that Margin after it has told its
+// subscribers of the loss, which is when the work under the session's locks has ended.
 
 // lostSession is a session that the bridge has given up and that the servers may keep.
 type lostSession struct {
@@ -36,8 +36,8 @@ const (
 	maxClosePause = 10 * time.Second
 )
 
-// addLostSession has a session closed, unless a server has said that the session is over. The bridge
-// has told its subscribers that the session is lost.
+// addLostSession has a session closed, unless a server has said that the session is over. The
+// bridge has told its subscribers that the session is lost.
 func (a *bridgeActor) addLostSession(conn *zkconn.SessionConn) {
 	if conn.HasEnded() {
 		return
@@ -93,8 +93,8 @@ func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
 	a.lostSessions = slices.DeleteFunc(a.lostSessions, func(other *lostSession) bool { return other == s })
 }
 
-// closeLostSessionsNow tries once to close the lost sessions, in the background. The user has closed
-// the bridge: the work under all locks has ended.
+// closeLostSessionsNow tries once to close the lost sessions, in the background. The user has
+// closed the bridge: the work under all locks has ended.
 func (a *bridgeActor) closeLostSessionsNow() {
 	if a.epoch == nil {
 		return

@@ -17,7 +17,8 @@ func (b *Bridge) loseSession() {
 	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(sessionOverdue, "the test says so") }))
 }
 
-// The bridge closes a lost session long before it expires, also if the server was restarted meanwhile.
+// The bridge closes a lost session long before it expires, also if the server was restarted
+// meanwhile.
 func TestLostSessionIsClosed(t *testing.T) {
 	t.Parallel()
 	const timeout, margin = time.Minute, 100 * time.Millisecond
@@ -133,10 +134,12 @@ func (l *lostSessionTest) hasSession() bool {
 	return slices.ContainsFunc(l.server.Sessions(), func(s embedded.SessionInfo) bool { return s.ID == l.old })
 }
 
-// endsAfter waits for the end of the session, which must be this long after the loss, or up to a second later.
+// endsAfter waits for the end of the session, which must be this long after the loss, or up to a
+// second later.
 func (l *lostSessionTest) endsAfter(d time.Duration) { l.t.Helper(); l.endsWithin(d, time.Second) }
 
-// endsWithin waits for the end of the session, which must be this long after the loss, or up to a time later.
+// endsWithin waits for the end of the session, which must be this long after the loss, or up to a
+// time later.
 func (l *lostSessionTest) endsWithin(d, late time.Duration) {
 	l.t.Helper()
 	const step = 50 * time.Millisecond

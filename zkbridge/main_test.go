@@ -34,8 +34,8 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// each is zktest.Each, with both halves beside one another and beside other tests. A run by habit has one in three of
-// the real halves.
+// each is zktest.Each, with both halves beside one another and beside other tests. A run by habit
+// has one in three of the real halves.
 func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	t.Parallel()
@@ -48,7 +48,8 @@ func each(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	})
 }
 
-// eachOwn is each with servers that no other test uses: f counts their watches, or knows their zxids.
+// eachOwn is each with servers that no other test uses: f counts their watches, or knows their
+// zxids.
 func eachOwn(t *testing.T, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	t.Parallel()
@@ -151,7 +152,8 @@ func waitFired(t testing.TB, fault *embedded.Injected) {
 	}
 }
 
-// textServer returns a Dial to a server that sends a text to each client, and reads what the client sends.
+// textServer returns a Dial to a server that sends a text to each client, and reads what the client
+// sends.
 func textServer(text string) dialFunc {
 	return pipeDialer(func(conn net.Conn) {
 		go io.WriteString(conn, text)

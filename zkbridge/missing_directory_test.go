@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The first use of many locks takes a few transactions and not one for each missing directory, because the bridge checks at once
-// all directories that may be missing.
+// The first use of many locks takes a few transactions and not one for each missing directory,
+// because the bridge checks at once all directories that may be missing.
 func TestManyMissingDirectories(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var d testDialer
@@ -36,8 +36,8 @@ func TestManyMissingDirectories(t *testing.T) {
 	})
 }
 
-// The bridge makes only the missing ones of a transaction's directories, because to make another one may take a right that is
-// missing.
+// The bridge makes only the missing ones of a transaction's directories, because to make another
+// one may take a right that is missing.
 func TestMissingBesideDirectoryWithoutRight(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)

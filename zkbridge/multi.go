@@ -24,8 +24,8 @@ func CheckNode(path string) any {
 
 // Multi executes ops, go-zookeeper's *zk.CreateRequest, *zk.DeleteRequest, *zk.SetDataRequest and
 // *zk.CheckVersionRequest, as one transaction of the present session: all of them or none, and
-// nothing else among them. The results are in the order of ops. Multi keeps a copy of ops and leaves
-// them as they are. A create without an ACL has the ACL of [Config].
+// nothing else among them. The results are in the order of ops. Multi keeps a copy of ops and
+// leaves them as they are. A create without an ACL has the ACL of [Config].
 //
 // Multi blocks until the transaction is answered, until ctx ends or until the session is lost. It
 // waits while the session is SUSPENDED. The errors, beside the context's own:
@@ -42,8 +42,8 @@ func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, err
 	return b.MultiIn(ctx, b.Session().Epoch, ops...)
 }
 
-// MultiIn is Multi for the session of one epoch, such as the epoch of a grant. In any other session it
-// fails with [messages.Reason_SESSION_LOST] and sends nothing.
+// MultiIn is Multi for the session of one epoch, such as the epoch of a grant. In any other session
+// it fails with [messages.Reason_SESSION_LOST] and sends nothing.
 func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
@@ -149,7 +149,8 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 	case zkconn.Refused:
 		t.finish(ep, nil, fmt.Errorf("zkbridge: transaction: %w: %w", why, err))
 	case zkconn.NotSent:
-		// A caller that has been told OUTCOME_UNKNOWN has set the phase: the transaction is not sent again.
+		// A caller that has been told OUTCOME_UNKNOWN has set the phase: the transaction is not
+		// sent again.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
 			ep.RetryLater(func() { t.start(ep) })
 		}
@@ -173,7 +174,8 @@ func (t *transaction) Fail(why messages.Reason, detail string) {
 	t.deliver(nil, outcomeUnknown(errors.New(failure.Error())))
 }
 
-// abandon returns the error for a caller whose context has ended. The transaction is not sent any more.
+// abandon returns the error for a caller whose context has ended. The transaction is not sent any
+// more.
 func (t *transaction) abandon(b *Bridge, cause error) error {
 	was := t.phase.Swap(phaseOver)
 	b.withdraw(t)

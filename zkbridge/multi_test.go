@@ -183,7 +183,8 @@ func TestMultiWhileSuspended(t *testing.T) {
 	})
 }
 
-// The outcome of a transaction that was sent is unknown when its context ends, and when the session ends.
+// The outcome of a transaction that was sent is unknown when its context ends, and when the session
+// ends.
 func TestMultiLater(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

@@ -198,8 +198,8 @@ func TestNewDirectoryWithParentIsOneRequest(t *testing.T) {
 	})
 }
 
-// A hundred new directories below others that are missing: the bridge reads once which are missing, and then one
-// transaction makes them all.
+// A hundred new directories below others that are missing: the bridge reads once which are missing,
+// and then one transaction makes them all.
 func TestFewRequestsForMissingParents(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var d testDialer
@@ -256,7 +256,8 @@ func TestDeletedDirectoryGoesBeforeNewOnes(t *testing.T) {
 	}
 }
 
-// A Created says whether its transaction was sent within the last second: the create may have waited for long before.
+// A Created says whether its transaction was sent within the last second: the create may have
+// waited for long before.
 func TestRecentCreated(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
 		s := zktest.Virtual(t).Embedded()

@@ -13,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// opsOf returns a user's operations, which share no memory with the result: the user may change them
-// before the bridge has sent them.
+// opsOf returns a user's operations, which share no memory with the result: the user may change
+// them before the bridge has sent them.
 func opsOf(ops []any) ([]zkconn.Op, error) {
 	all := make([]zkconn.Op, len(ops))
 	for i, op := range ops {
@@ -89,8 +89,8 @@ func checkOps(ops []zkconn.Op, acl []zk.ACL, root zkconn.Chroot) error {
 	return nil
 }
 
-// checkOp returns an error for an operation that a server would refuse without naming it, and for one
-// that a transaction cannot have.
+// checkOp returns an error for an operation that a server would refuse without naming it, and for
+// one that a transaction cannot have.
 func checkOp(op *zkconn.Op) error {
 	path := op.Path
 	if op.Kind == zkconn.OpCreate {

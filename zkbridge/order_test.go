@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Creates in a missing directory make their nodes in the order in which they arrive, also if one transaction fails while a later
-// create waits for the directory.
+// Creates in a missing directory make their nodes in the order in which they arrive, also if one
+// transaction fails while a later create waits for the directory.
 func TestOrderInMissingDirectory(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var d testDialer
@@ -40,8 +40,9 @@ func TestOrderInMissingDirectory(t *testing.T) {
 	})
 }
 
-// The next create comes after the first one if another process makes the missing directory after the first was refused. So it
-// does if the first is part of an atomic create, and the directory of another part was missing.
+// The next create comes after the first one if another process makes the missing directory after
+// the first was refused. So it does if the first is part of an atomic create, and the directory of
+// another part was missing.
 func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
 	for _, atomic := range []bool{false, true} {
 		t.Run(fmt.Sprintf("atomic %v", atomic), func(t *testing.T) {

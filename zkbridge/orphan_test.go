@@ -15,7 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A release that lacks a right fails at once. The bridge deletes the node when it has the right, and no other node of the session.
+// A release that lacks a right fails at once. The bridge deletes the node when it has the right,
+// and no other node of the session.
 func TestReleaseRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var log bridgeLog
@@ -61,8 +62,8 @@ func TestReleaseRefusedInBatch(t *testing.T) {
 	})
 }
 
-// The bridge retries the deletion of a node as long as the session lives, also over another connection, and not longer. It logs
-// that again from time to time.
+// The bridge retries the deletion of a node as long as the session lives, also over another
+// connection, and not longer. It logs that again from time to time.
 func TestOrphanStays(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -183,8 +184,9 @@ func denyRead(t *testing.T, s *zktest.Server, dir string) *zk.Conn {
 	return conn
 }
 
-// On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, only the end of the session deletes a node that the
-// bridge may not look for. So the bridge ends the session, and goes on with another one.
+// On a server that cannot list a session's nodes, such as ZooKeeper before 3.6, only the end of the
+// session deletes a node that the bridge may not look for. So the bridge ends the session, and goes
+// on with another one.
 func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var log bridgeLog
@@ -246,7 +248,8 @@ func TestDirectoryExistsUnread(t *testing.T) {
 	})
 }
 
-// A create whose reply is lost fails if its directory is too large to be listed. The bridge deletes the node.
+// A create whose reply is lost fails if its directory is too large to be listed. The bridge deletes
+// the node.
 func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		var log bridgeLog
@@ -275,8 +278,8 @@ func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 	})
 }
 
-// No part of an atomic create whose reply is lost is answered as created, and no node stays, if one of the directories cannot be
-// read.
+// No part of an atomic create whose reply is lost is answered as created, and no node stays, if one
+// of the directories cannot be read.
 func TestOutcomeUnknownOfAnAtomicCreate(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u := userOfFaulty(t, Config{Servers: s.Addr()}, loseCreateReply())

@@ -25,7 +25,8 @@ func (a blockedActor) Receive(ask.Recipient, any) { <-a.end }
 func (blockedActor) Stopped(any)                  {}
 func (blockedActor) Refuse(ask.Recipient, any)    {}
 
-// The bridge serves requests and learns of changes of its session while other actors block all goroutines of the actor system.
+// The bridge serves requests and learns of changes of its session while other actors block all
+// goroutines of the actor system.
 func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
@@ -65,8 +66,9 @@ func TestAnswersGoBeforeRequests(t *testing.T) {
 	}
 }
 
-// Of many actors that subscribe at one moment the bridge admits a few at a time, so that the requests that they send then do
-// not stand before those of others. It admits all in the end, also if it ends meanwhile.
+// Of many actors that subscribe at one moment the bridge admits a few at a time, so that the
+// requests that they send then do not stand before those of others. It admits all in the end, also
+// if it ends meanwhile.
 func TestSubscribersAreAdmittedByAndBy(t *testing.T) {
 	const n = 64 * 20
 	b := connected(t, Config{Servers: zktest.Embedded(t).Addr()})

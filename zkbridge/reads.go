@@ -48,7 +48,8 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, err error) {
 	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(ep.client, err, "READ", l.directory))
 }
 
-// watchRequest is a Watch that is not answered: one read for each of its nodes, or one message that sets all watches.
+// watchRequest is a Watch that is not answered: one read for each of its nodes, or one message that
+// sets all watches.
 type watchRequest struct {
 	reply.To
 	directory  string
@@ -73,7 +74,8 @@ func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
 	w.finish(ep)
 }
 
-// watchSince sets all watches by one message. If the server refuses that, reads of the nodes show why.
+// watchSince sets all watches by one message. If the server refuses that, reads of the nodes show
+// why.
 func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 	paths, watchers := make([]string, len(nodes)), make([]*watcher, len(nodes))
 	for i, node := range nodes {

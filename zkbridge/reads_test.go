@@ -176,8 +176,8 @@ func TestWatchWithData(t *testing.T) {
 	})
 }
 
-// A change while there is no connection leads to a Wake, also if a read over the next connection shows it before the watches are
-// set again.
+// A change while there is no connection leads to a Wake, also if a read over the next connection
+// shows it before the watches are set again.
 func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faultyClient{}

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Creates make their nodes in the order in which they arrive, also if several transactions in a row are refused because another
-// client has deleted the session node.
+// Creates make their nodes in the order in which they arrive, also if several transactions in a row
+// are refused because another client has deleted the session node.
 func TestOrderWithoutSessionNode(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

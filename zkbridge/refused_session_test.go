@@ -54,9 +54,10 @@ func TestForeignSession(t *testing.T) {
 	})
 }
 
-// handshakeServer returns a Dial to a server that answers the handshake with the next session id from
-// sessionIDs, and grants the timeout that the client asks for. After that it answers nothing. It keeps
-// each connection until the test ends, and the connection of session 77 until the next handshake.
+// handshakeServer returns a Dial to a server that answers the handshake with the next session id
+// from sessionIDs, and grants the timeout that the client asks for. After that it answers nothing.
+// It keeps each connection until the test ends, and the connection of session 77 until the next
+// handshake.
 func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context, string, string) (net.Conn, error) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
@@ -84,7 +85,8 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 	})
 }
 
-// A request does not fail because the reply to its transaction names the first operation although the session has ended.
+// A request does not fail because the reply to its transaction names the first operation although
+// the session has ended.
 func TestSessionEndsBeforeTransaction(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -115,7 +117,8 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 	}
 }
 
-// connectReply returns the reply to a handshake, with a password of 16 bytes: 37 bytes, or 36 without the flag for read-only.
+// connectReply returns the reply to a handshake, with a password of 16 bytes: 37 bytes, or 36
+// without the flag for read-only.
 func connectReply(size int, timeout int32, session int64) []byte {
 	b := make([]byte, lengthSize+size)
 	for i, field := range []int32{int32(size), 0, timeout, int32(session >> 32), int32(session), 16} {

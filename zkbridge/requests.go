@@ -48,8 +48,9 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 // maxAdmitted is how many of them are admitted at once.
 const maxAdmitted = 8
 
-// admit answers some of those that have subscribed. Each of them then sends requests of its own: thousands of locks that
-// are used for the first time at one moment must not fill the mailbox in front of the requests of other locks.
+// admit answers some of those that have subscribed. Each of them then sends requests of its own:
+// thousands of locks that are used for the first time at one moment must not fill the mailbox in
+// front of the requests of other locks.
 func (a *bridgeActor) admit() {
 	n := min(len(a.subscribing), maxAdmitted)
 	for _, admit := range a.subscribing[:n] {
@@ -132,8 +133,8 @@ func onlyDeletes(r request) bool {
 	return false
 }
 
-// mayOpen reports whether the bridge can open n requests for the present session, which answer r. Otherwise it
-// answers r at once.
+// mayOpen reports whether the bridge can open n requests for the present session, which answer r.
+// Otherwise it answers r at once.
 func (a *bridgeActor) mayOpen(r request, epoch uint64, n int, invalid error) bool {
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:

@@ -13,16 +13,16 @@ import (
 type Session struct {
 	// State is LOST before the first session and between two of them.
 	State messages.SessionState
-	// Epoch is the bridge's number of the session, from 1. While LOST it is the epoch that was lost,
-	// or 0.
+	// Epoch is the bridge's number of the session, from 1. While LOST it is the epoch that was
+	// lost, or 0.
 	Epoch uint64
 	// ID is ZooKeeper's number of the session.
 	ID int64
 	// Timeout is the session timeout that the server has granted.
 	Timeout time.Duration
 	// Deadline is when the session must be taken for lost if ZooKeeper answers nothing more. While
-	// LOST it is the deadline of the session that was lost, which may have ended earlier. It is zero
-	// before the first session and after Close.
+	// LOST it is the deadline of the session that was lost, which may have ended earlier. It is
+	// zero before the first session and after Close.
 	Deadline time.Time
 }
 
@@ -65,8 +65,8 @@ type sessionState struct {
 }
 
 // after returns the state after e has happened in an epoch, and reports whether e has changed
-// anything. Events of an epoch that is over change nothing, whenever they come: a session never comes
-// back. Nor does a disconnect before there was a session.
+// anything. Events of an epoch that is over change nothing, whenever they come: a session never
+// comes back. Nor does a disconnect before there was a session.
 func (s sessionState) after(e sessionEvent, epoch uint64) (next sessionState, changed bool) {
 	next = s
 	switch lost := s.state == messages.SessionState_LOST; {

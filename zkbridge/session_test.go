@@ -241,7 +241,8 @@ func TestServerRestart(t *testing.T) {
 	}
 }
 
-// A watch that races with the deletion of its node leads to a Wake, or its answer has the name of the node.
+// A watch that races with the deletion of its node leads to a Wake, or its answer has the name of
+// the node.
 func TestEventsAndReplies(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		b := connected(t, Config{Servers: s.Addr()})

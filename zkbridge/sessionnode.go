@@ -20,7 +20,8 @@ func sessionNodePath(session int64) string {
 	return fmt.Sprintf("%s/session-%016x", homeDirectory, uint64(session))
 }
 
-// createSessionNode makes the session ready for its first request. The bridge sends nothing else before.
+// createSessionNode makes the session ready for its first request. The bridge sends nothing else
+// before.
 func (ep *epoch) createSessionNode() {
 	ep.ready = false
 	ep.startQueue.addBlocking(func() func() {

@@ -8,11 +8,11 @@ import (
 
 // Stats counts what a bridge has done since Open.
 type Stats struct {
-	// Batches counts the transactions that created and deleted nodes of contenders, and BatchOperations
-	// their creates and deletes. A batch that had to be sent again counts again.
+	// Batches counts the transactions that created and deleted nodes of contenders, and
+	// BatchOperations their creates and deletes. A batch that had to be sent again counts again.
 	Batches, BatchOperations uint64
-	// Suspensions counts how often the connection of a session was lost, and SessionsLost the sessions
-	// that were lost.
+	// Suspensions counts how often the connection of a session was lost, and SessionsLost the
+	// sessions that were lost.
 	Suspensions, SessionsLost uint64
 }
 
@@ -29,8 +29,8 @@ func (b *Bridge) Stats() Stats {
 		SessionsLost: c.sessionsLost.Load()}
 }
 
-// OnBatch has f called with the number of operations of each batch that is sent from now on; nil ends
-// that. The bridge's actor calls f, which must not block.
+// OnBatch has f called with the number of operations of each batch that is sent from now on; nil
+// ends that. The bridge's actor calls f, which must not block.
 func (b *Bridge) OnBatch(f func(operations int)) {
 	b.counters.onBatch.Store(&f)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// secureServers calls f with the secure ports of both servers, which ask clients for a certificate. s is nil for the
-// embedded server.
+// secureServers calls f with the secure ports of both servers, which ask clients for a certificate.
+// s is nil for the embedded server.
 func secureServers(t *testing.T, a *zktest.Authority, f func(t *testing.T, s *zktest.Server, addr string)) {
 	t.Run("embedded", func(t *testing.T) {
 		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{a.Issue("server")},
@@ -99,7 +99,8 @@ func TestNoTLSBehindPort(t *testing.T) {
 	}
 }
 
-// An attempt to connect ends if the server accepts the connection and does not answer the TLS handshake.
+// An attempt to connect ends if the server accepts the connection and does not answer the TLS
+// handshake.
 func TestTLSHangs(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {

@@ -100,7 +100,8 @@ func TestTransactRefused(t *testing.T) {
 	})
 }
 
-// The outcome of a transaction is unknown if its request or its reply is lost. The bridge does not send it again.
+// The outcome of a transaction is unknown if its request or its reply is lost. The bridge does not
+// send it again.
 func TestTransactOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {

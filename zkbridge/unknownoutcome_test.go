@@ -72,8 +72,8 @@ func testOutcomeUnknown(t *testing.T, action embedded.Action, n int) {
 	}
 }
 
-// A create fails in time, and the session goes on, if the connection is lost each time that the bridge looks for the node. The
-// bridge deletes the node later.
+// A create fails in time, and the session goes on, if the connection is lost each time that the
+// bridge looks for the node. The bridge deletes the node later.
 func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 	})
 }
 
-// The bridge deletes the node of a create that ZooKeeper executes after the create has failed, and after the bridge has looked for
-// its orphan for the first time.
+// The bridge deletes the node of a create that ZooKeeper executes after the create has failed, and
+// after the bridge has looked for its orphan for the first time.
 func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -167,7 +167,8 @@ func userWithoutSessionNode(t *testing.T, s *zktest.Server) *user {
 	return u
 }
 
-// A create that is a request of its own, because there is no session node, creates one node if its request or reply is lost.
+// A create that is a request of its own, because there is no session node, creates one node if its
+// request or reply is lost.
 func TestOutcomeUnknownWithoutSessionNode(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {

@@ -21,10 +21,10 @@ type watchTable struct {
 	byRecipient map[ask.Recipient]map[string]*watcher
 }
 
-// watcher is the interest of one recipient in one node, from its first read of the node to the first
-// event. Another recipient's watch may cause that event; the watch that is being set then fires
-// without a watcher. A recipient that was woken asks again if it still wants to know, and that makes
-// a new watcher.
+// watcher is the interest of one recipient in one node, from its first read of the node to the
+// first event. Another recipient's watch may cause that event; the watch that is being set then
+// fires without a watcher. A recipient that was woken asks again if it still wants to know, and
+// that makes a new watcher.
 type watcher struct {
 	to          ask.Recipient
 	path        string
@@ -33,8 +33,8 @@ type watcher struct {
 	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see leadercheck.go
 }
 
-// checkComparable returns an error if a recipient cannot be told apart from others: one that subscribes or watches
-// must be.
+// checkComparable returns an error if a recipient cannot be told apart from others: one that
+// subscribes or watches must be.
 func checkComparable(to ask.Recipient) error {
 	if to == nil || reflect.ValueOf(to).Comparable() {
 		return nil
@@ -42,7 +42,8 @@ func checkComparable(to ask.Recipient) error {
 	return fmt.Errorf("a recipient of type %T cannot be compared with ==: to subscribe or watch takes one that can, such as a pointer", to)
 }
 
-// add notes that a read is under way which will set a watch. It returns nil if there is no recipient.
+// add notes that a read is under way which will set a watch. It returns nil if there is no
+// recipient.
 func (t *watchTable) add(to ask.Recipient, path string) *watcher {
 	if to == nil {
 		return nil

@@ -34,7 +34,8 @@ func (u *user) wakes(n int) (gone, changed []string) {
 	return gone, changed
 }
 
-// One message sets all watches. What has changed since the zxid is reported at once, all else when it changes.
+// One message sets all watches. What has changed since the zxid is reported at once, all else when
+// it changes.
 func TestWatchSince(t *testing.T) {
 	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
@@ -100,7 +101,8 @@ func TestManyWatchesSince(t *testing.T) {
 	})
 }
 
-// The watches are set although the connection is lost meanwhile, and an event of that time is not missed.
+// The watches are set although the connection is lost meanwhile, and an event of that time is not
+// missed.
 func TestWatchSinceThroughFaults(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter} {

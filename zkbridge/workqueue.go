@@ -22,10 +22,11 @@ type workQueue struct {
 	readSlots readSlots // of the jobs that send many reads
 }
 
-// The bounds of an epoch's queues, beside writer.MaxSingle. Most jobs are one request at a time, and some up to 8;
-// those that read the nodes of a directory share as many read slots as their queue has jobs. The sum keeps far from
-// the 1000 requests at which a server stops reading. The fewer reads users have under way, the fewer answers come
-// ahead of a lock's: each may have the size of a large node.
+// The bounds of an epoch's queues, beside writer.MaxSingle. Most jobs are one request at a time,
+// and some up to 8; those that read the nodes of a directory share as many read slots as their
+// queue has jobs. The sum keeps far from the 1000 requests at which a server stops reading. The
+// fewer reads users have under way, the fewer answers come ahead of a lock's: each may have the
+// size of a large node.
 const (
 	maxReads          = 32
 	maxClosingsAtOnce = 2
@@ -81,8 +82,8 @@ func (q *workQueue) onDone(then func()) {
 // readSlots bounds the reads of those jobs of one queue that send many: all of them together.
 type readSlots chan struct{}
 
-// each calls read for each of n, some at a time, until ctx ends or a read fails. It blocks until all calls have
-// returned, and returns the first error.
+// each calls read for each of n, some at a time, until ctx ends or a read fails. It blocks until
+// all calls have returned, and returns the first error.
 func (s readSlots) each(ctx context.Context, n int, read func(i int) error) error {
 	g, reading := errgroup.WithContext(ctx)
 	for i := 0; i < n && reading.Err() == nil; i++ {

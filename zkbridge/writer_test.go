@@ -13,8 +13,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// The bridge sends a transaction for a directory that exists before earlier ones are answered, as soon as there is as much to
-// send as is in flight.
+// The bridge sends a transaction for a directory that exists before earlier ones are answered, as
+// soon as there is as much to send as is in flight.
 func TestTransactionsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -47,7 +47,8 @@ func TestTransactionsUnderWay(t *testing.T) {
 	}
 }
 
-// Creates make their nodes in the order in which they arrive, also those that arrive while the bridge cannot send.
+// Creates make their nodes in the order in which they arrive, also those that arrive while the
+// bridge cannot send.
 func TestOrderOfTheUnsent(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -76,8 +77,8 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	}
 }
 
-// createdInOrder waits for n nodes that follow the first one in their directory. It returns their names, which end at a hyphen,
-// in the order of their sequence numbers.
+// createdInOrder waits for n nodes that follow the first one in their directory. It returns their
+// names, which end at a hyphen, in the order of their sequence numbers.
 func (u *user) createdInOrder(n int) []string {
 	order := make([]string, n)
 	for range n {

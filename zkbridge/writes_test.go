@@ -35,7 +35,8 @@ func TestSingleCreateIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// The bridge sends a relaxed release with the next transaction, also while other requests read, and any other release at once.
+// The bridge sends a relaxed release with the next transaction, also while other requests read, and
+// any other release at once.
 func TestRelaxedRelease(t *testing.T) {
 	t.Parallel()
 	for relaxed, want := range map[bool]string{true: "map[exists:2 getChildren2:1 multi:2]", false: "map[delete:1 exists:2 getChildren2:1 multi:2]"} {
@@ -79,8 +80,8 @@ func TestRelaxedReleaseAlone(t *testing.T) {
 	})
 }
 
-// The bridge sends together all requests that are in its mailbox: a release and the next create of the same lock in one
-// transaction, and all requests in one write.
+// The bridge sends together all requests that are in its mailbox: a release and the next create of
+// the same lock in one transaction, and all requests in one write.
 func TestSentTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		d := testDialer{socket: true}
@@ -330,7 +331,8 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-// The bridge changes the data neither of a directory nor of a node: go-zookeeper shows the difference between no data and null.
+// The bridge changes the data neither of a directory nor of a node: go-zookeeper shows the
+// difference between no data and null.
 func TestDataIsKept(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)

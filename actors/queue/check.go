@@ -79,8 +79,8 @@ func (r Rule) checkReenter(k Kind, kinds []string) error {
 	return r.Reenter[k].within(len(kinds), "Reenter")
 }
 
-// mayEnter reports whether a holder of the kind held may come to hold as k at the same place: if k blocks
-// only kinds that held blocks, and is blocked only by kinds that block held.
+// mayEnter reports whether a holder of the kind held may come to hold as k at the same place: if k
+// blocks only kinds that held blocks, and is blocked only by kinds that block held.
 func (r Rule) mayEnter(k, held Kind) bool {
 	if k == held {
 		return true

@@ -6,16 +6,16 @@ import (
 )
 
 // form is a form of contenders' names: what stands between the unique part of a name and its
-// sequence number. (The forms of readers and writers lack the minus with which Rule.Markers begin: names
-// of other clients need not have it.)
+// sequence number. (The forms of readers and writers lack the minus with which Rule.Markers begin:
+// names of other clients need not have it.)
 type form struct {
 	marker string
 	kind   Kind
 }
 
-// forms are the forms of the names that this library takes for contenders: those of Curator, which are also
-// its own, of go-zookeeper's zk.Lock and of kazoo. parseRecipesLock parses the names of ZooKeeper's own lock
-// recipe.
+// forms are the forms of the names that this library takes for contenders: those of Curator, which
+// are also its own, of go-zookeeper's zk.Lock and of kazoo. parseRecipesLock parses the names of
+// ZooKeeper's own lock recipe.
 var forms = []form{
 	{"-lock-", Exclusive},   // Curator, go-zookeeper
 	{"-lease-", Exclusive},  // Curator
@@ -73,12 +73,12 @@ func IsContender(name string) bool {
 	return ok
 }
 
-// Marker returns what a contender's name has between the unique part and the sequence number, such as
-// "__READ__" or "-latch-". Recipes and kinds are told apart by it. For ZooKeeper's own recipe it is "x-".
-// ok is false for a name that is no contender's by any rule.
+// Marker returns what a contender's name has between the unique part and the sequence number, such
+// as "__READ__" or "-latch-". Recipes and kinds are told apart by it. For ZooKeeper's own recipe it
+// is "x-". ok is false for a name that is no contender's by any rule.
 //
-// In a name of no known form Marker takes the last ten characters for the number. It misreads a number of
-// eleven characters, a negative one that only a ZooKeeper before 3.6 makes.
+// In a name of no known form Marker takes the last ten characters for the number. It misreads a
+// number of eleven characters, a negative one that only a ZooKeeper before 3.6 makes.
 func Marker(name string) (marker string, ok bool) {
 	if _, f, known := parseForm(name); known {
 		return f.marker, true
@@ -96,13 +96,15 @@ func Marker(name string) (marker string, ok bool) {
 
 const recipesLockPrefix = "x-"
 
-// parseRecipesLock returns the sequence number in x-<session>-<seq>, the form of zookeeper-recipes-lock.
+// parseRecipesLock returns the sequence number in x-<session>-<seq>, the form of
+// zookeeper-recipes-lock.
 func parseRecipesLock(name string) (seq int64, ok bool) {
 	rest, ok := strings.CutPrefix(name, recipesLockPrefix)
 	if !ok {
 		return 0, false
 	}
-	// The last minus separates the number, or is the sign of a negative one: then the minus before it separates.
+	// The last minus separates the number, or is the sign of a negative one: then the minus before
+	// it separates.
 	i := strings.LastIndexByte(rest, '-')
 	if i > 0 && rest[i-1] == '-' {
 		i--
@@ -116,8 +118,8 @@ func parseRecipesLock(name string) (seq int64, ok bool) {
 // seqLen is the least length of a sequence number.
 const seqLen = 10
 
-// parseSeq parses what ZooKeeper appends to a sequential name: %010d of an int32. That is ten characters with
-// the minus, or more if there is no zero in front.
+// parseSeq parses what ZooKeeper appends to a sequential name: %010d of an int32. That is ten
+// characters with the minus, or more if there is no zero in front.
 func parseSeq(s string) (int64, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if len(s) < seqLen || s[0] == '+' || len(s) > seqLen && digits[0] == '0' {

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Near the end of the sequence numbers, contenders are in the order of their czxids. Those of one transaction have one czxid,
-// and are in the order of their creates, however the server lists them.
+// Near the end of the sequence numbers, contenders are in the order of their czxids. Those of one
+// transaction have one czxid, and are in the order of their creates, however the server lists them.
 func TestPositionsOfOneTransactionNearTheEnd(t *testing.T) {
 	const near = 1<<31 - 1<<20
 	for name, seqs := range map[string][]int32{"near": {near, near + 1, near + 2}, "wrapped": {1<<31 - 2, 1<<31 - 1, -1 << 31}} {
@@ -29,7 +29,8 @@ func TestPositionsOfOneTransactionNearTheEnd(t *testing.T) {
 	}
 }
 
-// A downgraded reader holds beside its writer's node also if the sequence numbers behind them are near the end.
+// A downgraded reader holds beside its writer's node also if the sequence numbers behind them are
+// near the end.
 func TestPositionsOfADowngradeNearTheEnd(t *testing.T) {
 	const id = "_c_00000000-0000-0000-0000-00000000000"
 	got := queue.ReadWrite().Positions([]queue.Child{
@@ -44,7 +45,8 @@ func TestPositionsOfADowngradeNearTheEnd(t *testing.T) {
 	}
 }
 
-// A child of the leases takes a permit whatever its name is, as with Curator's InterProcessSemaphoreV2.
+// A child of the leases takes a permit whatever its name is, as with Curator's
+// InterProcessSemaphoreV2.
 func TestPositionsBehindAnUnknownChild(t *testing.T) {
 	const id = "_c_00000000-0000-0000-0000-00000000000"
 	children := []queue.Child{

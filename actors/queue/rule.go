@@ -1,17 +1,17 @@
 package queue
 
 // Kind is how a contender uses the lock, for example as a reader. It indexes the slices of a Rule.
-// The Acquire of an owner outside of this library has the numbers of messages.Kind instead, which the
-// lock's actor translates.
+// The Acquire of an owner outside of this library has the numbers of messages.Kind instead, which
+// the lock's actor translates.
 type Kind uint8
 
 // The kinds of the recipes here. Another rule may number kinds of its own.
 const (
 	Exclusive Kind = iota
 	Shared
-	// ProcessExclusive is a kind of the rule RequestQueue. It excludes contenders of other processes,
-	// and lets those of one process hold beside each other. Parse never returns it: to other processes,
-	// the same node is Exclusive.
+	// ProcessExclusive is a kind of the rule RequestQueue. It excludes contenders of other
+	// processes, and lets those of one process hold beside each other. Parse never returns it: to
+	// other processes, the same node is Exclusive.
 	ProcessExclusive
 )
 
@@ -40,9 +40,10 @@ type Rule struct {
 	// Markers holds for each kind what the names of its nodes have between the unique part and the
 	// sequence number, for example "-lock-".
 	Markers []string
-	// Reenter holds for each kind the set of kinds from which an owner enters: an owner that holds one of
-	// them gets this kind at once. From the same kind it enters on the same node. From another kind it gets
-	// a second node at the same place in the queue: a downgrade. An empty Reenter lets no owner in again.
+	// Reenter holds for each kind the set of kinds from which an owner enters: an owner that holds
+	// one of them gets this kind at once. From the same kind it enters on the same node. From
+	// another kind it gets a second node at the same place in the queue: a downgrade. An empty
+	// Reenter lets no owner in again.
 	Reenter []KindSet
 	// Delay keeps the next holder waiting after a holder that did not release cleanly. The rule
 	// must let one contender in at a time.
@@ -51,16 +52,17 @@ type Rule struct {
 	// contenders at the front of the queue. A contender that waits already may not notice such a
 	// child that comes later. A rule without CountUnknown ignores all such children.
 	CountUnknown bool
-	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the names
-	// of other libraries count, too, as Exclusive or Shared: see Parse.
+	// OwnMarkersOnly limits the contenders to names with the rule's own Markers. Otherwise the
+	// names of other libraries count, too, as Exclusive or Shared: see Parse.
 	OwnMarkersOnly bool
 }
 
 // Mutex returns the rule that lets one contender in at a time.
 func Mutex() Rule { return Semaphore(1) }
 
-// Semaphore returns the rule of a lock with this number of permits: as many contenders hold at a time. It creates
-// Exclusive nodes only. Shared nodes are those of other libraries in its directory: they take a permit, too.
+// Semaphore returns the rule of a lock with this number of permits: as many contenders hold at a
+// time. It creates Exclusive nodes only. Shared nodes are those of other libraries in its
+// directory: they take a permit, too.
 func Semaphore(permits int) Rule {
 	all := Kinds(Exclusive, Shared)
 	return Rule{
@@ -71,9 +73,10 @@ func Semaphore(permits int) Rule {
 	}
 }
 
-// RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for their turn
-// to take leases. To other processes it is a Mutex. The contenders of this library are all ProcessExclusive:
-// those of one process hold beside each other, and the process has to keep the order among them.
+// RequestQueue returns the rule of a semaphore's request queue, in which its requests wait for
+// their turn to take leases. To other processes it is a Mutex. The contenders of this library are
+// all ProcessExclusive: those of one process hold beside each other, and the process has to keep
+// the order among them.
 func RequestQueue() Rule {
 	all := Kinds(Exclusive, Shared, ProcessExclusive)
 	return Rule{
@@ -83,8 +86,8 @@ func RequestQueue() Rule {
 	}
 }
 
-// Leases returns the rule of a semaphore's leases: as many contenders as permits hold at a time, and any
-// child of the directory takes one permit, as with Curator's InterProcessSemaphoreV2.
+// Leases returns the rule of a semaphore's leases: as many contenders as permits hold at a time,
+// and any child of the directory takes one permit, as with Curator's InterProcessSemaphoreV2.
 func Leases(permits int) Rule {
 	r := Semaphore(permits)
 	r.Markers, r.CountUnknown = []string{Exclusive: "-lease-"}, true
@@ -92,8 +95,8 @@ func Leases(permits int) Rule {
 }
 
 // ReadWrite returns the rule that lets many Shared or one Exclusive contender in. An owner that
-// holds the lock as Exclusive may enter it as Shared, too: it then keeps its place in the queue when
-// it releases the Exclusive grant.
+// holds the lock as Exclusive may enter it as Shared, too: it then keeps its place in the queue
+// when it releases the Exclusive grant.
 func ReadWrite() Rule {
 	return Rule{
 		Permits:   1,
@@ -142,6 +145,6 @@ func (c Census) Count(kinds KindSet) (n int) {
 	return n
 }
 
-// Holds reports whether a contender of a kind holds behind the contenders ahead. The caller must have checked that the
-// contender's own node exists.
+// Holds reports whether a contender of a kind holds behind the contenders ahead. The caller must
+// have checked that the contender's own node exists.
 func (r Rule) Holds(ahead Census, kind Kind) bool { return ahead.Count(r.BlockedBy[kind]) < r.Permits }

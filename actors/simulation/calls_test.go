@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// callAsync makes a blocking call of the library on a goroutine of its own. It passes the result to handle while
-// no event happens.
+// callAsync makes a blocking call of the library on a goroutine of its own. It passes the result to
+// handle while no event happens.
 func callAsync[T any](sim *simulation, limit time.Duration, call func(context.Context) (T, error), handle func(T, error)) {
 	sim.pendingCalls++
 	go func() {
@@ -30,9 +30,9 @@ func callAsync[T any](sim *simulation, limit time.Duration, call func(context.Co
 	}()
 }
 
-// maxRoundTrips is how many round trips a call takes at most. Participants of a lock with shared permits takes the
-// most: a barrier and the count, a barrier and the list, two rounds of contenders, and a barrier and the
-// generation.
+// maxRoundTrips is how many round trips a call takes at most. Participants of a lock with shared
+// permits takes the most: a barrier and the count, a barrier and the list, two rounds of
+// contenders, and a barrier and the generation.
 const maxRoundTrips = 8
 
 // queryGrant has the holder ask ZooKeeper about its grant, in one of four ways.
@@ -73,8 +73,8 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	if !ok || r.multi {
 		return
 	}
-	// A grant may come before the nodes of former holders of its process are deleted. A fault or missing rights
-	// may delay these deletions for long.
+	// A grant may come before the nodes of former holders of its process are deleted. A fault or
+	// missing rights may delay these deletions for long.
 	settled := r.sim.deniedUntil == 0 && !r.p.isAffected() && r.sim.now() > r.stageSince+10*r.p.host.maxDelay
 	callAsync(r.sim, limit, lock.Participants, func(all []actors.Participant, err error) {
 		r.sim.record("participants beside %d: %d, %v", r.id, len(all), err)
@@ -87,8 +87,8 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	})
 }
 
-// isAmong reports whether a node of the grant is among the participants. If settled is set, the participant must
-// also hold.
+// isAmong reports whether a node of the grant is among the participants. If settled is set, the
+// participant must also hold.
 func (r *programRequest) isAmong(all []actors.Participant, settled bool) bool {
 	return slices.ContainsFunc(all, func(p actors.Participant) bool {
 		return slices.Contains(r.grant.Nodes(), p.Node) && (p.Holds || !settled)
@@ -99,7 +99,8 @@ func (r *programRequest) isCustom() bool {
 	return slices.ContainsFunc(r.uses, func(u use) bool { return r.sim.specs[u.path].excludes != nil })
 }
 
-// isInvalidated reports whether a node of the grant was deleted by force, or its session ended by force.
+// isInvalidated reports whether a node of the grant was deleted by force, or its session ended by
+// force.
 func (r *programRequest) isInvalidated() bool {
 	if _, ended := r.sim.expiredAt[r.grant.Session()]; ended {
 		return true
@@ -107,8 +108,9 @@ func (r *programRequest) isInvalidated() bool {
 	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { return r.sim.deletedAt[node] > 0 })
 }
 
-// checkVerdict checks the outcome of a call against the grant. The call must not succeed if the grant had ended
-// before the call (ended). It must not fail while the grant holds and nothing has gone wrong.
+// checkVerdict checks the outcome of a call against the grant. The call must not succeed if the
+// grant had ended before the call (ended). It must not fail while the grant holds and nothing has
+// gone wrong.
 func (r *programRequest) checkVerdict(call string, ended bool, err error) {
 	over := errors.Is(err, actors.ErrNotHeld) || errors.Is(err, actors.ErrNodeDeleted) || errors.Is(err, actors.ErrSessionLost)
 	switch {
@@ -129,8 +131,8 @@ type guardedWrite struct {
 
 const guardedNode = "/guarded"
 
-// writeGuarded writes guardedNode. The transactions that ZooKeeper has executed must be in the order of their
-// tokens.
+// writeGuarded writes guardedNode. The transactions that ZooKeeper has executed must be in the
+// order of their tokens.
 func (r *programRequest) writeGuarded(limit time.Duration, ended bool) {
 	u := r.uses[0]
 	s := r.sim.specs[u.path]
@@ -155,8 +157,8 @@ func (r *programRequest) writeGuarded(limit time.Duration, ended bool) {
 	})
 }
 
-// hasNodePerGrant reports whether each grant of the lock has a node of its own. With LocalQueue a former holder of
-// the process may write by the node of a later one.
+// hasNodePerGrant reports whether each grant of the lock has a node of its own. With LocalQueue a
+// former holder of the process may write by the node of a later one.
 func hasNodePerGrant(path string) bool {
 	return !slices.Contains([]string{root + "/local", root + "/rwlocal"}, path)
 }
@@ -233,8 +235,8 @@ func (sim *simulation) changeCount(p *process, r *rand.Rand) {
 	})
 }
 
-// permitCount is a number of shared permits that may be in force until a time. A process that does not learn of
-// the next number may use it for longer.
+// permitCount is a number of shared permits that may be in force until a time. A process that does
+// not learn of the next number may use it for longer.
 type permitCount struct {
 	value        int
 	inForceUntil time.Duration
@@ -246,8 +248,8 @@ const (
 	maxPermits     = 4
 )
 
-// sharedCapacity returns how many shared permits a process may use at most, if faults have no effect on the
-// process since the given time.
+// sharedCapacity returns how many shared permits a process may use at most, if faults have no
+// effect on the process since the given time.
 func (sim *simulation) sharedCapacity(unaffectedSince func() time.Duration) (capacity int) {
 	since := never
 	if unaffectedSince != nil {

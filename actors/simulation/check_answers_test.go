@@ -46,8 +46,8 @@ const outcomeUnknownTimeouts = 3
 // isLocalQueue reports whether the lock has a local queue, whose requests share nodes.
 func isLocalQueue(path string) bool { return path == root+"/local" || path == root+"/rwlocal" }
 
-// isOnlyRequest reports whether the owner has had no other request since this one was made. Then the owner has no
-// lost grant that could make this request fail.
+// isOnlyRequest reports whether the owner has had no other request since this one was made. Then
+// the owner has no lost grant that could make this request fail.
 func (r *programRequest) isOnlyRequest() bool {
 	return r.sim.ownerEnded[r.owner] < r.requestedAt && !slices.ContainsFunc(r.sim.requests, func(o *programRequest) bool { return o != r && o.owner == r.owner })
 }

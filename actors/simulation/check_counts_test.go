@@ -8,8 +8,8 @@ import (
 
 // Checks of Stats, HeldHere and Open.
 
-// checkCounts checks that a process counts its waiting requests and its grants. It may count more: requests that
-// the program has dropped, and requests whose answer nothing reads.
+// checkCounts checks that a process counts its waiting requests and its grants. It may count more:
+// requests that the program has dropped, and requests whose answer nothing reads.
 func (sim *simulation) checkCounts() {
 	for _, p := range sim.slots {
 		if p == nil || !p.isUp() || p.frozen {

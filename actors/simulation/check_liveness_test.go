@@ -9,14 +9,15 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// maxFreeTime is how long a lock may have a waiter and no holder while no fault has an effect. Lock-delays and
-// local queues take some of it.
+// maxFreeTime is how long a lock may have a waiter and no holder while no fault has an effect.
+// Lock-delays and local queues take some of it.
 const maxFreeTime = 8 * time.Second
 
 // drainTimeout is how long it may take after the last fault until all requests have ended.
 const drainTimeout = 5 * time.Minute
 
-// isUnaffected reports whether no fault has an effect any more, not even by a session that must still expire.
+// isUnaffected reports whether no fault has an effect any more, not even by a session that must
+// still expire.
 func (sim *simulation) isUnaffected(now time.Duration) bool {
 	if sim.activeFaults > 0 || sim.operator.openTasks.Load() > 0 || sim.lastFault > 0 && now < sim.lastFault+2*sim.plan.sessionTimeout+10*time.Second {
 		return false
@@ -47,8 +48,9 @@ func (sim *simulation) describePending() string {
 	return strings.Join(all, "; ")
 }
 
-// checkLiveness runs the checks that need to run only once a second. It fails for requests that wait for a lock
-// without a holder and without a grant since the last time, unless a multi-lock connects that lock with a held one.
+// checkLiveness runs the checks that need to run only once a second. It fails for requests that
+// wait for a lock without a holder and without a grant since the last time, unless a multi-lock
+// connects that lock with a held one.
 func (sim *simulation) checkLiveness(now time.Duration) {
 	if now < sim.lastLivenessCheck+time.Second {
 		return
@@ -78,9 +80,9 @@ func (sim *simulation) checkLiveness(now time.Duration) {
 	}
 }
 
-// isInUse reports whether a process holds or releases one of the locks, or a lock that is connected with them by
-// open requests, or was granted one of them after a time. It also returns true for locks of other libraries'
-// clients, whose queues it does not know.
+// isInUse reports whether a process holds or releases one of the locks, or a lock that is connected
+// with them by open requests, or was granted one of them after a time. It also returns true for
+// locks of other libraries' clients, whose queues it does not know.
 func (sim *simulation) isInUse(uses []use, after time.Duration) bool {
 	paths := map[string]bool{}
 	for _, u := range uses {
@@ -122,9 +124,9 @@ type register struct {
 	value  int
 }
 
-// useRegisters has the holder of exclusive locks read the registers that they protect, and write them after a
-// time, perhaps after the grant has ended. A write either is refused, or no other token has written since the
-// read.
+// useRegisters has the holder of exclusive locks read the registers that they protect, and write
+// them after a time, perhaps after the grant has ended. A write either is refused, or no other
+// token has written since the read.
 func (r *programRequest) useRegisters() {
 	if r.named {
 		return // several grants of a named owner have one token

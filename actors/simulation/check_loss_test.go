@@ -11,17 +11,17 @@ import (
 
 // What a process must do when it learns of a loss: of its node, its grant or its session.
 
-// queueLocks are locks in which each request has a contender, is granted with it, and waits only for the
-// contenders ahead.
+// queueLocks are locks in which each request has a contender, is granted with it, and waits only
+// for the contenders ahead.
 var queueLocks = []string{root + "/m0", root + "/m1", root + "/rw", root + "/custom"}
 
 func (r *programRequest) isQueueLock() bool {
 	return !r.multi && slices.Contains(queueLocks, r.path)
 }
 
-// maxAnswerDelay returns how long an answer may take to reach the process of the request. It returns 0 if the time
-// is not known: a fault has an effect on the process, or a multi-lock has contenders that the program does not
-// see.
+// maxAnswerDelay returns how long an answer may take to reach the process of the request. It
+// returns 0 if the time is not known: a fault has an effect on the process, or a multi-lock has
+// contenders that the program does not see.
 func (r *programRequest) maxAnswerDelay() time.Duration {
 	if !r.isQueueLock() || r.sim.now() < r.p.delayedUntil || r.p.frozen || r.sim.nearOverflow || r.sim.sinceMultiLock(r.p, r.path) < recentTime {
 		return 0
@@ -43,16 +43,16 @@ func (sim *simulation) sinceMultiLock(p *process, path string) time.Duration {
 	return sim.now() - last
 }
 
-// checkAfterMissingNode checks that a process proves its nodes again once the answer to a release was that the
-// node is missing: no grant after that may be by a node that was deleted before.
+// checkAfterMissingNode checks that a process proves its nodes again once the answer to a release
+// was that the node is missing: no grant after that may be by a node that was deleted before.
 func (r *programRequest) checkAfterMissingNode(now time.Duration, h *heldGrant) {
 	if missingAt, was := r.p.missingNodeAt[r.path]; was && h.nodeDeletedAt > 0 && h.maxAnswerDelay > 0 && h.nodeDeletedAt+h.maxAnswerDelay < missingAt {
 		r.sim.fail(now, "%v is granted by a node that was deleted at %v, though the process learned at %v that another node was missing", r, h.nodeDeletedAt, missingAt)
 	}
 }
 
-// checkRelease checks that the answer to a release says so if the node had been deleted. It does not check that
-// after a fault: then an attempt whose answer was lost may have deleted the node.
+// checkRelease checks that the answer to a release says so if the node had been deleted. It does
+// not check that after a fault: then an attempt whose answer was lost may have deleted the node.
 func (r *programRequest) checkRelease(now time.Duration, err error) {
 	if !r.isQueueLock() || !r.believedAtRelease {
 		return
@@ -76,8 +76,8 @@ func (p *process) noteSession(now time.Duration, id int64, state messages.Sessio
 	}
 }
 
-// checkLostSessionsClosed checks that a process closes a lost session once it is connected again. Otherwise the
-// session's nodes would still block others.
+// checkLostSessionsClosed checks that a process closes a lost session once it is connected again.
+// Otherwise the session's nodes would still block others.
 func (sim *simulation) checkLostSessionsClosed(now time.Duration) {
 	open := map[int64]bool{}
 	for _, p := range sim.slots {
@@ -107,8 +107,8 @@ const sessionCloseTime = 3 * time.Second
 // margin returns the margin of actors.Config.
 func (sim *simulation) margin() time.Duration { return sim.plan.sessionTimeout / 5 }
 
-// noteLoss notes that the grant has ended without a release. The work under a lost session may continue for almost
-// the whole margin, and no other request may be granted before it ends.
+// noteLoss notes that the grant has ended without a release. The work under a lost session may
+// continue for almost the whole margin, and no other request may be granted before it ends.
 func (r *programRequest) noteLoss(now time.Duration) {
 	if errors.Is(r.endErr, actors.ErrHoldExpired) && r.hasUnreadRequest() { // the owner still holds by its other grant
 		r.sim.ended(now, r.id)

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// What holders are told while they hold. A notice is about a state, of the connection or of a node: who is granted
-// while that state lasts is told, too.
+// What holders are told while they hold. A notice is about a state, of the connection or of a node:
+// who is granted while that state lasts is told, too.
 
 // noticed is a holder by one node, and whether it was asked to release.
 type noticed struct {
@@ -19,8 +19,8 @@ type noticed struct {
 	asked bool
 }
 
-// checkNotices checks that each holder knows that its process has no connection, and that a client asks for its
-// node. What one holder by a node was told, all must know.
+// checkNotices checks that each holder knows that its process has no connection, and that a client
+// asks for its node. What one holder by a node was told, all must know.
 func (sim *simulation) checkNotices(now time.Duration) {
 	var all []noticed
 	for _, r := range sim.requests {
@@ -61,8 +61,8 @@ func (sim *simulation) checkNotices(now time.Duration) {
 	}
 }
 
-// checkAskedBefore checks that no other owner is granted by a node for which a client asks, once its process has
-// heard of that.
+// checkAskedBefore checks that no other owner is granted by a node for which a client asks, once
+// its process has heard of that.
 func (r *programRequest) checkAskedBefore(now time.Duration) {
 	if node := r.grant.Node(); !r.named && r.sim.heard[r.p.name+node] {
 		r.sim.fail(now, "%v is granted by %s, for which another client asks", r, node)

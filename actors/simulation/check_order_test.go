@@ -7,7 +7,8 @@ import (
 
 // Checks of the order of grants, and of the refusals of Try requests.
 
-// checkOrder checks that a request is not granted before an earlier request of its process for the same lock.
+// checkOrder checks that a request is not granted before an earlier request of its process for the
+// same lock.
 func (sim *simulation) checkOrder(now time.Duration, r *programRequest) {
 	if r.named || r.multi || sim.generationRaises > 0 || sim.nearOverflow || now < sim.deniedUntil || r.p.isAffected() {
 		return
@@ -43,7 +44,8 @@ type nodeHoldGrants struct {
 	lateGrants uint32 // grants since another process has waited for contentionNoticeTime
 }
 
-// contentionNoticeTime is how long a contender of another process may wait until a local queue knows of it.
+// contentionNoticeTime is how long a contender of another process may wait until a local queue
+// knows of it.
 const contentionNoticeTime = 2 * time.Second
 
 // checkBudget checks that a local queue leaves the node to others once its budget is used up.
@@ -74,11 +76,11 @@ type requestEnd struct {
 	at, previous time.Duration // of the end, and of the end before
 }
 
-// checkHandOff checks that the next holder of a mutex is granted as soon as it learns that its predecessor has
-// left, without another request. A contender watches its predecessor's node, the one before that, and its own. These
-// watches take up to four round trips after the request: three until the node exists, if the directory must be
-// created, and one for the watches. After the departure of the one before its predecessor, the contender lists the
-// directory.
+// checkHandOff checks that the next holder of a mutex is granted as soon as it learns that its
+// predecessor has left, without another request. A contender watches its predecessor's node, the
+// one before that, and its own. These watches take up to four round trips after the request: three
+// until the node exists, if the directory must be created, and one for the watches. After the
+// departure of the one before its predecessor, the contender lists the directory.
 func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
 	last := sim.lastEnds[r.path]
 	queuedBy := last.at - 8*r.p.host.maxDelay - 50*time.Millisecond
@@ -91,7 +93,8 @@ func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
 		return slices.ContainsFunc(uses, func(u use) bool { return u.path == r.path })
 	}
 	for _, o := range sim.requests {
-		// A request that was made later may have its node ahead, if it was made at nearly the same time or if there was no session.
+		// A request that was made later may have its node ahead, if it was made at nearly the same
+		// time or if there was no session.
 		if o != r && usesPath(o.uses) && (o.requestedAt <= r.requestedAt || o.multi || o.stage != stageWaiting) {
 			return
 		}
@@ -141,8 +144,9 @@ func (sim *simulation) noteUse(p *process, uses []use, until time.Duration) {
 // nodeDeletionTime is how long after the end of a request its nodes may still exist.
 const nodeDeletionTime = 500 * time.Millisecond
 
-// checkTry checks that a refused Try was made while another request had the lock. Requests of other processes
-// count until nodeDeletionTime after their end, and requests of its own process until their release.
+// checkTry checks that a refused Try was made while another request had the lock. Requests of other
+// processes count until nodeDeletionTime after their end, and requests of its own process until
+// their release.
 func (r *programRequest) checkTry(now time.Duration) {
 	sim := r.sim
 	if !r.isQueueLock() || r.named || r.beforeRelease || sim.nearOverflow || sim.usesFutures || sim.unaffectedSince == 0 || r.requestedAt < sim.unaffectedSince+contentionNoticeTime ||

@@ -31,8 +31,8 @@ var (
 	tableRead  = use{root + "/custom", 2, 1}
 )
 
-// afterDeletion adds a grant whose node was deleted at a time, or not if that is 0. Any answer reaches its process
-// within a second.
+// afterDeletion adds a grant whose node was deleted at a time, or not if that is 0. Any answer
+// reaches its process within a second.
 func (g grantHistory) afterDeletion(at, id int, process string, token int64, deleted int, uses ...use) {
 	g.granted(time.Duration(at)*time.Second, deletedBefore(id, process, token, deleted, uses...))
 }

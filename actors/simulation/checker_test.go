@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// checker checks that no two grants contradict each other. The caller reports each grant and its end, with the
-// time.
+// checker checks that no two grants contradict each other. The caller reports each grant and its
+// end, with the time.
 type checker struct {
 	specs            map[string]*spec
 	held             []*heldGrant
@@ -35,8 +35,8 @@ type greatestToken struct {
 	lost  bool // the servers have lost the transaction of the token since
 }
 
-// spec is the rule of one lock. Two uses conflict if excludes says so, or without excludes if their weights
-// together exceed the capacity.
+// spec is the rule of one lock. Two uses conflict if excludes says so, or without excludes if their
+// weights together exceed the capacity.
 type spec struct {
 	capacity    int
 	maxCapacity int           // for a capacity that changes: its greatest value
@@ -118,12 +118,13 @@ func (c *checker) granted(now time.Duration, h *heldGrant) {
 // recentTime is how long a grant counts as recent.
 const recentTime = 10 * time.Second
 
-// checkNodeGone checks that a contender whose node is gone is not granted after another process has passed it. The
-// other process could hold only when all contenders ahead of this one had left. If this process has learned of the
-// last departure, its proof of its own node must be newer than that departure. Such a proof takes no longer than
-// any other answer. There are two exceptions. A holder of the same process that had lost its node counts as no
-// departure. And if the contenders ahead left so early that the process may have learned of it before its own node
-// was deleted, the proof may be from the time in between: the grant then is like one whose node is deleted.
+// checkNodeGone checks that a contender whose node is gone is not granted after another process has
+// passed it. The other process could hold only when all contenders ahead of this one had left. If
+// this process has learned of the last departure, its proof of its own node must be newer than that
+// departure. Such a proof takes no longer than any other answer. There are two exceptions. A holder
+// of the same process that had lost its node counts as no departure. And if the contenders ahead
+// left so early that the process may have learned of it before its own node was deleted, the proof
+// may be from the time in between: the grant then is like one whose node is deleted.
 func (c *checker) checkNodeGone(now time.Duration, h *heldGrant, u use) {
 	s := c.specs[u.path]
 	recent := slices.DeleteFunc(c.recentGrants[u.path], func(g *heldGrant) bool { return g.grantedAt < now-recentTime })
@@ -162,8 +163,8 @@ func (c *checker) lost(now time.Duration, id int) {
 	c.ended(now, id)
 }
 
-// sessionLost notes that a holder has lost its session, and finishes its work. If the servers ended the session
-// earlier, by force, the work may overlap with the next grant.
+// sessionLost notes that a holder has lost its session, and finishes its work. If the servers ended
+// the session earlier, by force, the work may overlap with the next grant.
 func (c *checker) sessionLost(now time.Duration, id int) {
 	for _, h := range c.held {
 		if h.id == id {
@@ -257,8 +258,8 @@ func (c *checker) checkToken(now time.Duration, h *heldGrant, u use) {
 	}
 }
 
-// historyLost notes that the servers came back without the transactions of all tokens so far. A process that has
-// not seen these may be granted before another one raises the generation.
+// historyLost notes that the servers came back without the transactions of all tokens so far. A
+// process that has not seen these may be granted before another one raises the generation.
 func (c *checker) historyLost() {
 	for _, greatest := range c.greatest {
 		for use, last := range greatest {
@@ -283,8 +284,8 @@ func (c *checker) noteDeletedNodeEnd(processAndPath string, at time.Duration) {
 	c.deletedNodeEnded[processAndPath] = max(c.deletedNodeEnded[processAndPath], at)
 }
 
-// beginInvalidation notes that the nodes of some grants are being deleted, or their sessions ended, by force.
-// Other owners may hold from now on.
+// beginInvalidation notes that the nodes of some grants are being deleted, or their sessions ended,
+// by force. Other owners may hold from now on.
 func (c *checker) beginInvalidation(which func(*heldGrant) bool) {
 	for _, h := range c.held {
 		if which(h) && !h.invalidated {
@@ -293,8 +294,8 @@ func (c *checker) beginInvalidation(which func(*heldGrant) bool) {
 	}
 }
 
-// invalidate notes that the nodes are deleted, or the sessions ended. The holders must learn of that within
-// lossNoticeTime.
+// invalidate notes that the nodes are deleted, or the sessions ended. The holders must learn of
+// that within lossNoticeTime.
 func (c *checker) invalidate(now time.Duration, which func(*heldGrant) bool) {
 	for _, h := range c.held {
 		if which(h) && !h.invalidated {
@@ -309,8 +310,8 @@ func (c *checker) invalidate(now time.Duration, which func(*heldGrant) bool) {
 	}
 }
 
-// lossNoticeTime is how long a holder may not know that its grant is invalidated, if no fault delays what it
-// learns. A holder reads its node every two seconds.
+// lossNoticeTime is how long a holder may not know that its grant is invalidated, if no fault
+// delays what it learns. A holder reads its node every two seconds.
 const lossNoticeTime = 4 * time.Second
 
 const never = 1000 * time.Hour

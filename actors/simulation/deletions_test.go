@@ -10,7 +10,8 @@ import (
 // noteForcedDeletion notes that a deletion by force is over.
 func (sim *simulation) noteForcedDeletion(path string) { sim.deletedAt[path] = sim.now() }
 
-// deletions holds the time and the zxid of the last deletion of each path, as the server reports them.
+// deletions holds the time and the zxid of the last deletion of each path, as the server reports
+// them.
 type deletions struct {
 	mu sync.Mutex
 	of map[string]deletion
@@ -33,10 +34,10 @@ func (d *deletions) get(path string) deletion {
 	return d.of[path]
 }
 
-// predecessorOutlived reports whether a contender that was ahead of a deleted node still exists, or left so late
-// that the process cannot have learned of it before the deletion. delay is the least time until the process learns
-// of a departure. Contenders of the same process have the same prefix. They count only if their nodes were deleted
-// by force.
+// predecessorOutlived reports whether a contender that was ahead of a deleted node still exists, or
+// left so late that the process cannot have learned of it before the deletion. delay is the least
+// time until the process learns of a departure. Contenders of the same process have the same
+// prefix. They count only if their nodes were deleted by force.
 func (sim *simulation) predecessorOutlived(node string, delay time.Duration) bool {
 	directory, name := gopath.Split(node)
 	ownPrefix := name[:min(len("_c_01234567-89ab-cdef-0123-"), len(name))]

@@ -15,8 +15,8 @@ import (
 
 const electionPath = root + "/election"
 
-// candidate is a goroutine of a process. It takes part in an election until all faults are over or its process
-// ends.
+// candidate is a goroutine of a process. It takes part in an election until all faults are over or
+// its process ends.
 type candidate struct {
 	sim    *simulation
 	p      *process
@@ -46,8 +46,8 @@ func (p *plan) drawCandidates(r *rand.Rand) {
 	p.election = p.servers > 1 && r.IntN(2) == 0
 }
 
-// startCandidate starts the candidate of a connected process. A process with limits has none, because its campaign
-// would pause for a random time after each exceeded limit.
+// startCandidate starts the candidate of a connected process. A process with limits has none,
+// because its campaign would pause for a random time after each exceeded limit.
 func (sim *simulation) startCandidate(p *process) {
 	if !sim.plan.election || p.limited || sim.faultsOver {
 		return

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// An ensemble is one embedded server with several addresses, each with a state of its own. An address that lags
-// shows an old state, as a follower may. The first address is the leader, which never lags. A session that loses
-// its connection goes to the next address. An address refuses a session that has read a later state than its own.
-// There are no elections among the servers, and no writes are lost.
+// An ensemble is one embedded server with several addresses, each with a state of its own. An
+// address that lags shows an old state, as a follower may. The first address is the leader, which
+// never lags. A session that loses its connection goes to the next address. An address refuses a
+// session that has read a later state than its own. There are no elections among the servers, and
+// no writes are lost.
 
 // ensembleServer is one address of the embedded server.
 type ensembleServer struct {
@@ -20,8 +21,8 @@ type ensembleServer struct {
 	lags    bool // it shows an old state
 }
 
-// serverList returns the list of servers for a client. The network itself chooses the server that is dialed,
-// because go-zookeeper shuffles the list at random.
+// serverList returns the list of servers for a client. The network itself chooses the server that
+// is dialed, because go-zookeeper shuffles the list at random.
 func (n *network) serverList() string {
 	return strings.Repeat(",server:2181", len(n.servers))[1:]
 }
@@ -63,15 +64,16 @@ func (n *network) follower(r *rand.Rand) *ensembleServer {
 	return n.servers[1+r.IntN(len(n.servers)-1)]
 }
 
-// markAllAffected is markAffected for all processes, since any of them may be connected to the server, or connect
-// to it.
+// markAllAffected is markAffected for all processes, since any of them may be connected to the
+// server, or connect to it.
 func (sim *simulation) markAllAffected(d time.Duration) {
 	for _, p := range sim.incarnations {
 		p.markAffected(d)
 	}
 }
 
-// lagServer has a server lag behind. The server catches up now and then, and when it answers a write.
+// lagServer has a server lag behind. The server catches up now and then, and when it answers a
+// write.
 func (sim *simulation) lagServer(r *rand.Rand, span time.Duration) {
 	s := sim.network.follower(r)
 	if s.lags {
@@ -110,8 +112,8 @@ func (sim *simulation) stopEnsembleServer(r *rand.Rand, span time.Duration) {
 	sim.undoAfter(span, func() { s.away.Store(false) })
 }
 
-// loseHistory takes a backup of the servers, or has them come back from an earlier one after an outage in which all
-// sessions end. The first backup is as good as empty.
+// loseHistory takes a backup of the servers, or has them come back from an earlier one after an
+// outage in which all sessions end. The first backup is as good as empty.
 func (sim *simulation) loseHistory(r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		sim.record("a backup is taken")

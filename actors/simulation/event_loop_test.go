@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// eventLoop owns the order of events. Deliveries, operations and faults happen one at a time, each at a time of
-// its own. All goroutines are idle before the next event.
+// eventLoop owns the order of events. Deliveries, operations and faults happen one at a time, each
+// at a time of its own. All goroutines are idle before the next event.
 type eventLoop struct {
 	start   time.Time
 	stateMu sync.Mutex // held during an event, and by every other goroutine that uses the state of the simulation
@@ -61,7 +61,8 @@ func (loop *eventLoop) now() time.Duration { return time.Since(loop.start) }
 
 func (loop *eventLoop) after(delay time.Duration, do func()) { loop.at(loop.now()+delay, do) }
 
-// at calls do at a time. No two events have the same time: timers that they set would fire in a random order.
+// at calls do at a time. No two events have the same time: timers that they set would fire in a
+// random order.
 func (loop *eventLoop) at(at time.Duration, do func()) {
 	loop.mu.Lock()
 	for loop.usedTimes[at] {

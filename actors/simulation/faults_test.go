@@ -43,11 +43,12 @@ func (sim *simulation) perform(e entry) {
 	sim.injectFault(e.name, p, r)
 }
 
-// minPauses says how many session timeouts must be between two faults of a kind at one process. Without it there
-// would be nothing but the fault.
+// minPauses says how many session timeouts must be between two faults of a kind at one process.
+// Without it there would be nothing but the fault.
 var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1}
 
-// comesTooSoon reports whether a fault must be left out, because another one of its kind came a short time before.
+// comesTooSoon reports whether a fault must be left out, because another one of its kind came a
+// short time before.
 func (sim *simulation) comesTooSoon(e entry) bool {
 	key, pause := fmt.Sprint(e.name, e.slot), minPauses[e.name]*sim.plan.sessionTimeout
 	switch e.name {
@@ -242,8 +243,8 @@ func (sim *simulation) markAllDisconnected() {
 	}
 }
 
-// stopServer has the server be away: connections break, and it accepts no new ones. Sessions expire meanwhile,
-// unless the server restarts: then their timeouts begin anew.
+// stopServer has the server be away: connections break, and it accepts no new ones. Sessions expire
+// meanwhile, unless the server restarts: then their timeouts begin anew.
 func (sim *simulation) stopServer(restarts bool) {
 	sim.network.away.Store(true)
 	for i, h := range sim.network.hosts { // at times of their own, because each client sets timers then
@@ -274,8 +275,8 @@ func (p *process) unblock() {
 	}
 }
 
-// lagSessions has the server show an old state to half of the processes. They catch up now and then, and when the
-// server answers a write of theirs.
+// lagSessions has the server show an old state to half of the processes. They catch up now and
+// then, and when the server answers a write of theirs.
 func (sim *simulation) lagSessions(p *process, r *rand.Rand, span time.Duration) {
 	followers := map[*process]int64{}
 	for _, q := range sim.slots {
@@ -337,8 +338,8 @@ func (sim *simulation) endFaults() {
 	}
 }
 
-// expireSession has the server end the session of a process, whose program believes in its grants until it learns
-// of that.
+// expireSession has the server end the session of a process, whose program believes in its grants
+// until it learns of that.
 func (sim *simulation) expireSession(p *process) {
 	if p.session == 0 {
 		return

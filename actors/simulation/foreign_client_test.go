@@ -14,8 +14,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// foreignClient is a client of another library, with the names and the algorithm of Curator or kazoo: it creates a
-// node, lists the directory, watches its predecessor, and holds when there is none.
+// foreignClient is a client of another library, with the names and the algorithm of Curator or
+// kazoo: it creates a node, lists the directory, watches its predecessor, and holds when there is
+// none.
 type foreignClient struct {
 	sim      *simulation
 	name     string
@@ -123,7 +124,8 @@ func (f *foreignClient) acquireOnce(path, kind string, u use) {
 	f.delete(path + "/" + node)
 }
 
-// create creates the node. If the answer is lost, create searches for the node, as protected creates do.
+// create creates the node. If the answer is lost, create searches for the node, as protected
+// creates do.
 func (f *foreignClient) create(path, prefix string) string {
 	f.conn.CreateContainer(path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
 	for range 20 {

@@ -14,9 +14,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// components are the parts of a process whose Locks are made by actors.New. Their actors can be frozen from
-// outside. The messages of timers then wait in mailboxes, as the timers of a process that the operating system has
-// stopped fire late.
+// components are the parts of a process whose Locks are made by actors.New. Their actors can be
+// frozen from outside. The messages of timers then wait in mailboxes, as the timers of a process
+// that the operating system has stopped fire late.
 type components struct {
 	system    *actorhost.System
 	bridge    *zkbridge.Bridge
@@ -48,8 +48,8 @@ func (c *components) close() {
 	c.system.Close()
 }
 
-// freeze keeps the actors of the process from handling messages until unfreeze: it blocks all goroutines that
-// serve mailboxes.
+// freeze keeps the actors of the process from handling messages until unfreeze: it blocks all
+// goroutines that serve mailboxes.
 func (c *components) freeze() {
 	c.frozen = make(chan struct{})
 	block := func(*actorhost.Ref) actorhost.Actor { return blockingActor{c.frozen} }
@@ -65,9 +65,9 @@ func (c *components) freeze() {
 }
 
 // sleep suspends the machine of a process. Its clock goes on, and its timers stand still: the clock
-// jumps, and a moment passes in virtual time. If the jump is longer than the session timeout, the servers end the
-// session within that moment, and other processes are granted what it held. The process must not believe in it, nor
-// be granted anything by the messages that wait for its actors.
+// jumps, and a moment passes in virtual time. If the jump is longer than the session timeout, the
+// servers end the session within that moment, and other processes are granted what it held. The
+// process must not believe in it, nor be granted anything by the messages that wait for its actors.
 func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
 	if p.components == nil {
 		return
@@ -90,8 +90,8 @@ func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
 	})
 }
 
-// hasLost reports whether the process has lost a session by its own clock. Its actors do not learn of that while
-// they are frozen.
+// hasLost reports whether the process has lost a session by its own clock. Its actors do not learn
+// of that while they are frozen.
 func (p *process) hasLost(session int64) bool {
 	return session != 0 && (session != p.session || p.state == messages.SessionState_LOST)
 }

@@ -67,8 +67,8 @@ type lockHandle interface {
 	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
 }
 
-// memberFormCount and anyFormCount are how many forms memberLock and anyLock choose from. A seed uses only some of
-// these, so that requests meet.
+// memberFormCount and anyFormCount are how many forms memberLock and anyLock choose from. A seed
+// uses only some of these, so that requests meet.
 const (
 	memberFormCount = 6
 	anyFormCount    = 8

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// network connects clients with the embedded server. Written bytes wait in a queue until the event loop delivers
-// them: in order, after a delay that the seed decides.
+// network connects clients with the embedded server. Written bytes wait in a queue until the event
+// loop delivers them: in order, after a delay that the seed decides.
 type network struct {
 	loop     *eventLoop
 	hosts    []*host       // of all clients
@@ -113,8 +113,8 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the watches that it
-// sets again in the order of a map.
+// hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the
+// watches that it sets again in the order of a map.
 func (h *host) hash(b []byte) uint64 {
 	if h.plain {
 		return 0
@@ -151,7 +151,8 @@ func (h *host) setExtraAnswerDelay(d time.Duration) {
 	h.extraAnswerDelay = d
 }
 
-// muteRequests stops the delivery of messages to the server. Earlier messages from the server still arrive.
+// muteRequests stops the delivery of messages to the server. Earlier messages from the server still
+// arrive.
 func (h *host) muteRequests() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -335,8 +336,8 @@ func (p *pipe) setDeadline(t time.Time) {
 		p.timer.Stop()
 	}
 	if !t.IsZero() {
-		// go-zookeeper's read time-out ends at the time of a ping, and timers of the same time fire in a random
-		// order.
+		// go-zookeeper's read time-out ends at the time of a ping, and timers of the same time fire
+		// in a random order.
 		t = t.Add(time.Duration(1 + p.rand.IntN(1000)))
 		p.deadline = t
 		p.timer = time.AfterFunc(time.Until(t), func() {

@@ -72,8 +72,8 @@ func (sim *simulation) newOperator() *operator {
 	return o
 }
 
-// do has the operator execute a task after all earlier ones. After the end of the run do ignores the task: the
-// plan may have set a time after that.
+// do has the operator execute a task after all earlier ones. After the end of the run do ignores
+// the task: the plan may have set a time after that.
 func (o *operator) do(task func()) {
 	if o.ended {
 		return
@@ -148,9 +148,10 @@ func (o *operator) delete(directory string, r *rand.Rand) {
 var contenderMarkers = map[string]string{root + "/m0": "-lock-", root + "/m1": "-lock-", root + "/local": "-lock-",
 	root + "/rw": "-__WRIT__", root + "/rwlocal": "-__WRIT__"}
 
-// replace deletes a directory and creates it again, in one transaction, with the operator's own contenders in it,
-// which then hold one after the other. If numbers is not 0, replace creates so many contenders, and the same
-// transaction deletes all but the last few. If hidden is set, no client may read the directory for a second.
+// replace deletes a directory and creates it again, in one transaction, with the operator's own
+// contenders in it, which then hold one after the other. If numbers is not 0, replace creates so
+// many contenders, and the same transaction deletes all but the last few. If hidden is set, no
+// client may read the directory for a second.
 func (o *operator) replace(directory, marker string, children []string, numbers int, hidden bool, r *rand.Rand) {
 	sim := o.sim
 	var ops, deletes []any
@@ -349,8 +350,8 @@ func (sim *simulation) beginDenial() {
 	sim.denials++
 }
 
-// endDenial notes that rights are restored. Answers to earlier requests may still report missing rights for a
-// while.
+// endDenial notes that rights are restored. Answers to earlier requests may still report missing
+// rights for a while.
 func (sim *simulation) endDenial() {
 	if sim.denials--; sim.denials == 0 {
 		sim.deniedUntil = sim.now() + time.Minute

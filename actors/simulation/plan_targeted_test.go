@@ -9,7 +9,8 @@ import (
 // targetedOneIn says how often a seed has a targeted plan: one seed in so many.
 const targetedOneIn = 4
 
-// targetedPlans each draw a plan in which one rare history is likely. The comments name that history.
+// targetedPlans each draw a plan in which one rare history is likely. The comments name that
+// history.
 var targetedPlans = []func(p *plan, r *rand.Rand){
 	// A reader of another process leaves unnoticed, and then a Try comes for the writer.
 	func(p *plan, r *rand.Rand) {
@@ -42,16 +43,16 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op future"}, 1, always, 300*time.Millisecond, time.Second)
 		p.draw(r, []string{"cut", "expire"}, 0.3, phase{time.Minute, 15 * time.Second}, time.Second)
 	},
-	// A directory is replaced between a release and the next create, whose node has the same number in the new
-	// directory.
+	// A directory is replaced between a release and the next create, whose node has the same number
+	// in the new directory.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.meanHold = 1+r.IntN(3), 5*time.Millisecond
 		p.anyForms, p.memberForms = membersOnly, []int{r.IntN(2)}
 		p.draw(r, []string{"op plain"}, 1, always, time.Second, 3*time.Second)
 		p.draw(r, []string{"replace"}, 1, always, time.Second, 3*time.Second)
 	},
-	// Near the end of the numbers, the answer to a create is lost, and another create is answered before the first
-	// node is found.
+	// Near the end of the numbers, the answer to a create is lost, and another create is answered
+	// before the first node is found.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.farChance, p.meanHold = 1+r.IntN(2), 0.7, 5*time.Millisecond
 		p.anyForms, p.memberForms = membersOnly, []int{0}
@@ -65,8 +66,9 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 15*time.Millisecond, 40*time.Millisecond)
 		p.draw(r, []string{"turn"}, 1, phase{time.Minute, 15 * time.Second}, 300*time.Millisecond, time.Second)
 	},
-	// A create was cancelled, or its answer is lost, and its node is made while the bridge looks for the orphan.
-	// The process requests nothing else meanwhile, since any write would have the delayed create executed first.
+	// A create was cancelled, or its answer is lost, and its node is made while the bridge looks
+	// for the orphan. The process requests nothing else meanwhile, since any write would have the
+	// delayed create executed first.
 	func(p *plan, r *rand.Rand) {
 		const period, asks = 100 * time.Second, 1500 * time.Millisecond
 		p.processes, p.farChance, p.sessionTimeout = 2, 0.3, 4037*time.Millisecond
@@ -77,7 +79,8 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 			p.entries = append(p.entries, entry{at: at, name: pick(r, []string{"unresolved", "held"}), seed: r.Uint64()})
 		}
 	},
-	// A list that was requested before a create is read after it, when the new node is already deleted.
+	// A list that was requested before a create is read after it, when the new node is already
+	// deleted.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.maxDelays, p.optionChance, p.anyForms, p.memberForms = 2, []time.Duration{100 * time.Millisecond, nearDelay}, 0, membersOnly, []int{0}
 		p.meanHold, p.unlimited = 5*time.Millisecond, true
@@ -90,13 +93,15 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 20*time.Second)
 		p.draw(r, []string{"op overdue"}, 1, always, 10*time.Second)
 	},
-	// The answer that would have kept a session comes after the deadline, while the actors are frozen.
+	// The answer that would have kept a session comes after the deadline, while the actors are
+	// frozen.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.meanHold, p.sessionTimeout, p.anyForms, p.memberForms = 2, 50*time.Millisecond, 4037*time.Millisecond, membersOnly, []int{0}
 		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond)
 		p.draw(r, []string{"still"}, 1, phase{time.Minute, 30 * time.Second}, 5*time.Second)
 	},
-	// A directory is replaced between a release and the next create, and the new directory cannot be read.
+	// A directory is replaced between a release and the next create, and the new directory cannot
+	// be read.
 	func(p *plan, r *rand.Rand) {
 		p.processes, p.meanHold = 1+r.IntN(3), 5*time.Millisecond
 		p.anyForms, p.memberForms = membersOnly, []int{r.IntN(2)}
@@ -108,7 +113,8 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
 		p.draw(r, []string{"op owner lost"}, 1, always, 3*time.Second)
 	},
-	// Holders list the participants while several nodes of one transaction are near the end of the numbers.
+	// Holders list the participants while several nodes of one transaction are near the end of the
+	// numbers.
 	func(p *plan, r *rand.Rand) {
 		p.farChance, p.optionChance, p.memberForms, p.anyForms, p.unlimited = 0, 0, []int{1}, membersOnly, true
 		p.draw(r, []string{"op plain"}, 1, always, 10*time.Second)
@@ -116,7 +122,8 @@ var targetedPlans = []func(p *plan, r *rand.Rand){
 	},
 }
 
-// restoresOneIn says how often a seed has a plan of lostHistory: one seed in so many, from restoresFrom on.
+// restoresOneIn says how often a seed has a plan of lostHistory: one seed in so many, from
+// restoresFrom on.
 const restoresOneIn, restoresFrom = 32, 19
 
 // lostHistory draws a plan in which the servers come back from backups.

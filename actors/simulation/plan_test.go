@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// plan lists the operations and faults of a run. Each entry has a seed of its own, so that the other entries do
-// not change when one is left out.
+// plan lists the operations and faults of a run. Each entry has a seed of its own, so that the
+// other entries do not change when one is left out.
 type plan struct {
 	seed           uint64
 	length         time.Duration
@@ -45,13 +45,13 @@ func (e entry) rand() *rand.Rand { return rand.New(rand.NewPCG(e.seed, 7)) }
 
 func (e entry) isFault() bool { return !strings.HasPrefix(e.name, "op ") }
 
-// newPlan draws a plan. Each seed has a random subset of operations and faults, each at one of several intervals.
-// Some seeds have a targeted plan instead.
+// newPlan draws a plan. Each seed has a random subset of operations and faults, each at one of
+// several intervals. Some seeds have a targeted plan instead.
 func newPlan(seed uint64, length time.Duration) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := &plan{seed: seed, length: length, drawnLength: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
-	// No deadline may be a multiple of the second in which locks tick: timers of the same time fire in a random
-	// order.
+	// No deadline may be a multiple of the second in which locks tick: timers of the same time fire
+	// in a random order.
 	p.sessionTimeout = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
 	p.farChance = pick(r, []float64{0, 0, 0.3, 0.7})
 	p.optionChance = pick(r, []float64{0.1, 0.1, 0.6})
@@ -87,7 +87,8 @@ func randomSubset(r *rand.Rand, n int) []int {
 	return r.Perm(n)[:1+r.IntN(n)]
 }
 
-// drawOperations draws most operations for the whole run, or one operation very often for a part of each 20 s.
+// drawOperations draws most operations for the whole run, or one operation very often for a part of
+// each 20 s.
 func (p *plan) drawOperations(r *rand.Rand) {
 	if r.IntN(3) > 0 {
 		p.draw(r, operations, 0.6, always, 300*time.Millisecond, time.Second, 3*time.Second, 10*time.Second)
@@ -131,13 +132,14 @@ func (p *plan) drawFaults(r *rand.Rand) {
 	}
 }
 
-// phase is the part of each period in which entries of a kind come. The rest of the period shows what follows from
-// them.
+// phase is the part of each period in which entries of a kind come. The rest of the period shows
+// what follows from them.
 type phase struct{ period, part time.Duration }
 
 var always = phase{time.Second, time.Second}
 
-// draw selects a random subset of the names, and adds entries for each at one of the intervals, within its phase.
+// draw selects a random subset of the names, and adds entries for each at one of the intervals,
+// within its phase.
 func (p *plan) draw(r *rand.Rand, kinds []string, chance float64, when phase, intervals ...time.Duration) {
 	for _, kind := range kinds {
 		seed, on := r.Uint64(), r.Float64() < chance

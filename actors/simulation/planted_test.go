@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlantedApply checks that each planted fault still applies to the code. The command in planted checks that
-// the simulation finds each of them.
+// TestPlantedApply checks that each planted fault still applies to the code. The command in planted
+// checks that the simulation finds each of them.
 func TestPlantedApply(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {

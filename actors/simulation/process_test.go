@@ -126,7 +126,8 @@ func (p *process) advance() {
 	}
 }
 
-// close closes the process's locks in the background. Before Close all work under them must have ended.
+// close closes the process's locks in the background. Before Close all work under them must have
+// ended.
 func (p *process) close() {
 	p.dead = true
 	if p.closed != nil {

@@ -40,8 +40,8 @@ func TestReplayOfAFailure(t *testing.T) {
 	}
 }
 
-// Another process, perhaps on another host, must have the same history: nothing in a history depends on the
-// process.
+// Another process, perhaps on another host, must have the same history: nothing in a history
+// depends on the process.
 func TestSameInAnotherProcess(t *testing.T) {
 	p := newPlan(101, 5*time.Second) // with an election and named owners
 	sim := simulate(t, p)

@@ -13,9 +13,10 @@ import (
 
 var simReplay = flag.String("sim.replay", "", "file of a history: run its plan until the history is the same, at most ten times")
 
-// All decisions of the event loop follow from the seed and from the bytes that the processes write. Runs of one
-// plan differ only in the order of goroutines within an event. So the plan is all that a replay needs. A replay
-// reports whether the history is the same, and otherwise the first line that differs.
+// All decisions of the event loop follow from the seed and from the bytes that the processes write.
+// Runs of one plan differ only in the order of goroutines within an event. So the plan is all that
+// a replay needs. A replay reports whether the history is the same, and otherwise the first line
+// that differs.
 
 // header returns the first line of a history's file, from which readHistory makes the plan.
 func (p *plan) header(hash uint64) string {
@@ -112,9 +113,9 @@ func loadHistory(t *testing.T, file string) (r savedHistory) {
 	return r
 }
 
-// replay runs the plan up to ten times until its history is the saved one, and returns that run, or nil. For each
-// other run it logs the first difference and the first violation. uninterrupted is the number of other runs in
-// which no event may have been interrupted.
+// replay runs the plan up to ten times until its history is the saved one, and returns that run, or
+// nil. For each other run it logs the first difference and the first violation. uninterrupted is
+// the number of other runs in which no event may have been interrupted.
 func (r savedHistory) replay(t *testing.T) (same *simulation, uninterrupted int) {
 	t.Helper()
 	for try := range 10 {

@@ -56,8 +56,8 @@ type pidHandle interface {
 	PID() (*actor.PID, error)
 }
 
-// newActorRequest returns a request for a random lock, and its message. It returns nil if the process cannot make
-// the request of the entry.
+// newActorRequest returns a request for a random lock, and its message. It returns nil if the
+// process cannot make the request of the entry.
 func (sim *simulation) newActorRequest(e entry) (*actorRequest, *messages.Acquire) {
 	p := sim.slots[e.slot]
 	if p == nil || !p.isUp() || p.frozen || p.system == nil || len(sim.requests)+len(sim.actorRequests) > maxOpenRequests {
@@ -163,8 +163,8 @@ func (a *actorRequest) advance(now time.Duration) {
 	}
 }
 
-// handleMessage handles one message. lost reports whether the loss of the grant came together with the message, as
-// after a freeze: then the actor never believes in the grant.
+// handleMessage handles one message. lost reports whether the loss of the grant came together with
+// the message, as after a freeze: then the actor never believes in the grant.
 func (a *actorRequest) handleMessage(now time.Duration, msg any, lost bool) {
 	switch msg := msg.(type) {
 	case *messages.Granted:

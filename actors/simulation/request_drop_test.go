@@ -9,10 +9,10 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 )
 
-// The garbage collector notices that a program has dropped a future or a grant, at an unknown time and on a
-// goroutine outside the bubble. A run has no garbage collection. Instead the simulation makes the calls of the
-// collector: abandonFuture calls what the finalizer of ask.Watch calls, and abandonGrant the cleanup that package
-// actors adds to a grant.
+// The garbage collector notices that a program has dropped a future or a grant, at an unknown time
+// and on a goroutine outside the bubble. A run has no garbage collection. Instead the simulation
+// makes the calls of the collector: abandonFuture calls what the finalizer of ask.Watch calls, and
+// abandonGrant the cleanup that package actors adds to a grant.
 
 func abandonFuture(f *actors.Future[*actors.Grant]) {
 	promise := *(**ask.Promise[*actors.Grant])(unsafe.Pointer(f)) // a Future's only field
@@ -37,7 +37,8 @@ func (r *programRequest) dropFuture() {
 		r.sim.after(100*time.Millisecond, r.dropFuture)
 	default:
 		r.sim.record("%d is dropped; answered: %v", r.id, isDone(r.future.Done()))
-		// It may hold by a deleted node, unknown to the checker, until the tick at which the lock hears of this.
+		// It may hold by a deleted node, unknown to the checker, until the tick at which the lock
+		// hears of this.
 		r.sim.noteDeletedNodeEnd(r.p.name+r.uses[0].path, r.sim.now()+longestTick)
 		abandonFuture(r.future)
 		r.close() // the context does not end: only the drop may end the request
@@ -46,11 +47,12 @@ func (r *programRequest) dropFuture() {
 	}
 }
 
-// endOwnerAtTick notes that the owner has the request until the tick at which the lock hears of its end.
+// endOwnerAtTick notes that the owner has the request until the tick at which the lock hears of its
+// end.
 func (r *programRequest) endOwnerAtTick() { r.sim.ownerEnded[r.owner] = r.sim.now() + longestTick }
 
-// dropGrants has a process drop some of its grants. The grants that are not lost hold until the session ends, so
-// the server ends it later.
+// dropGrants has a process drop some of its grants. The grants that are not lost hold until the
+// session ends, so the server ends it later.
 func (sim *simulation) dropGrants(p *process, r *rand.Rand, span time.Duration) {
 	held := false
 	for _, q := range sim.requests {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// acquireByFuture makes the request of an entry by protoactor's RequestFuture. A request whose future times out
-// may be granted later, and can never be released.
+// acquireByFuture makes the request of an entry by protoactor's RequestFuture. A request whose
+// future times out may be granted later, and can never be released.
 func (sim *simulation) acquireByFuture(e entry) {
 	a, msg := sim.newActorRequest(e)
 	if a == nil {
@@ -21,8 +21,8 @@ func (sim *simulation) acquireByFuture(e entry) {
 	a.sendByFuture(msg, timeout)
 }
 
-// sendByFuture sends a message by a future, and puts the answer into the inbox. It sets pid to the PID of the
-// future.
+// sendByFuture sends a message by a future, and puts the answer into the inbox. It sets pid to the
+// PID of the future.
 func (a *actorRequest) sendByFuture(msg any, timeout time.Duration) {
 	future := a.p.system.Root.RequestFuture(a.lock, msg, timeout)
 	a.pid = future.PID()

@@ -26,9 +26,10 @@ func (r *programRequest) limitOptions() []actors.Option {
 	return nil
 }
 
-// checkHoldLimit checks that a grant ends when HoldAtMost says so, and not before. It does not check the time if a
-// fault may have delayed the grant on its way to the program. Without a fault the grant came after
-// lastSeenWaiting: a release that comes later in an event is seen after the next event.
+// checkHoldLimit checks that a grant ends when HoldAtMost says so, and not before. It does not
+// check the time if a fault may have delayed the grant on its way to the program. Without a fault
+// the grant came after lastSeenWaiting: a release that comes later in an event is seen after the
+// next event.
 func (r *programRequest) checkHoldLimit(now time.Duration) {
 	held, expired := now-r.stageSince, errors.Is(r.grant.Err(), actors.ErrHoldExpired)
 	switch {
@@ -42,13 +43,14 @@ func (r *programRequest) checkHoldLimit(now time.Duration) {
 	}
 }
 
-// hasUnreadRequest reports whether the owner has another request for the lock whose answer nothing reads.
+// hasUnreadRequest reports whether the owner has another request for the lock whose answer nothing
+// reads.
 func (r *programRequest) hasUnreadRequest() bool {
 	return slices.ContainsFunc(r.sim.requests, func(o *programRequest) bool { return o != r && o.unread && o.owner == r.owner && o.path == r.path })
 }
 
-// noteGrantEnd notes that the grant has ended without a release. It runs before advance, which may see another
-// grant of the same moment.
+// noteGrantEnd notes that the grant has ended without a release. It runs before advance, which may
+// see another grant of the same moment.
 func (r *programRequest) noteGrantEnd(now time.Duration) {
 	if !r.believed {
 		return

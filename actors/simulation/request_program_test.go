@@ -74,8 +74,8 @@ func (r *programRequest) String() string {
 // operations are the operations of a drawn plan. Every plan has the first one.
 var operations = []string{"op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"}
 
-// maxOpenRequests bounds the requests that are open at one time. With more of them one event could take so long
-// that Go preempts a goroutine.
+// maxOpenRequests bounds the requests that are open at one time. With more of them one event could
+// take so long that Go preempts a goroutine.
 const maxOpenRequests = 50
 
 // acquire makes the request of an entry.
@@ -99,7 +99,7 @@ func (sim *simulation) acquire(e entry) {
 	r.send(e.name, acc.Member.(lockHandle), options...)
 }
 
-// acquireAlongside requests the lock of memberLockAt for the program of old, at the moment of a release.
+// acquireAlongside requests the lock of memberLockAt for the program of old, when it releases.
 func (sim *simulation) acquireAlongside(old *programRequest, path, operation string, options ...actors.Option) *programRequest {
 	if len(sim.requests) > maxOpenRequests || old.p.dead {
 		return nil
@@ -127,7 +127,7 @@ func (sim *simulation) newRequest(p *process, rnd *rand.Rand) *programRequest {
 	return &programRequest{sim: sim, p: p, rand: rnd, id: sim.requestCount, requestedAt: sim.now(), stageSince: sim.now()}
 }
 
-// send requests the lock with random options. The name of the operation decides which ones are possible.
+// send requests the lock with random options, of which the name of the operation allows some.
 func (r *programRequest) send(operation string, lock lockHandle, options ...actors.Option) {
 	sim, p, rnd := r.sim, r.p, r.rand
 	if strings.Contains(operation, "owner") {
@@ -300,15 +300,15 @@ func (r *programRequest) handleAnswer(now time.Duration) {
 	r.sim.after(r.holdTime, r.release)
 }
 
-// noteGrant passes a grant to the checker. The node may already be deleted. The holder need not ever learn of a
-// deletion whose outcome is unknown, such as that of a Revoke without an answer.
+// noteGrant passes a grant to the checker. The node may already be deleted. The holder need not
+// ever learn of a deletion whose outcome is unknown, such as that of a Revoke without an answer.
 func (sim *simulation) noteGrant(h *heldGrant) {
 	at, gone := sim.expiredAt[h.session]
 	h.invalidated = gone
 	for _, node := range h.nodes {
 		if _, was := sim.deletedAt[node]; was && len(h.nodes) == 1 && h.token.Czxid > sim.deletions.get(node).zxid {
-			// The node was created again: a repeated create has its former name if the directory was deleted, too.
-			// The token of a grant by several nodes is that of the last node.
+			// The node was created again: a repeated create has its former name if the directory
+			// was deleted, too. The token of a grant by several nodes is that of the last node.
 			delete(sim.deletionStarted, node)
 			delete(sim.deletedAt, node)
 		}

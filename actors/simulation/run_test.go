@@ -206,9 +206,9 @@ func (sim *simulation) leftovers() string {
 	return strings.Join(nodes, ", ")
 }
 
-// hadForcedDeletion reports whether nodes in a directory were deleted by force. The watch of a list that was in
-// progress then may remain until the directory changes again: the deletion of the holder's own node, which would
-// have ended the watch, came before the watch.
+// hadForcedDeletion reports whether nodes in a directory were deleted by force. The watch of a list
+// that was in progress then may remain until the directory changes again: the deletion of the
+// holder's own node, which would have ended the watch, came before the watch.
 func (sim *simulation) hadForcedDeletion(directory string) bool {
 	for path := range sim.deletionStarted {
 		if strings.HasPrefix(path, directory+"/") {

@@ -4,9 +4,9 @@ import "time"
 
 // Scenarios: losses, and requests after them.
 
-// loseSessionByClock has a process lose the session of a mutex that it holds, by its own clock, and connect again
-// at once. Then this process or another one requests the mutex. The request must wait until the work under the
-// lost grant ends.
+// loseSessionByClock has a process lose the session of a mutex that it holds, by its own clock, and
+// connect again at once. Then this process or another one requests the mutex. The request must wait
+// until the work under the lost grant ends.
 func (sim *simulation) loseSessionByClock(e entry) {
 	const path = root + "/m0"
 	p, q, r := sim.slots[e.slot], sim.slots[(e.slot+1)%len(sim.slots)], e.rand()
@@ -50,8 +50,8 @@ func (sim *simulation) loseSessionByClock(e entry) {
 	})
 }
 
-// freezePastDeadline freezes the actors of a process for longer than its connections are blocked. The deadline of
-// its session may pass, and the server may answer before the actors continue.
+// freezePastDeadline freezes the actors of a process for longer than its connections are blocked.
+// The deadline of its session may pass, and the server may answer before the actors continue.
 func (sim *simulation) freezePastDeadline(p *process, span time.Duration) {
 	if p.components == nil {
 		return
@@ -68,7 +68,8 @@ func (sim *simulation) freezePastDeadline(p *process, span time.Duration) {
 	})
 }
 
-// reacquireAfterLoss has an owner request a lock that it has lost and not released. The request must fail at once.
+// reacquireAfterLoss has an owner request a lock that it has lost and not released. The request
+// must fail at once.
 func (sim *simulation) reacquireAfterLoss(e entry) {
 	p, r := sim.slots[e.slot], e.rand()
 	if p == nil || !p.isUp() || len(sim.requests) > 3 {
@@ -95,8 +96,8 @@ func (sim *simulation) reacquireAfterLoss(e entry) {
 	}
 }
 
-// listParticipants has a process request a mutex several times within moments, near the end of its numbers, so
-// that one transaction creates most of the nodes. The holders list the participants.
+// listParticipants has a process request a mutex several times within moments, near the end of its
+// numbers, so that one transaction creates most of the nodes. The holders list the participants.
 func (sim *simulation) listParticipants(e entry) {
 	const path = root + "/m0"
 	p, r := sim.slots[e.slot], e.rand()

@@ -13,8 +13,8 @@ import (
 
 // Scenarios: several operations and faults within moments of each other.
 
-// acquireInMissingDirectory has a process request a lock whose directory exists and a lock whose directory the
-// operator has just deleted, and the first one again before there can be an answer.
+// acquireInMissingDirectory has a process request a lock whose directory exists and a lock whose
+// directory the operator has just deleted, and the first one again before there can be an answer.
 func (sim *simulation) acquireInMissingDirectory(e entry) {
 	p, r := sim.slots[e.slot], e.rand()
 	if p == nil || !p.isUp() || p.frozen || sim.operator.openTasks.Load() > 0 {
@@ -29,8 +29,8 @@ func (sim *simulation) acquireInMissingDirectory(e entry) {
 	})
 }
 
-// tryAfterReaders has readers of two processes hold together. The earlier reader leaves, which the other process
-// does not notice. At the release of the second reader its process tries to write.
+// tryAfterReaders has readers of two processes hold together. The earlier reader leaves, which the
+// other process does not notice. At the release of the second reader its process tries to write.
 func (sim *simulation) tryAfterReaders(e entry) {
 	p, q, r := sim.slots[e.slot], sim.slots[(e.slot+1)%len(sim.slots)], e.rand()
 	if p == nil || q == nil || p == q || !p.isUp() || !q.isUp() || len(sim.requests) > 0 {
@@ -56,8 +56,9 @@ func (sim *simulation) tryAfterReaders(e entry) {
 	})
 }
 
-// acquireFourTimes has a process request a lock four times within moments, so that three transactions are in
-// flight, after the operator has deleted the session node. The process already has a contender for the lock.
+// acquireFourTimes has a process request a lock four times within moments, so that three
+// transactions are in flight, after the operator has deleted the session node. The process already
+// has a contender for the lock.
 func (sim *simulation) acquireFourTimes(e entry) {
 	const path = root + "/m0"
 	p, r := sim.slots[e.slot], e.rand()
@@ -77,9 +78,9 @@ func (sim *simulation) acquireFourTimes(e entry) {
 	}
 }
 
-// replaceDirectoryAfter replaces the directory of a released mutex while the answer to the release is on its way.
-// The operator's contenders in the new directory have all numbers of the earlier ones. Then the process requests
-// the mutex again.
+// replaceDirectoryAfter replaces the directory of a released mutex while the answer to the release
+// is on its way. The operator's contenders in the new directory have all numbers of the earlier
+// ones. Then the process requests the mutex again.
 func (sim *simulation) replaceDirectoryAfter(old *programRequest) {
 	p, directory := old.p, old.path
 	marker := contenderMarkers[directory]
@@ -111,8 +112,8 @@ func (sim *simulation) replaceDirectoryAfter(old *programRequest) {
 	sim.after(2*p.host.maxDelay+30*time.Millisecond, func() { sim.acquireAt(p, old.rand, directory, "op plain") })
 }
 
-// raiseAndDelete raises the generation, and meanwhile has the last contender of a directory deleted again and
-// again.
+// raiseAndDelete raises the generation, and meanwhile has the last contender of a directory deleted
+// again and again.
 func (sim *simulation) raiseAndDelete(p *process, r *rand.Rand) {
 	directory := sim.directoryInUse(r)
 	sim.raiseGeneration(p)
@@ -130,8 +131,9 @@ func (o *operator) deleteLast(directory string) {
 	}
 }
 
-// acquireAfterLostReply has a process request a mutex near the end of its numbers, and lose the answer to the
-// create. The process makes another request before it is connected again and has found the first node.
+// acquireAfterLostReply has a process request a mutex near the end of its numbers, and lose the
+// answer to the create. The process makes another request before it is connected again and has
+// found the first node.
 func (sim *simulation) acquireAfterLostReply(e entry) {
 	const path = root + "/m0"
 	p, r := sim.slots[e.slot], e.rand()
@@ -165,9 +167,9 @@ func (sim *simulation) onFired(i *embedded.Injected, do func()) {
 	}
 }
 
-// acquireDuringList has a process request a mutex while it lists the contenders. The answer to the create shows
-// the contenders ahead, and the operator deletes all of these before the server reads the list. Another process
-// requests the mutex while the list is on its way.
+// acquireDuringList has a process request a mutex while it lists the contenders. The answer to the
+// create shows the contenders ahead, and the operator deletes all of these before the server reads
+// the list. Another process requests the mutex while the list is on its way.
 func (sim *simulation) acquireDuringList(e entry) {
 	const path, late = root + "/m0", 400 * time.Millisecond
 	p, q, r := sim.slots[e.slot], sim.slots[(e.slot+1)%len(sim.slots)], e.rand()
@@ -177,8 +179,8 @@ func (sim *simulation) acquireDuringList(e entry) {
 	if p.host.maxDelay < q.host.maxDelay {
 		p, q = q, p
 	}
-	// The proof of the third request is too old when the second one releases, since two ticks have passed. And a
-	// list proves the nodes of several requests at once.
+	// The proof of the third request is too old when the second one releases, since two ticks have
+	// passed. And a list proves the nodes of several requests at once.
 	long := sim.acquireAt(p, r, path, "op plain")
 	second := sim.acquireAt(p, r, path, "op plain")
 	for range 2 {
@@ -205,8 +207,8 @@ func (o *operator) deleteAll(directory string) {
 	}
 }
 
-// delayCreate delays the next create of a process for long, and cuts the connection. If cutting is set, the
-// connection is cut again and again, until the bridge ends its search for the node.
+// delayCreate delays the next create of a process for long, and cuts the connection. If cutting is
+// set, the connection is cut again and again, until the bridge ends its search for the node.
 func (sim *simulation) delayCreate(p *process, cutting bool) {
 	session, timeout := p.session, sim.plan.sessionTimeout
 	p.markAffected(12 * timeout)
@@ -225,8 +227,8 @@ func (sim *simulation) delayCreate(p *process, cutting bool) {
 		default:
 			p.host.cut()
 			if cutting {
-				// Only transactions are cut: the bridge takes a read for an unknown type of request on which
-				// servers hang up again and again.
+				// Only transactions are cut: the bridge takes a read for an unknown type of request
+				// on which servers hang up again and again.
 				cuts := sim.server.Inject(embedded.Fault{Op: embedded.OpMulti, Session: session, Times: -1, Action: embedded.CutBefore})
 				sim.undoAfter(timeout*9/2, cuts.Remove)
 			}

@@ -168,8 +168,8 @@ func failAtThirdGrant(sim *simulation) {
 	}
 }
 
-// A plan that shrank for failAtThirdGrant has one server, no fault, and at most four operations. Three grants may
-// need fewer, since a program may acquire again by itself.
+// A plan that shrank for failAtThirdGrant has one server, no fault, and at most four operations.
+// Three grants may need fewer, since a program may acquire again by itself.
 func TestShrink(t *testing.T) {
 	p := newPlan(5, 20*time.Second)
 	p.foreignClients, p.election = 0, false // grants of these clients count, too

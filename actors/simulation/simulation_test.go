@@ -29,8 +29,8 @@ var (
 
 var prioritiesOnce sync.Once
 
-// simulate runs a plan on one processor and without garbage collection, so that goroutines run in the same order
-// each time.
+// simulate runs a plan on one processor and without garbage collection, so that goroutines run in
+// the same order each time.
 func simulate(t *testing.T, p *plan) *simulation {
 	t.Helper()
 	prioritiesOnce.Do(setThreadPriorities)
@@ -131,9 +131,9 @@ func report(t *testing.T, sim *simulation) {
 	}
 }
 
-// TestDeterminism runs a seed several times, on one processor and on two, and compares the hashes of the
-// histories. It leaves out runs in which an event took so long that Go may have changed the order of the
-// goroutines.
+// TestDeterminism runs a seed several times, on one processor and on two, and compares the hashes
+// of the histories. It leaves out runs in which an event took so long that Go may have changed the
+// order of the goroutines.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")

@@ -9,11 +9,12 @@ import (
 	"unsafe"
 )
 
-// setThreadPriorities makes the operating system run Go's monitor thread only if nothing else needs a processor
-// (SCHED_IDLE), and the other threads before those of other programs (SCHED_RR). It changes nothing that it has no
-// right to change. The monitor preempts a goroutine that it has seen running for 10 ms of real time. That includes
-// the time for which other programs use the processor, so on a busy machine two runs of a seed would differ. The
-// monitor is the first thread that a process starts.
+// setThreadPriorities makes the operating system run Go's monitor thread only if nothing else needs
+// a processor (SCHED_IDLE), and the other threads before those of other programs (SCHED_RR). It
+// changes nothing that it has no right to change. The monitor preempts a goroutine that it has seen
+// running for 10 ms of real time. That includes the time for which other programs use the
+// processor, so on a busy machine two runs of a seed would differ. The monitor is the first thread
+// that a process starts.
 func setThreadPriorities() {
 	entries, _ := os.ReadDir("/proc/self/task")
 	var threads []int

@@ -1,5 +1,5 @@
-// Package telemetry has locks report OpenTelemetry metrics and traces. It is a module of its own, so
-// that programs without it link nothing of it:
+// Package telemetry has locks report OpenTelemetry metrics and traces. It is a module of its own,
+// so that programs without it link nothing of it:
 //
 //	monitor, err := telemetry.New() // by the global providers
 //	locks, err := actors.Connect(ctx, servers, actors.Config{Monitor: monitor})
@@ -17,9 +17,9 @@
 //	actorlock.session.state     gauge          1 for the present state: state
 //
 // The outcome of an acquire is acquired or a reason; the outcome of a hold is released or a reason.
-// lock.proto has the reasons, which stand here in small letters: timed_out, session_lost. A lock's path becomes an attribute
-// only as what the user's [Label] makes of it: a path with an id in it would make a series of its own
-// for each lock.
+// lock.proto has the reasons, which stand here in small letters: timed_out, session_lost. A lock's
+// path becomes an attribute only as what the user's [Label] makes of it: a path with an id in it
+// would make a series of its own for each lock.
 //
 // Traces: the span "actorlock.acquire" lasts from a request to its grant or refusal, and
 // "actorlock.hold" from the grant to its end. Both are children of the span in the context that was

@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// The limits of the histograms: an acquire takes from microseconds, with a local queue, to minutes; a
-// transaction has up to 128 operations.
+// The limits of the histograms: an acquire takes from microseconds, with a local queue, to minutes;
+// a transaction has up to 128 operations.
 var (
 	durations  = []float64{1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	batchSizes = []float64{1, 2, 4, 8, 16, 32, 64, 96, 128}

@@ -36,9 +36,9 @@ func Meters(p metric.MeterProvider) Option { return func(c *config) { c.meters =
 // Tracers has the traces reported by a provider other than the global one.
 func Tracers(p trace.TracerProvider) Option { return func(c *config) { c.tracers = p } }
 
-// Label adds the attribute lock.path to durations and spans, with what f returns for the lock's path,
-// unless that is "". The locks' actors call f, which must not block, and should return few values. A
-// multi-lock's path names all of its members.
+// Label adds the attribute lock.path to durations and spans, with what f returns for the lock's
+// path, unless that is "". The locks' actors call f, which must not block, and should return few
+// values. A multi-lock's path names all of its members.
 func Label(f func(path string) string) Option { return func(c *config) { c.label = f } }
 
 // New returns a Monitor for the field Monitor of actors.Config. It may serve several Locks, whose

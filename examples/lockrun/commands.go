@@ -105,7 +105,8 @@ func (c *command) parse(args []string) (*options, error) {
 	return o, c.check(o)
 }
 
-// scan parses the flags and returns the other arguments. Flags may follow the arguments of a subcommand.
+// scan parses the flags and returns the other arguments. Flags may follow the arguments of a
+// subcommand.
 func (c *command) scan(f *flags, args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {

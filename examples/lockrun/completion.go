@@ -35,8 +35,8 @@ func init() {
 	completions = map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 }
 
-// eachFlag calls f for all flags of a command, in order, with the values or "file" if it has a file as
-// its value.
+// eachFlag calls f for all flags of a command, in order, with the values or "file" if it has a file
+// as its value.
 func eachFlag(c *command, f func(set *flag.Flag, values string)) {
 	all := c.flagsOf(&options{})
 	all.VisitAll(func(set *flag.Flag) {

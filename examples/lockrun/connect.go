@@ -41,8 +41,8 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	return nil, exitUnavailable, plain(err)
 }
 
-// leastLevel returns the lowest level of the library's log lines that concern the user. Lines at WARN are about
-// held locks, which a subcommand does not have.
+// leastLevel returns the lowest level of the library's log lines that concern the user. Lines at
+// WARN are about held locks, which a subcommand does not have.
 func (o *options) leastLevel() slog.Level {
 	if len(o.command) > 0 {
 		return slog.LevelWarn
@@ -54,8 +54,8 @@ func (o *options) leastLevel() slog.Level {
 // the user.
 var errNotDone = errors.New("not done")
 
-// withLocks connects and calls f, whose context ends when lockrun gets a signal. It returns the exit code
-// for the error of f.
+// withLocks connects and calls f, whose context ends when lockrun gets a signal. It returns the
+// exit code for the error of f.
 func withLocks(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
 	signals := catchSignals()
 	locks, code, err := open(o, connectLimit, signals)

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// plainError is an error of the library with the words of lockrun: with flags in place of Go's names, and
-// with an advice.
+// plainError is an error of the library with the words of lockrun: with flags in place of Go's
+// names, and with an advice.
 type plainError struct{ error }
 
 func (e plainError) Unwrap() error { return e.error }

@@ -40,7 +40,8 @@ func TestKilledHolderDiesWithItsCommand(t *testing.T) {
 // ignoresTERM is a command that ignores TERM, as its child does. Both have the named pipe open.
 const ignoresTERM = `trap "" TERM; exec 9>"$0"; echo up; sleep 1000; sleep 1000`
 
-// namedPipe makes a named pipe. The channel is closed when no process has the pipe open for writing any more.
+// namedPipe makes a named pipe. The channel is closed when no process has the pipe open for writing
+// any more.
 func namedPipe(t *testing.T) (path string, closed <-chan struct{}) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")

@@ -20,8 +20,8 @@ func forwarded() []os.Signal {
 	return signals
 }
 
-// catchSignals begins to catch these signals. It also prevents a terminal from stopping lockrun, because a
-// stopped lockrun could not react to the loss of the lock.
+// catchSignals begins to catch these signals. It also prevents a terminal from stopping lockrun,
+// because a stopped lockrun could not react to the loss of the lock.
 func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTSTP)
 	signals := make(chan os.Signal, 16)
@@ -83,9 +83,9 @@ func (g *group) alive() bool {
 // second line.
 const guardScript = `read -r group && { read -r over || kill -s KILL -- "-$group"; }`
 
-// startGuard starts a process that outlives lockrun, and kills the group that writeToGuard names if lockrun
-// is killed. The kernel would only kill the command itself, and only on Linux. The guard is started before
-// the command, since it takes some time.
+// startGuard starts a process that outlives lockrun, and kills the group that writeToGuard names if
+// lockrun is killed. The kernel would only kill the command itself, and only on Linux. The guard is
+// started before the command, since it takes some time.
 func (g *group) startGuard() error {
 	guard := exec.Command("/bin/sh", "-c", guardScript)
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to lockrun's group does not kill it

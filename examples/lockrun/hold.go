@@ -79,7 +79,8 @@ func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Durat
 	return min(half, time.Until(s.Deadline.Add(half)))
 }
 
-// release waits until ZooKeeper has deleted the node, so that the lock is free at the end of lockrun.
+// release waits until ZooKeeper has deleted the node, so that the lock is free at the end of
+// lockrun.
 func release(o *options, grant *actors.Grant, held time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(o.Session, 5*time.Second))
 	defer cancel()

@@ -32,9 +32,9 @@
 // over, and says so from time to time. If its standard error is closed or full, lockrun and the
 // command go on, and messages are lost.
 //
-// The command has the standard input, output and error of lockrun. lockrun puts the command into the
-// terminal's foreground when the command reads from the terminal. From then on Ctrl-C interrupts the
-// command and not lockrun. Ctrl-Z stops neither of them.
+// The command has the standard input, output and error of lockrun. lockrun puts the command into
+// the terminal's foreground when the command reads from the terminal. From then on Ctrl-C
+// interrupts the command and not lockrun. Ctrl-Z stops neither of them.
 //
 // With -on-revoke TERM the command gets a signal when another client asks for the lock. With -v
 // lockrun prints to standard error the holder of the lock, its own place in the queue, and how long
@@ -78,8 +78,8 @@
 //
 // # Exit codes
 //
-// lockrun exits with the command's exit code, with 128 plus the signal's number if a signal has ended
-// the command or lockrun, or with one of these:
+// lockrun exits with the command's exit code, with 128 plus the signal's number if a signal has
+// ended the command or lockrun, or with one of these:
 //
 //	  0  a subcommand has done its work, also if the lock has no contender
 //	 64  the command line is not acceptable, or a file that it names

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// While lockrun is paused another process gets its lock. The command goes on meanwhile, which lockrun cannot prevent. When lockrun
-// is resumed, it kills the command's group at once.
+// While lockrun is paused another process gets its lock. The command goes on meanwhile, which
+// lockrun cannot prevent. When lockrun is resumed, it kills the command's group at once.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	const session = 10 * time.Second

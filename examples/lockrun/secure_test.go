@@ -18,8 +18,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// secureServers runs a test with the addresses of both servers' ports for TLS, where clients need a certificate of
-// the authority, and with the files of a client that has one.
+// secureServers runs a test with the addresses of both servers' ports for TLS, where clients need a
+// certificate of the authority, and with the files of a client that has one.
 func secureServers(t *testing.T, f func(t *testing.T, a *zktest.Authority, addr, keys, trust string)) {
 	t.Run("embedded", func(t *testing.T) {
 		a := zktest.NewAuthority(t)
@@ -54,8 +54,8 @@ func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-// Flags or the environment configure the connection to a secured ensemble. A client with other credentials may neither acquire nor
-// read the lock.
+// Flags or the environment configure the connection to a secured ensemble. A client with other
+// credentials may neither acquire nor read the lock.
 func TestSecuredEnsemble(t *testing.T) {
 	secureServers(t, func(t *testing.T, a *zktest.Authority, addr, keys, trust string) {
 		const path = "/secured/lock"
@@ -97,7 +97,8 @@ func TestSecuredEnsemble(t *testing.T) {
 	})
 }
 
-// textServer runs a server that sends text to each client and closes the connection. It returns the server's address.
+// textServer runs a server that sends text to each client and closes the connection. It returns the
+// server's address.
 func textServer(t *testing.T, text string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

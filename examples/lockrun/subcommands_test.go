@@ -39,8 +39,8 @@ func objects(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// The subcommands who and watch show the contenders of all libraries in their order, and ls shows the
-// lock. break takes the lock from a holder of Curator's.
+// The subcommands who and watch show the contenders of all libraries in their order, and ls shows
+// the lock. break takes the lock from a holder of Curator's.
 func TestContendersOfAllLibraries(t *testing.T) {
 	zktest.OneRunIn(t, 8)
 	t.Parallel()
@@ -165,8 +165,8 @@ func TestOnRevoke(t *testing.T) {
 	})
 }
 
-// A holder without -on-revoke goes on until its lock is broken. One waiter and one lease are revoked and
-// broken by their nodes.
+// A holder without -on-revoke goes on until its lock is broken. One waiter and one lease are
+// revoked and broken by their nodes.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -109,8 +109,8 @@ func runInTerminal(t *testing.T, script string, env ...string) (*testTerminal, *
 	return c, cmd
 }
 
-// A command reads from the terminal, gets its signals, and does not stop while it has the lock. Afterwards the script reads from
-// the terminal.
+// A command reads from the terminal, gets its signals, and does not stop while it has the lock.
+// Afterwards the script reads from the terminal.
 func TestCommandReadsTerminal(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -147,7 +147,8 @@ func TestPipelineKeepsTerminal(t *testing.T) {
 	c.waitText(t, "up one")
 }
 
-// The command of a lockrun in the background waits for the terminal until lockrun is in the foreground.
+// The command of a lockrun in the background waits for the terminal until lockrun is in the
+// foreground.
 func TestCommandInBackgroundNeedsTerminal(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

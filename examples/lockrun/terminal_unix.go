@@ -10,8 +10,9 @@ import (
 )
 
 // terminal is the controlling terminal. The command starts in its background. The system stops the
-// command when it reads from the terminal. Then lockrun puts the command's group into the foreground. A
-// command that does not read leaves the terminal to other programs, such as the pager of a pipeline.
+// command when it reads from the terminal. Then lockrun puts the command's group into the
+// foreground. A command that does not read leaves the terminal to other programs, such as the pager
+// of a pipeline.
 type terminal struct {
 	tty     *os.File // nil before the command reads from it
 	moved   bool     // lockrun has put the command's group into the foreground instead of its own
@@ -28,8 +29,9 @@ func catchContinue() <-chan os.Signal {
 	return continued
 }
 
-// onStop continues a command that a signal of the terminal has stopped, because a stopped command would keep the lock. lockrun
-// cannot stop together with the command, so that the shell would not get the terminal either.
+// onStop continues a command that a signal of the terminal has stopped, because a stopped command
+// would keep the lock. lockrun cannot stop together with the command, so that the shell would not
+// get the terminal either.
 func (g *group) onStop(s os.Signal) {
 	switch s {
 	case syscall.SIGTSTP:

@@ -24,7 +24,8 @@ func since(start time.Time) time.Duration {
 	return d.Round(time.Second)
 }
 
-// printPositions prints the place of lockrun in the queue, and the holder, at each change until ctx ends.
+// printPositions prints the place of lockrun in the queue, and the holder, at each change until ctx
+// ends.
 func (o *options) printPositions(ctx context.Context, locks *actors.Locks) {
 	last := ""
 	for q := range locks.Observe(ctx, o.path) {
@@ -35,7 +36,8 @@ func (o *options) printPositions(ctx context.Context, locks *actors.Locks) {
 	}
 }
 
-// position returns a line with the place of lockrun in the queue, and the holder. It returns an empty text if lockrun does not wait.
+// position returns a line with the place of lockrun in the queue, and the holder. It returns an
+// empty text if lockrun does not wait.
 func (q lockQueue) position() string {
 	for _, c := range q.all {
 		if !c.mine || c.Holds {

@@ -53,9 +53,11 @@ type state struct {
 }
 
 const (
-	// findEvery is the interval at which the board looks for new locks. It takes a fifth of the time at most.
+	// findEvery is the interval at which the board looks for new locks. It takes a fifth of the
+	// time at most.
 	findEvery = 2 * time.Second
-	// maxChanges bounds the changes that the board remembers. A page that is further behind gets the whole board.
+	// maxChanges bounds the changes that the board remembers. A page that is further behind gets
+	// the whole board.
 	maxChanges = 10_000
 )
 
@@ -78,8 +80,8 @@ func (b *board) run(ctx context.Context) {
 	}
 }
 
-// observe starts an observer for each new lock, and ends the observers of locks that are not there any more. If
-// Find has returned an error, only those are not there that their observers show free.
+// observe starts an observer for each new lock, and ends the observers of locks that are not there
+// any more. If Find has returned an error, only those are not there that their observers show free.
 func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string, err error) {
 	there := map[string]bool{}
 	for _, path := range found {
@@ -111,8 +113,8 @@ func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []st
 
 func (s shown) isFree() bool { return s.observed && s.lock.Error == "" && len(s.lock.Contenders) == 0 }
 
-// setSkipped notes the error of a Find, unless it is about the connection, of which the pages hear in another way.
-// The caller holds mu.
+// setSkipped notes the error of a Find, unless it is about the connection, of which the pages hear
+// in another way. The caller holds mu.
 func (b *board) setSkipped(err error) {
 	text := ""
 	if err != nil {

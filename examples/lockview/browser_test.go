@@ -79,8 +79,8 @@ func TestPageShowsNames(t *testing.T) {
 	b.checkErrors()
 }
 
-// The page has the locks beside a directory that cannot be read, and names it. Until it is connected it claims
-// no path.
+// The page has the locks beside a directory that cannot be read, and names it. Until it is
+// connected it claims no path.
 func TestPageWithSkippedDirectory(t *testing.T) {
 	t.Parallel()
 	s, b := zktest.Embedded(t), open(t)

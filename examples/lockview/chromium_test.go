@@ -16,7 +16,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// browser is a headless Chromium with one page. It takes commands of the DevTools protocol by a pipe.
+// browser is a headless Chromium with one page. It takes commands of the DevTools protocol by a
+// pipe.
 type browser struct {
 	*testing.T
 	commands *os.File
@@ -38,7 +39,8 @@ type reply struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// open starts Chromium. Without Chromium the test is skipped, as tests without a real ZooKeeper are.
+// open starts Chromium. Without Chromium the test is skipped, as tests without a real ZooKeeper
+// are.
 func open(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")

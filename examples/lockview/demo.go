@@ -10,7 +10,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// demonstrate lets the workers of three sessions use some locks, for the page to show. stop ends the workers.
+// demonstrate lets the workers of three sessions use some locks, for the page to show. stop ends
+// the workers.
 func demonstrate(ctx context.Context, servers string) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup

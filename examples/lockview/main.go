@@ -1,15 +1,17 @@
-// Command lockview serves a page that shows the locks below a path as queues, and each change at once: the holders and the waiters in
-// their order, with their time, process and session, and the hand-offs.
+// Command lockview serves a page that shows the locks below a path as queues, and each change at
+// once: the holders and the waiters in their order, with their time, process and session, and the
+// hand-offs.
 //
 //	go run ./examples/lockview                                # on an embedded server, with a demonstration
 //	go run ./examples/lockview -zk zk1:2181,zk2:2181 /locks
 //	go run ./examples/lockview -zk zk1:2281 -tls-ca ca.pem -auth-file lockview.auth /locks
 //
-// The flags and environment variables of a secured ensemble are those of lockrun.
-// It prints the address of the page. It serves the page on the loopback interface. With -revoke the page can ask a holder
-// to release. With another -listen, other machines can use the page; -hosts has the names of this machine that its address
-// may have. lockview needs READ on the locks' directories and on the
-// nodes in them. The locks may be of any client: of this library, Curator, kazoo or go-zookeeper.
+// The flags and environment variables of a secured ensemble are those of lockrun. It prints the
+// address of the page. It serves the page on the loopback interface. With -revoke the page can ask
+// a holder to release. With another -listen, other machines can use the page; -hosts has the names
+// of this machine that its address may have. lockview needs READ on the locks' directories and on
+// the nodes in them. The locks may be of any client: of this library, Curator, kazoo or
+// go-zookeeper.
 package main
 
 import (

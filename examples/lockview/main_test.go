@@ -124,8 +124,8 @@ func events(t *testing.T, url string, found func(event, data string) bool) {
 	t.Fatalf("the events end: %v", lines.Err())
 }
 
-// The server sends the present queues, and then each change. A free lock is shown without contenders, or
-// is gone if the board has looked for locks meanwhile.
+// The server sends the present queues, and then each change. A free lock is shown without
+// contenders, or is gone if the board has looked for locks meanwhile.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

@@ -23,8 +23,8 @@ var files embed.FS
 // sendEvery is the shortest time between two events to one page. More events would show no more.
 const sendEvery = 100 * time.Millisecond
 
-// keepAlive is the time after which a page gets an event without a change, so that both sides notice a
-// broken connection.
+// keepAlive is the time after which a page gets an event without a change, so that both sides
+// notice a broken connection.
 const keepAlive = 10 * time.Second
 
 // requestLimit is the time in which a request must be read, and an answer or an event be written.
@@ -35,8 +35,8 @@ type server struct {
 	board *board
 	// revoke asks a holder to release. It is nil if the page may not do that.
 	revoke func(ctx context.Context, node string) error
-	// hosts are the accepted names in a Host header, besides localhost and IP addresses. A page of another site
-	// can use this server only by a name of that site which leads here.
+	// hosts are the accepted names in a Host header, besides localhost and IP addresses. A page of
+	// another site can use this server only by a name of that site which leads here.
 	hosts []string
 }
 
@@ -64,8 +64,8 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// serves reports whether a Host header has a name of this server. The port does not matter, because tunnels
-// change it.
+// serves reports whether a Host header has a name of this server. The port does not matter, because
+// tunnels change it.
 func (s *server) serves(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	_, err := netip.ParseAddr(name)

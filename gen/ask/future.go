@@ -44,10 +44,10 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.promise.Take()
 }
 
-// Cancel completes a pending future with ErrCancelled, or an error that wraps it. If the future is complete
-// and no call has returned its value, Cancel releases the value, and the future has that error from then on. If
-// a call has returned the value, Cancel does nothing. Cancel never blocks. [Reply.Wanted] reports the
-// cancellation to the actor that has the request.
+// Cancel completes a pending future with ErrCancelled, or an error that wraps it. If the future is
+// complete and no call has returned its value, Cancel releases the value, and the future has that
+// error from then on. If a call has returned the value, Cancel does nothing. Cancel never blocks.
+// [Reply.Wanted] reports the cancellation to the actor that has the request.
 func (f *Future[T]) Cancel() {
 	why := ErrCancelled
 	if producer := f.promise.producer; producer != nil {
@@ -86,11 +86,12 @@ const (
 
 // Producer makes the value of a promise.
 type Producer[T any] interface {
-	// Abandoned is called when the future is cancelled or dropped before Result has returned its value: once at
-	// most, from any goroutine. value is the zero T if the promise was still pending.
+	// Abandoned is called when the future is cancelled or dropped before Result has returned its
+	// value: once at most, from any goroutine. value is the zero T if the promise was still
+	// pending.
 	Abandoned(value T, cause error)
-	// CancelError returns the error of a future that is cancelled: ErrCancelled, or an error that wraps it. Any
-	// goroutine calls it, at each Cancel.
+	// CancelError returns the error of a future that is cancelled: ErrCancelled, or an error that
+	// wraps it. Any goroutine calls it, at each Cancel.
 	CancelError() error
 }
 

@@ -9,9 +9,9 @@
 //   - A logger that blocks does not stop the actors: see [BoundLogger].
 //
 // Files in reading order: host.go has [Actor] and [System]; mailbox.go and dispatcher.go queue
-// messages and serve them; ref.go has [Ref], the address of an actor, and its life; watch.go
-// has the identities of senders, [Ref.Watch] and [Ref.Alias]; logger.go has the log, and registry.go the
-// names.
+// messages and serve them; ref.go has [Ref], the address of an actor, and its life; watch.go has
+// the identities of senders, [Ref.Watch] and [Ref.Alias]; logger.go has the log, and registry.go
+// the names.
 package host
 
 import (

@@ -62,8 +62,8 @@ func (r *Ref) Register() error {
 // Tell puts a message into the actor's mailbox. It never blocks.
 func (r *Ref) Tell(msg any) { r.post(msg, false) }
 
-// TellAhead is Tell for a message that overtakes those of Tell: for what the actor waits for, such as the answers to
-// its own requests, which must not wait for more requests of others.
+// TellAhead is Tell for a message that overtakes those of Tell: for what the actor waits for, such
+// as the answers to its own requests, which must not wait for more requests of others.
 func (r *Ref) TellAhead(msg any) {
 	if r.mailbox.putAhead(msg) {
 		r.dispatcher.schedule(r)

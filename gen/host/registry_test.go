@@ -12,7 +12,8 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// The registry of a private system has all that protoactor has registered, and takes names as usual.
+// The registry of a private system has all that protoactor has registered, and takes names as
+// usual.
 func TestRegistryOfAPrivateSystem(t *testing.T) {
 	own := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	defer own.Shutdown()

@@ -13,8 +13,8 @@ func (s funcActor) Receive(_ ask.Recipient, msg any)   { s(msg) }
 func (funcActor) Stopped(any)                          {}
 func (s funcActor) Refuse(from ask.Recipient, msg any) { s(msg) }
 
-// newSingleGoroutine returns a System with one goroutine for all mailboxes, so that the order of the
-// turns is known.
+// newSingleGoroutine returns a System with one goroutine for all mailboxes, so that the order of
+// the turns is known.
 func newSingleGoroutine(t *testing.T) *System {
 	s := NewSystem(nil, nil)
 	s.dispatcher.close()

@@ -107,8 +107,8 @@ func (r *Ref) sendSystem(target Identity, msg any) {
 	process.SendSystemMessage(pid, msg)
 }
 
-// watchRequest is actor.Watch, or Unwatch. Hosted actors, which need no PID, send it to each other. It
-// overtakes other messages, as those do.
+// watchRequest is actor.Watch, or Unwatch. Hosted actors, which need no PID, send it to each other.
+// It overtakes other messages, as those do.
 type watchRequest struct {
 	watcher Identity
 	unwatch bool

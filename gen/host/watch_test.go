@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 )
 
-// newWatchSystem returns a System of protoactor actors. The goroutines in which protoactor counts dead letters end after a
-// millisecond.
+// newWatchSystem returns a System of protoactor actors. The goroutines in which protoactor counts
+// dead letters end after a millisecond.
 func newWatchSystem(t *testing.T) *host.System {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))

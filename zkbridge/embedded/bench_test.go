@@ -79,8 +79,9 @@ func BenchmarkPipelined(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory measures what an idle session on a TCP connection takes, stacks of its goroutines included, and what
-// a node takes: /nodes/n-0000000000 with 16 bytes of data, 10,000 in one directory.
+// BenchmarkMemory measures what an idle session on a TCP connection takes, stacks of its goroutines
+// included, and what a node takes: /nodes/n-0000000000 with 16 bytes of data, 10,000 in one
+// directory.
 func BenchmarkMemory(b *testing.B) {
 	for name, fill := range map[string]func(*embedded.Server) (n int){
 		"session": func(s *embedded.Server) int {

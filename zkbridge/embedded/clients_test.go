@@ -14,7 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
-// The lock recipes of Curator and kazoo run on both servers in the tests of package interop. These tests run their other recipes.
+// The lock recipes of Curator and kazoo run on both servers in the tests of package interop. These
+// tests run their other recipes.
 
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
 const timeLimit = zktest.TimeLimit

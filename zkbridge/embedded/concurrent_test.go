@@ -10,7 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Sessions begin, send requests and end while the test injects faults and controls the server, all at once, for the race detector.
+// Sessions begin, send requests and end while the test injects faults and controls the server, all
+// at once, for the race detector.
 func TestConcurrentClients(t *testing.T) {
 	s, err := embedded.Start(embedded.ServerConfig{TickTime: 10 * time.Millisecond, ContainerInterval: 5 * time.Millisecond})
 	if err != nil {

@@ -34,10 +34,10 @@ type ServerConfig struct {
 	ContainerInterval time.Duration
 
 	// Version is the version of ZooKeeper that the server behaves as where versions differ: from
-	// 3.8.2 on, create2 in a multi returns a stat; from 3.8.4 and 3.9.2 on, exists needs READ on the
-	// node; from 3.8.5 and 3.9.3 on, a check alone is no known request; from 3.9.0 on, events have a
-	// zxid, a malformed write takes none, and a persistent watch and a one-shot watch of a client on
-	// one path are two. Default "3.9.3".
+	// 3.8.2 on, create2 in a multi returns a stat; from 3.8.4 and 3.9.2 on, exists needs READ on
+	// the node; from 3.8.5 and 3.9.3 on, a check alone is no known request; from 3.9.0 on, events
+	// have a zxid, a malformed write takes none, and a persistent watch and a one-shot watch of a
+	// client on one path are two. Default "3.9.3".
 	Version string
 
 	// EnforceAuth are the schemes of which a client needs an identity before its first request, as

@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// scriptServer is a server with the sessions of a script. Two servers that run the same script must return the same results, zxids
-// included.
+// scriptServer is a server with the sessions of a script. Two servers that run the same script must
+// return the same results, zxids included.
 type scriptServer struct {
 	t        testing.TB
 	addr     string
@@ -165,8 +165,8 @@ func TestSameAsZooKeeper(t *testing.T) {
 	}
 }
 
-// required returns what all scripts together must contain: each request with success and with an error, if it can have one, and
-// each kind of event.
+// required returns what all scripts together must contain: each request with success and with an
+// error, if it can have one, and each kind of event.
 func required() []string {
 	list := []string{"event 1", "event 2", "event 3", "event 4"}
 	for _, op := range []embedded.Op{embedded.OpCreate, embedded.OpCreate2, embedded.OpCreateContainer, embedded.OpCreateTTL,

@@ -10,7 +10,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// edges are unusual uses of the protocol. Each returns what the client receives, which is the same from both servers.
+// edges are unusual uses of the protocol. Each returns what the client receives, which is the same
+// from both servers.
 var edges = map[string]edge{
 	"unknown opcode": {"{-1 -6 []} true", func(t testing.TB, addr string) string {
 		c := openSession(t, addr, 10*time.Second)

@@ -19,8 +19,8 @@ type noLog struct{}
 
 func (noLog) Printf(string, ...any) {}
 
-// dialWithoutLimit dials without a time limit. go-zookeeper's own limit is a second, after which all requests that wait for the
-// connection fail.
+// dialWithoutLimit dials without a time limit. go-zookeeper's own limit is a second, after which
+// all requests that wait for the connection fail.
 func dialWithoutLimit(network, address string, _ time.Duration) (net.Conn, error) {
 	return net.Dial(network, address)
 }

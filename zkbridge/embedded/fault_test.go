@@ -103,8 +103,8 @@ func TestDelayedRequestOutlivesConnection(t *testing.T) {
 	})
 }
 
-// A write over the session's next connection does not overtake the delayed one, whether or not the server has noticed the end of the
-// first connection.
+// A write over the session's next connection does not overtake the delayed one, whether or not the
+// server has noticed the end of the first connection.
 func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		for _, path := range []string{"/closed", "/open"} {
@@ -124,7 +124,8 @@ func TestDelayedRequestIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// A delayed request is executed before the next connection ends the session. Otherwise it would make a node without an owner.
+// A delayed request is executed before the next connection ends the session. Otherwise it would
+// make a node without an owner.
 func TestDelayedRequestDoesNotOutliveSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/first", Action: embedded.DelayRequest, Delay: 3 * time.Second})

@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// rawClient is a client without a library: a test sees each message. openSession opens one with a session, and memorySession one in
-// memory.
+// rawClient is a client without a library: a test sees each message. openSession opens one with a
+// session, and memorySession one in memory.
 type rawClient struct {
 	t         testing.TB
 	nc        net.Conn

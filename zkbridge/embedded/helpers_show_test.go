@@ -46,7 +46,8 @@ func (d *unpack) strings() string {
 	return fmt.Sprint(list)
 }
 
-// stat renders all fields. owner returns the names of sessions. Of the times it only checks that they are plausible.
+// stat renders all fields. owner returns the names of sessions. Of the times it only checks that
+// they are plausible.
 func (d *unpack) stat(owner func(int64) string) string {
 	czxid, mzxid, ctime, mtime := d.long(), d.long(), d.long(), d.long()
 	version, cversion, aversion, eph := d.int(), d.int(), d.int(), owner(d.long())

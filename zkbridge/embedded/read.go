@@ -196,8 +196,8 @@ func (s *Server) setWatches(c *conn, op Op, d *decoder) code {
 	return codeOK
 }
 
-// watchBoth adds a persistent watch. No event of children goes to a recursive one, so that it is one
-// of data only where a connection can have several.
+// watchBoth adds a persistent watch. No event of children goes to a recursive one, so that it is
+// one of data only where a connection can have several.
 func (s *Server) watchBoth(path string, c *conn, mode watchMode) {
 	if mode != watchRecursive || !s.release.has(watchModesAddUp) {
 		s.childWatches.add(path, c, mode)

@@ -1,6 +1,7 @@
 package embedded
 
-// replica is an old state of the tree, which one session reads, or what is connected at one address.
+// replica is an old state of the tree, which one session reads, or what is connected at one
+// address.
 type replica struct {
 	old    *tree
 	missed []change // since old
@@ -14,8 +15,8 @@ func (r *replica) state(s *Server) *tree {
 	return r.old
 }
 
-// replicaOf returns the replica that a session reads at an address, or nil if it reads what is. sess
-// may be nil.
+// replicaOf returns the replica that a session reads at an address, or nil if it reads what is.
+// sess may be nil.
 func (s *Server) replicaOf(sess *session, address string) *replica {
 	if sess != nil && sess.replica != nil {
 		return sess.replica
@@ -53,8 +54,8 @@ func (s *Server) catchUp(r *replica) {
 	}
 }
 
-// catchUpAt has all replicas catch up that a connection depends on, so that a session never reads an
-// older state at its address than it has read by a replica of its own.
+// catchUpAt has all replicas catch up that a connection depends on, so that a session never reads
+// an older state at its address than it has read by a replica of its own.
 func (s *Server) catchUpAt(c *conn) {
 	s.catchUp(c.session.replica)
 	s.catchUp(s.replicas[c.address])
@@ -63,9 +64,9 @@ func (s *Server) catchUpAt(c *conn) {
 // FreezeAddress makes what is dialed at one address a follower that lags behind, as [Server.Freeze]
 // does one session: all that is connected there reads the state of this moment, and hears of no
 // change. The follower catches up before it answers a write or a sync of any session there, and
-// before it opens a session; then it lags again from there. A session that comes there from elsewhere
-// and has seen a later state is refused. The address is as [Server.Dial] is given it; for a
-// connection of the listener it is the local address of the connection.
+// before it opens a session; then it lags again from there. A session that comes there from
+// elsewhere and has seen a later state is refused. The address is as [Server.Dial] is given it; for
+// a connection of the listener it is the local address of the connection.
 func (s *Server) FreezeAddress(address string) {
 	s.call(func() {
 		s.cfg.Logger.Info("reads frozen", "address", address)

@@ -7,7 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// connectAt connects to a server of an ensemble. It opens a session, or resumes the session of another connection.
+// connectAt connects to a server of an ensemble. It opens a session, or resumes the session of
+// another connection.
 func connectAt(t *testing.T, s *embedded.Server, address string, session *rawClient) *rawClient {
 	t.Helper()
 	c := dialMemory(t, s, address)
@@ -52,8 +53,8 @@ func TestFreezeAddress(t *testing.T) {
 	})
 }
 
-// A server that lags refuses a session that has seen a later state. Other sessions read the old state there, and their watches are
-// compared with it.
+// A server that lags refuses a session that has seen a later state. Other sessions read the old
+// state there, and their watches are compared with it.
 func TestMoveToALaggingServer(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *embedded.Server) {
 		leader, client := connectAt(t, s, "a:1", nil), connectAt(t, s, "a:1", nil)

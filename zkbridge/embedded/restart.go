@@ -56,9 +56,9 @@ func (s *Server) Backup() *Backup {
 	return b
 }
 
-// Restore replaces the data by those of a backup, as an operator may in the folder of a ZooKeeper that does not
-// run. With nil the server comes back empty. Later transactions follow on the zxid of the backup. The server must
-// be halted, otherwise Restore does nothing.
+// Restore replaces the data by those of a backup, as an operator may in the folder of a ZooKeeper
+// that does not run. With nil the server comes back empty. Later transactions follow on the zxid of
+// the backup. The server must be halted, otherwise Restore does nothing.
 func (s *Server) Restore(b *Backup) {
 	s.call(func() {
 		if !s.halted {

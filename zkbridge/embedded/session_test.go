@@ -86,7 +86,8 @@ func TestEmptiedAndOutlivedNodesGo(t *testing.T) {
 			want(t, name, c.call(embedded.OpCreateContainer, path+name, []byte(nil), open, 4).err, 0)
 		}
 		want(t, "/ttl", c.call(embedded.OpCreateTTL, path+"/ttl", []byte(nil), open, 5, int64(300)).err, 0)
-		// The child comes in the same transaction, so that the server cannot delete the parent before.
+		// The child comes in the same transaction, so that the server cannot delete the parent
+		// before.
 		want(t, "/parent", c.call(embedded.OpMulti,
 			packed(pack(embedded.OpCreateTTL, false, -1, path+"/parent", []byte(nil), open, 5, int64(300))),
 			packed(pack(embedded.OpCreate, false, -1, path+"/parent/a", []byte(nil), open, 0)), packed(pack(-1, true, -1))).err, 0)

@@ -13,8 +13,8 @@ var (
 	// malformedTakesNone: a write that cannot be parsed takes no zxid, unless it is a multi
 	// (ZOOKEEPER-4575).
 	malformedTakesNone = []release{{3, 9, 0}}
-	// watchModesAddUp: a connection can have a watch of each mode on a path, and see and remove each
-	// alone (ZOOKEEPER-4466, 4471, 4472 and 4475).
+	// watchModesAddUp: a connection can have a watch of each mode on a path, and see and remove
+	// each alone (ZOOKEEPER-4466, 4471, 4472 and 4475).
 	watchModesAddUp = []release{{3, 9, 0}}
 	// create2HasStat: the result of a create2 in a multi has the node's stat (ZOOKEEPER-4026).
 	create2HasStat = []release{{3, 8, 2}, {3, 9, 0}}

@@ -95,8 +95,8 @@ func (a *Authority) Files(c tls.Certificate) (keys, trust string) {
 	return keys, trust
 }
 
-// SecureSettings returns settings for Own, by which the server has a second port on 127.0.0.1, with TLS, and the address of that
-// port. Clients need a certificate of the authority there.
+// SecureSettings returns settings for Own, by which the server has a second port on 127.0.0.1, with
+// TLS, and the address of that port. Clients need a certificate of the authority there.
 func (a *Authority) SecureSettings() (addr string, settings []ServerOption) {
 	a.t.Helper()
 	keys, trust := a.Files(a.Issue("server"))

@@ -32,7 +32,8 @@ func (s *Server) Backup(t testing.TB) *Backup {
 	return b
 }
 
-// Restore replaces the data of a stopped server by those of a backup of it, or by nothing if the backup is nil.
+// Restore replaces the data of a stopped server by those of a backup of it, or by nothing if the
+// backup is nil.
 func (s *Server) Restore(t testing.TB, b *Backup) {
 	t.Helper()
 	if !s.Real() {

@@ -10,9 +10,10 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
-// Bubble is synctest.Test. Under the race detector the process has one processor during the test: in Go 1.26 two
-// goroutines of a bubble that set a timer which fires at once run it with the same context of the race
-// detector, which on two processors destroys the context's stack (SIGSEGV, or gigabytes of it).
+// Bubble is synctest.Test. Under the race detector the process has one processor during the test:
+// in Go 1.26 two goroutines of a bubble that set a timer which fires at once run it with the same
+// context of the race detector, which on two processors destroys the context's stack (SIGSEGV, or
+// gigabytes of it).
 func Bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if raceDetector {
@@ -22,8 +23,9 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// Virtual starts an embedded server without a network, for a test in a [Bubble], and closes it when the test ends. Clients
-// connect to it by [Server.Dial]. Its tick is 100 ms, and the longest session a minute.
+// Virtual starts an embedded server without a network, for a test in a [Bubble], and closes it when
+// the test ends. Clients connect to it by [Server.Dial]. Its tick is 100 ms, and the longest
+// session a minute.
 func Virtual(t testing.TB) *Server {
 	t.Helper()
 	e, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
@@ -37,7 +39,8 @@ func Virtual(t testing.TB) *Server {
 // bubbles counts the bubbles of the process under the race detector.
 var bubbles bubbleCount
 
-// bubbleCount counts the bubbles that run. The process has one processor until the last of them has ended.
+// bubbleCount counts the bubbles that run. The process has one processor until the last of them has
+// ended.
 type bubbleCount struct {
 	mu         sync.Mutex
 	n          int

@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Goroutines of a bubble set timers that fire at once. On two processors some thousand of these timers end the process under Go
-// 1.26's race detector.
+// Goroutines of a bubble set timers that fire at once. On two processors some thousand of these
+// timers end the process under Go 1.26's race detector.
 func TestBubbleWithTimersThatFireAtOnce(t *testing.T) {
 	t.Parallel()
 	Bubble(t, func(t *testing.T) {

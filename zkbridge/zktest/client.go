@@ -14,11 +14,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// clientSession is the session timeout of the connections of the helpers below, the longest that the servers grant.
+// clientSession is the session timeout of the connections of the helpers below, the longest that
+// the servers grant.
 const clientSession = time.Minute
 
-// Client returns a plain go-zookeeper connection with a session, whose timeout is a minute if the server grants
-// that. It is closed, and its goroutines have ended, when the test ends. It logs nothing.
+// Client returns a plain go-zookeeper connection with a session, whose timeout is a minute if the
+// server grants that. It is closed, and its goroutines have ended, when the test ends. It logs
+// nothing.
 func (s *Server) Client(t testing.TB) *zk.Conn {
 	t.Helper()
 	c, err := dial(s.addr, clientSession, s.Dial)
@@ -33,9 +35,9 @@ func (s *Server) Client(t testing.TB) *zk.Conn {
 	return c.Conn
 }
 
-// Nodes returns the names of a node's children in alphabetical order, and none if the node does not exist. It uses
-// no connection of the test's clients, so that it works beside a blocked client, and with an embedded server that is paused or
-// stopped.
+// Nodes returns the names of a node's children in alphabetical order, and none if the node does not
+// exist. It uses no connection of the test's clients, so that it works beside a blocked client, and
+// with an embedded server that is paused or stopped.
 func (s *Server) Nodes(t testing.TB, path string) []string {
 	t.Helper()
 	if !s.Real() {
@@ -112,7 +114,8 @@ func dial(addr string, sessionTimeout time.Duration, dial dialFunc) (*client, er
 	}
 }
 
-// dialSocket has a longer time limit than go-zookeeper, after whose second all requests that wait for the connection fail.
+// dialSocket has a longer time limit than go-zookeeper, after whose second all requests that wait
+// for the connection fail.
 func (c *client) dialSocket(network, addr string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), TimeLimit)
 	defer cancel()
@@ -133,8 +136,8 @@ func (c *client) hangUp() {
 	}
 }
 
-// close closes the session and waits for the end of the connection's goroutines, which close the channel of events then. It closes
-// the socket if the server, which may be frozen, does not answer.
+// close closes the session and waits for the end of the connection's goroutines, which close the
+// channel of events then. It closes the socket if the server, which may be frozen, does not answer.
 func (c *client) close() error {
 	c.Conn.Close()
 	limit := time.AfterFunc(200*time.Millisecond, c.hangUp)

@@ -50,9 +50,10 @@ func require(t testing.TB) install {
 	return inst
 }
 
-// Lack ends a test that needs a program which this machine does not have. The test is skipped, and [Main] reports missing; with
-// ACTORLOCK_REQUIRE_ZOOKEEPER=1 the test fails. The text of missing is like
-// "no ZooKeeper on this machine (install Debian's package zookeeper)"; err is the error of the search.
+// Lack ends a test that needs a program which this machine does not have. The test is skipped, and
+// [Main] reports missing; with ACTORLOCK_REQUIRE_ZOOKEEPER=1 the test fails. The text of missing is
+// like "no ZooKeeper on this machine (install Debian's package zookeeper)"; err is the error of the
+// search.
 func Lack(t testing.TB, missing, err error) {
 	t.Helper()
 	if os.Getenv(envRequire) == "1" {
@@ -88,8 +89,8 @@ func (r *reasons) notice() string {
 	return "zktest: " + strings.Join(r.list, "; ") + ": the tests that need one were skipped"
 }
 
-// command returns the command of one server: a small virtual machine that starts quickly, without syncs to the disk, because no test
-// cuts the power.
+// command returns the command of one server: a small virtual machine that starts quickly, without
+// syncs to the disk, because no test cuts the power.
 func (inst install) command(config string, containerInterval time.Duration, heap int) *exec.Cmd {
 	return exec.Command(inst.java,
 		fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

@@ -15,15 +15,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is the body of a TestMain. It runs the tests, stops the server that [Real] shares, and exits. It fails a passing run that has
-// left goroutines behind, and writes one line if tests were skipped, because a real ZooKeeper or another thing was missing ([Lack]).
+// Main is the body of a TestMain. It runs the tests, stops the server that [Real] shares, and
+// exits. It fails a passing run that has left goroutines behind, and writes one line if tests were
+// skipped, because a real ZooKeeper or another thing was missing ([Lack]).
 //
-// The go command shows that line with -v or if a test fails, but not for packages that pass in `go test ./...`.
-// It does not cache a run that skipped tests, so that the next run looks for ZooKeeper again.
+// The go command shows that line with -v or if a test fails, but not for packages that pass in `go
+// test ./...`. It does not cache a run that skipped tests, so that the next run looks for ZooKeeper
+// again.
 //
-// Parallel tests run eight to a processor by default, because they mostly wait for servers and sessions. An exhaustive run, which
-// computes more, has four to a processor, so that no session expires for want of processor time. Without -v slog.Default writes
-// nothing: the tests end thousands of sessions, and their log would hide the failed test.
+// Parallel tests run eight to a processor by default, because they mostly wait for servers and
+// sessions. An exhaustive run, which computes more, has four to a processor, so that no session
+// expires for want of processor time. Without -v slog.Default writes nothing: the tests end
+// thousands of sessions, and their log would hide the failed test.
 func Main(m *testing.M, ignore ...goleak.Option) {
 	parseFlags()
 	if !testing.Verbose() {
@@ -65,9 +68,9 @@ func run(tests func() int, report func(string), ignore ...goleak.Option) int {
 	return 0
 }
 
-// preventCaching keeps the go command from caching this run, by an unknown line in its list of the test's inputs. The list has no
-// file outside of the module, so that the go command would show the cached run, with its skipped tests, also after ZooKeeper was
-// installed.
+// preventCaching keeps the go command from caching this run, by an unknown line in its list of the
+// test's inputs. The list has no file outside of the module, so that the go command would show the
+// cached run, with its skipped tests, also after ZooKeeper was installed.
 func preventCaching() {
 	f := flag.Lookup("test.testlogfile")
 	if f == nil || f.Value.String() == "" {
@@ -98,7 +101,8 @@ func (s *sharedServer) manage() {
 	s.managed = true
 }
 
-// get returns the server, which it starts if necessary. It returns nil without Main, which would have to stop the server.
+// get returns the server, which it starts if necessary. It returns nil without Main, which would
+// have to stop the server.
 func (s *sharedServer) get(inst install) (*Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Unlike other packages this one writes the line about skipped tests to the go command itself, so that `go test ./...` shows it, and
-// shows it once.
+// Unlike other packages this one writes the line about skipped tests to the go command itself, so
+// that `go test ./...` shows it, and shows it once.
 func TestMain(m *testing.M) {
 	parseFlags()
 	os.Exit(run(m.Run, func(line string) {

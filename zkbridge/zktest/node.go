@@ -32,8 +32,8 @@ type serverProcess struct {
 
 var errPortTaken = errors.New("port taken by another process")
 
-// launch starts n servers in the folder. It tries other ports if another program has one of them: reserved ports are reserved
-// only among the processes of these tests.
+// launch starts n servers in the folder. It tries other ports if another program has one of them:
+// reserved ports are reserved only among the processes of these tests.
 func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	for attempt := 0; ; attempt++ {
 		s, err := prepare(inst, filepath.Join(dir, strconv.Itoa(attempt)), n, o)
@@ -176,7 +176,8 @@ func (n *serverProcess) signal(send func(*Process) error) error {
 // ZooKeeper never answers some of the questions that come while it starts.
 const retryTime = 5 * time.Second
 
-// serves reports whether the server answers and accepts requests, and not another process on its port.
+// serves reports whether the server answers and accepts requests, and not another process on its
+// port.
 func (n *serverProcess) serves() bool {
 	if ok, err := fourLetterWithin(retryTime, n.addr(), "ruok"); err != nil || ok != "imok" {
 		return false
@@ -219,8 +220,8 @@ func (n *serverProcess) watches() (int, error) {
 	return total - ofGeneration, err
 }
 
-// watchesByPath returns the number of watches at this server on the paths that counts accepts, without
-// those on children.
+// watchesByPath returns the number of watches at this server on the paths that counts accepts,
+// without those on children.
 func (n *serverProcess) watchesByPath(counts func(path string) bool) (total int, err error) {
 	reply, err := fourLetter(n.addr(), "wchp")
 	if err != nil {

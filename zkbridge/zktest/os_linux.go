@@ -15,7 +15,8 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// Freeze stops all threads of the process, and returns when they have stopped. It works on Linux only.
+// Freeze stops all threads of the process, and returns when they have stopped. It works on Linux
+// only.
 func (p *Process) Freeze() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -45,9 +46,10 @@ func (p *Process) isStopped() bool {
 	return len(threads) > 0
 }
 
-// reserve binds a socket to the loopback port and does not listen. It reports whether no other socket has the port. Until free
-// closes the socket, the kernel refuses the port to the next call of reserve and to outgoing connections. It grants the port to a
-// server that sets SO_REUSEADDR, as all do: sockets with this option can share a port while only one of them listens.
+// reserve binds a socket to the loopback port and does not listen. It reports whether no other
+// socket has the port. Until free closes the socket, the kernel refuses the port to the next call
+// of reserve and to outgoing connections. It grants the port to a server that sets SO_REUSEADDR, as
+// all do: sockets with this option can share a port while only one of them listens.
 func reserve(port int) (free func(), ok bool) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -65,9 +67,10 @@ func reserve(port int) (free func(), ok bool) {
 	return free, true
 }
 
-// writeToGo writes a line to the standard error of the go command that runs this test binary, because the go command does not show
-// the output of a package that passes. It reports whether it has written: the parent must be the go command, and its standard
-// error a terminal, a device or a pipe. The go command would overwrite the line in a file.
+// writeToGo writes a line to the standard error of the go command that runs this test binary,
+// because the go command does not show the output of a package that passes. It reports whether it
+// has written: the parent must be the go command, and its standard error a terminal, a device or a
+// pipe. The go command would overwrite the line in a file.
 func writeToGo(line string) bool {
 	parent := fmt.Sprintf("/proc/%d", os.Getppid())
 	if comm, err := os.ReadFile(parent + "/comm"); err != nil || string(comm) != "go\n" {
@@ -77,7 +80,8 @@ func writeToGo(line string) bool {
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
 		return false
 	}
-	// Package os would record the file as an input of the test. O_NONBLOCK avoids a wait for a reader.
+	// Package os would record the file as an input of the test. O_NONBLOCK avoids a wait for a
+	// reader.
 	fd, err := syscall.Open(parent+"/fd/2", syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false

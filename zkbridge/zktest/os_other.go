@@ -16,7 +16,8 @@ var errLinuxOnly = errors.New("works on Linux only")
 func (p *Process) Freeze() error { return errLinuxOnly }
 func (p *Process) Thaw() error   { return errLinuxOnly }
 
-// reserve reports whether no other process listens on the loopback port. It does not keep the port, except on Linux.
+// reserve reports whether no other process listens on the loopback port. It does not keep the port,
+// except on Linux.
 func reserve(port int) (free func(), ok bool) {
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {

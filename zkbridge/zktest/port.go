@@ -6,15 +6,16 @@ import (
 	"strconv"
 )
 
-// reservedPort is a loopback port that no other process of these tests chooses until release. A server has it while it runs. The
-// reservation is for the time before its start and while it is stopped, when a test waits for its return on the same port.
+// reservedPort is a loopback port that no other process of these tests chooses until release. A
+// server has it while it runs. The reservation is for the time before its start and while it is
+// stopped, when a test waits for its return on the same port.
 type reservedPort struct {
 	number int
 	free   func() // nil in the zero value
 }
 
-// reservePort chooses a port without a socket. It avoids the ports that systems choose for outgoing connections: a
-// client that dials a stopped server there again could be connected to itself.
+// reservePort chooses a port without a socket. It avoids the ports that systems choose for outgoing
+// connections: a client that dials a stopped server there again could be connected to itself.
 func reservePort() reservedPort {
 	for {
 		number := 10000 + rand.IntN(20000)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A reserved port serves one server after the other. Between them no other process chooses it, and no client connects to it.
+// A reserved port serves one server after the other. Between them no other process chooses it, and
+// no client connects to it.
 func TestReservePort(t *testing.T) {
 	p := reservePort()
 	for range 2 {
@@ -29,8 +30,9 @@ func TestReservePort(t *testing.T) {
 	wantReserved(t, p, false)
 }
 
-// The members of an ensemble keep all their ports from the choice to the end, also while they are stopped. (No server runs here:
-// connections that it had would keep its port for a minute by themselves.)
+// The members of an ensemble keep all their ports from the choice to the end, also while they are
+// stopped. (No server runs here: connections that it had would keep its port for a minute by
+// themselves.)
 func TestPortsOfAnEnsemble(t *testing.T) {
 	s, err := prepare(install{}, t.TempDir(), 3, collect(nil))
 	if err != nil {

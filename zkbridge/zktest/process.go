@@ -24,8 +24,9 @@ func Spawn(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// spawn starts the command. The goroutine that starts it keeps its thread until the child has ended, because the kernel sends the
-// death signal to the child when the starting thread ends, and not when the process does.
+// spawn starts the command. The goroutine that starts it keeps its thread until the child has
+// ended, because the kernel sends the death signal to the child when the starting thread ends, and
+// not when the process does.
 func spawn(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	dieWithParent(cmd)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TCPProxy forwards the connections from a client to a server, and breaks them. Several goroutines may call its methods, which do not
-// block.
+// TCPProxy forwards the connections from a client to a server, and breaks them. Several goroutines
+// may call its methods, which do not block.
 type TCPProxy struct {
 	target   string
 	listener net.Listener
@@ -41,7 +41,8 @@ func Proxy(t testing.TB, target string) *TCPProxy {
 // Addr returns the host:port of the proxy, to which clients connect.
 func (p *TCPProxy) Addr() string { return p.listener.Addr().String() }
 
-// Cut closes all connections. Bytes that are not delivered yet are lost. New connections are accepted.
+// Cut closes all connections. Bytes that are not delivered yet are lost. New connections are
+// accepted.
 func (p *TCPProxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,17 +51,17 @@ func (p *TCPProxy) Cut() {
 	}
 }
 
-// Refuse(true) closes new connections as soon as they are accepted, until Refuse(false). Existing connections go on; see
-// [TCPProxy.Cut].
+// Refuse(true) closes new connections as soon as they are accepted, until Refuse(false). Existing
+// connections go on; see [TCPProxy.Cut].
 func (p *TCPProxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = refuse
 }
 
-// BlackHole(true) stops forwarding in both directions, and neither side notices: connections stay open even if one
-// side closes its end, and new ones are accepted but reach no server. BlackHole(false) delivers the bytes that were held back,
-// as a repaired network does.
+// BlackHole(true) stops forwarding in both directions, and neither side notices: connections stay
+// open even if one side closes its end, and new ones are accepted but reach no server.
+// BlackHole(false) delivers the bytes that were held back, as a repaired network does.
 func (p *TCPProxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,13 +164,15 @@ func (p *TCPProxy) waitOpen(c *proxiedConn) bool {
 	}
 }
 
-// chunk has the bytes of one read, and the instant at which to write them. The last chunk has no bytes, and stands for the close.
+// chunk has the bytes of one read, and the instant at which to write them. The last chunk has no
+// bytes, and stands for the close.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// forward copies one direction. It goes on reading while chunks wait to be written, because otherwise the delays would add up.
+// forward copies one direction. It goes on reading while chunks wait to be written, because
+// otherwise the delays would add up.
 func (p *TCPProxy) forward(c *proxiedConn, from, to net.Conn) {
 	chunks := make(chan chunk, 1024)
 	var reader sync.WaitGroup
@@ -225,7 +228,8 @@ func (c *proxiedConn) cut() {
 	}
 }
 
-// setServer sets the server's end. It closes that end, and returns false, if the connection was cut before.
+// setServer sets the server's end. It closes that end, and returns false, if the connection was cut
+// before.
 func (c *proxiedConn) setServer(server net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Exhaustive reports whether the environment variable ACTORLOCK_EXHAUSTIVE is 1, as in .ci/run. Tests then do all of their work, and
-// keep the machine busy.
+// Exhaustive reports whether the environment variable ACTORLOCK_EXHAUSTIVE is 1, as in .ci/run.
+// Tests then do all of their work, and keep the machine busy.
 func Exhaustive() bool { return os.Getenv(envAll) == "1" }
 
-// OneRunIn skips the test except in one run of n, at random: a test that starts several processes costs seconds of
-// processor time, too much for each run by habit. The test always runs with ACTORLOCK_EXHAUSTIVE=1, and with -run on the
-// command line.
+// OneRunIn skips the test except in one run of n, at random: a test that starts several processes
+// costs seconds of processor time, too much for each run by habit. The test always runs with
+// ACTORLOCK_EXHAUSTIVE=1, and with -run on the command line.
 func OneRunIn(t testing.TB, n int) {
 	t.Helper()
 	if Exhaustive() || flag.Lookup("test.run").Value.String() != "" || rand.IntN(n) == 0 {

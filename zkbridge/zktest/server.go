@@ -20,7 +20,8 @@ const (
 )
 
 // Server is the ZooKeeper of a test: the embedded server, a real one, or an ensemble of real ones.
-// Several goroutines may call its methods. A method with a parameter t fails the test if it cannot do its work.
+// Several goroutines may call its methods. A method with a parameter t fails the test if it cannot
+// do its work.
 type Server struct {
 	addr     string
 	embedded *embedded.Server // nil on a real server
@@ -29,13 +30,13 @@ type Server struct {
 	shared   bool             // other tests use it, too
 	virtual  bool             // it has no network
 
-	// inspector is the connection of Nodes to a shared server, where a session for each call would cost too much. A server
-	// that tests stop and freeze has none.
+	// inspector is the connection of Nodes to a shared server, where a session for each call would
+	// cost too much. A server that tests stop and freeze has none.
 	inspector *client
 }
 
-// Addr returns the address of the server, host:port, or the addresses of an ensemble with commas between them. A server that was
-// stopped and started again keeps its address.
+// Addr returns the address of the server, host:port, or the addresses of an ensemble with commas
+// between them. A server that was stopped and started again keeps its address.
 func (s *Server) Addr() string { return s.addr }
 
 // Name returns "embedded" or "zookeeper".
@@ -52,7 +53,8 @@ func (s *Server) Real() bool { return s.embedded == nil }
 // Embedded returns the embedded server, for its fault injection, and nil on a real one.
 func (s *Server) Embedded() *embedded.Server { return s.embedded }
 
-// Version returns the version of ZooKeeper, such as "3.9.3"; on the embedded server the one that it behaves as.
+// Version returns the version of ZooKeeper, such as "3.9.3"; on the embedded server the one that it
+// behaves as.
 func (s *Server) Version(t testing.TB) string {
 	t.Helper()
 	if !s.Real() {
@@ -70,7 +72,8 @@ func (s *Server) Version(t testing.TB) string {
 // Virtual reports whether the server is one of [Virtual], which has no network.
 func (s *Server) Virtual() bool { return s.virtual }
 
-// Dial connects to an address of the server, through the network if the server has one. A client can have it as its Dial.
+// Dial connects to an address of the server, through the network if the server has one. A client
+// can have it as its Dial.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if s.virtual {
 		return s.embedded.Dial(ctx, network, address)
@@ -81,7 +84,8 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 // Members returns the servers of an ensemble. It returns none for a single server.
 func (s *Server) Members() []*Server { return s.members }
 
-// Leader waits for the end of an election, and returns the leader of the ensemble. A single server is its own leader.
+// Leader waits for the end of an election, and returns the leader of the ensemble. A single server
+// is its own leader.
 func (s *Server) Leader(t testing.TB) *Server {
 	t.Helper()
 	if len(s.members) == 0 {
@@ -99,8 +103,8 @@ func (s *Server) Leader(t testing.TB) *Server {
 	return leader
 }
 
-// Stop kills the server as kill -9 does, and returns when the process has ended. The server keeps its data. Stop fails the test
-// for the server that [Real] shares.
+// Stop kills the server as kill -9 does, and returns when the process has ended. The server keeps
+// its data. Stop fails the test for the server that [Real] shares.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -111,8 +115,8 @@ func (s *Server) Stop(t testing.TB) {
 	s.halt()
 }
 
-// Start starts a stopped server again, on the same port and data, and blocks until it serves. A member of an
-// ensemble serves when it has a majority. Start does nothing to a server that runs.
+// Start starts a stopped server again, on the same port and data, and blocks until it serves. A
+// member of an ensemble serves when it has a majority. Start does nothing to a server that runs.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -125,9 +129,9 @@ func (s *Server) Start(t testing.TB) {
 	}
 }
 
-// Freeze suspends the server, as a long pause of its virtual machine would: its connections stay open, and it answers nothing until
-// [Server.Thaw]. Sessions of the embedded server expire during the freeze, and those of a real one only after it. Freeze returns when
-// the server has stopped.
+// Freeze suspends the server, as a long pause of its virtual machine would: its connections stay
+// open, and it answers nothing until [Server.Thaw]. Sessions of the embedded server expire during
+// the freeze, and those of a real one only after it. Freeze returns when the server has stopped.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	if !s.Real() {
@@ -157,9 +161,10 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// Isolate cuts a follower off from the other members of its ensemble, or ends that. The members do not notice it at once: the messages
-// between them are held back, and their connections stay open. The follower's clients still reach it, and it answers them until it
-// notices. The server must be a member of an ensemble with [Links]. (Votes may take another way, so that another member need not
+// Isolate cuts a follower off from the other members of its ensemble, or ends that. The members do
+// not notice it at once: the messages between them are held back, and their connections stay open.
+// The follower's clients still reach it, and it answers them until it notices. The server must be a
+// member of an ensemble with [Links]. (Votes may take another way, so that another member need not
 // become the leader if the leader is isolated.)
 func (s *Server) Isolate(t testing.TB, cutOff bool) {
 	t.Helper()
@@ -180,8 +185,9 @@ func (s *Server) mustBePrivate(t testing.TB, verb string) {
 	}
 }
 
-// Expire ends a session at once, so that its client finds it expired. On a real server it resumes the session and
-// closes it, as ZooKeeper's own tests do. It returns when the session has ended, and fails the test if there was none.
+// Expire ends a session at once, so that its client finds it expired. On a real server it resumes
+// the session and closes it, as ZooKeeper's own tests do. It returns when the session has ended,
+// and fails the test if there was none.
 func (s *Server) Expire(t testing.TB, sessionID int64) {
 	t.Helper()
 	if !s.Real() {
@@ -195,11 +201,11 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 	}
 }
 
-// Watches returns the number of watches that the server has, with those of other tests if the server
-// is shared. All members of an ensemble must run; Watches waits for a member that serves no client
-// because it was the leader until now. On a real server it is the count of the command mntr, because
-// wchs leaves out the watches on children. It leaves out the watch that each session of package
-// zkbridge has on the generation's node.
+// Watches returns the number of watches that the server has, with those of other tests if the
+// server is shared. All members of an ensemble must run; Watches waits for a member that serves no
+// client because it was the leader until now. On a real server it is the count of the command mntr,
+// because wchs leaves out the watches on children. It leaves out the watch that each session of
+// package zkbridge has on the generation's node.
 func (s *Server) Watches(t testing.TB) int {
 	t.Helper()
 	if !s.Real() {
@@ -209,8 +215,8 @@ func (s *Server) Watches(t testing.TB) int {
 }
 
 // WatchesBelow returns the number of watches on nodes whose path begins with prefix, and so leaves
-// out those of other tests. A real server, unlike the embedded one, does not tell watches on children
-// by path: they are not counted there. For the rest it is as [Server.Watches].
+// out those of other tests. A real server, unlike the embedded one, does not tell watches on
+// children by path: they are not counted there. For the rest it is as [Server.Watches].
 func (s *Server) WatchesBelow(t testing.TB, prefix string) (total int) {
 	t.Helper()
 	below := func(path string) bool { return strings.HasPrefix(path, prefix) && !isGeneration(path) }
@@ -234,7 +240,8 @@ func (s *Server) sum(t testing.TB, of func(*serverProcess) (int, error)) (total 
 	return total
 }
 
-// watchesByPath returns the number of watches of an embedded server on the paths that counts accepts.
+// watchesByPath returns the number of watches of an embedded server on the paths that counts
+// accepts.
 func watchesByPath(s *embedded.Server, counts func(path string) bool) (total int) {
 	for path, n := range s.WatchedPaths() {
 		if counts(path) {

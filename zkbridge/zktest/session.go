@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// expireSession ends a session: it resumes the session with its id and password, and closes it. The server disconnects the session's
-// own client then, which may reconnect before the close, so that expireSession repeats both until the server does not know the
-// session.
+// expireSession ends a session: it resumes the session with its id and password, and closes it. The
+// server disconnects the session's own client then, which may reconnect before the close, so that
+// expireSession repeats both until the server does not know the session.
 func expireSession(addrs []string, id int64) error {
 	deadline, existed := time.Now().Add(TimeLimit), false
 	for time.Now().Before(deadline) {
@@ -31,7 +31,8 @@ func expireSession(addrs []string, id int64) error {
 	return errors.New("it does not end")
 }
 
-// closeSession resumes the session and closes it, by one write, and reports whether the server knew it.
+// closeSession resumes the session and closes it, by one write, and reports whether the server knew
+// it.
 func closeSession(addr string, id int64) (known bool, err error) {
 	conn, err := net.DialTimeout("tcp", addr, TimeLimit)
 	if err != nil {
@@ -56,7 +57,8 @@ func closeSession(addr string, id int64) (known bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	// The server closes the connection when the session is closed, and also when the client reconnects: the caller tries again.
+	// The server closes the connection when the session is closed, and also when the client
+	// reconnects: the caller tries again.
 	_, _ = io.Copy(io.Discard, conn)
 	return reply.Session != 0, nil
 }
@@ -77,8 +79,8 @@ func frame(fields ...any) []byte {
 	return b
 }
 
-// password computes a session's password as the server does: 16 bytes of java.util.Random, seeded with the session
-// id and a constant that has never changed.
+// password computes a session's password as the server does: 16 bytes of java.util.Random, seeded
+// with the session id and a constant that has never changed.
 func password(session int64) []byte {
 	const secret, multiplier, increment, mask = 0xB3415C00, 0x5DEECE66D, 0xB, 1<<48 - 1
 	seed := (uint64(session) ^ secret ^ multiplier) & mask

@@ -11,9 +11,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// SetCreateCount sets the number of children that a node has had, which is the next sequence number below it, for tests near its
-// overflow at 2^31-1. A real server must belong to the test and be a single one: SetCreateCount stops it, writes the number
-// into its transaction log, and starts it again, so that clients lose their connection for about a second.
+// SetCreateCount sets the number of children that a node has had, which is the next sequence number
+// below it, for tests near its overflow at 2^31-1. A real server must belong to the test and be a
+// single one: SetCreateCount stops it, writes the number into its transaction log, and starts it
+// again, so that clients lose their connection for about a second.
 func (s *Server) SetCreateCount(t testing.TB, path string, n int32) {
 	t.Helper()
 	if !s.Real() {
@@ -73,8 +74,9 @@ func patchLogs(data string, zxid int64, count int32) error {
 	return fmt.Errorf("transaction %#x is in none of %q", zxid, files)
 }
 
-// patchCreate sets the count in one log, and reports whether the create is there. A log has a header of 16 bytes, and then for each
-// transaction its checksum, its length, the transaction, and a byte 'B'.
+// patchCreate sets the count in one log, and reports whether the create is there. A log has a
+// header of 16 bytes, and then for each transaction its checksum, its length, the transaction, and
+// a byte 'B'.
 func patchCreate(log []byte, zxid int64, count int32) bool {
 	for at := 16; at+12 <= len(log); {
 		sum, size := log[at:at+8], int(binary.BigEndian.Uint32(log[at+8:]))
@@ -94,7 +96,8 @@ func patchCreate(log []byte, zxid int64, count int32) bool {
 	return false
 }
 
-// parentCount returns the field of a create that follows a header of 32 bytes, path, data, ACL, and the flag for ephemeral nodes.
+// parentCount returns the field of a create that follows a header of 32 bytes, path, data, ACL, and
+// the flag for ephemeral nodes.
 func parentCount(txn []byte) []byte {
 	at := 32
 	number := func() int { at += 4; return int(int32(binary.BigEndian.Uint32(txn[at-4:]))) }

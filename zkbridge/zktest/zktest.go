@@ -1,5 +1,5 @@
-// Package zktest starts ZooKeeper for tests: the embedded server, which needs nothing but Go, and a real one, which runs as a
-// child process from the jars of Debian's package zookeeper.
+// Package zktest starts ZooKeeper for tests: the embedded server, which needs nothing but Go, and a
+// real one, which runs as a child process from the jars of Debian's package zookeeper.
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }
 //
@@ -11,12 +11,13 @@
 //		})
 //	}
 //
-// Without a real ZooKeeper the tests that need one are skipped, and [Main] reports that. With the environment variable
-// ACTORLOCK_REQUIRE_ZOOKEEPER=1, as in CI, they fail instead. ACTORLOCK_ZOOKEEPER_JARS names another folder of jars, such as the
-// lib folder of an Apache release.
+// Without a real ZooKeeper the tests that need one are skipped, and [Main] reports that. With the
+// environment variable ACTORLOCK_REQUIRE_ZOOKEEPER=1, as in CI, they fail instead.
+// ACTORLOCK_ZOOKEEPER_JARS names another folder of jars, such as the lib folder of an Apache
+// release.
 //
-// Servers listen on the loopback interface only. On Linux a child process ends with the test binary, also with a killed one, and
-// only there a test can freeze a real server.
+// Servers listen on the loopback interface only. On Linux a child process ends with the test
+// binary, also with a killed one, and only there a test can freeze a real server.
 package zktest
 
 import (
@@ -30,7 +31,8 @@ import (
 // defaultTick allows session timeouts from 400 ms on: ZooKeeper's shortest one is two ticks.
 const defaultTick = 200 * time.Millisecond
 
-// defaultContainerInterval is the interval at which servers delete empty containers. ZooKeeper's default is a minute.
+// defaultContainerInterval is the interval at which servers delete empty containers. ZooKeeper's
+// default is a minute.
 const defaultContainerInterval = 500 * time.Millisecond
 
 // ServerOption changes the configuration of a server that belongs to one test.
@@ -47,14 +49,15 @@ type serverOptions struct {
 	proxy    func(target string) *TCPProxy // for links
 }
 
-// TickTime sets ZooKeeper's unit of time; the default is 200 ms. A session timeout is at least two ticks, and the server notices an
-// expiry up to one tick late.
+// TickTime sets ZooKeeper's unit of time; the default is 200 ms. A session timeout is at least two
+// ticks, and the server notices an expiry up to one tick late.
 func TickTime(d time.Duration) ServerOption {
 	return func(o *serverOptions) { o.tick = d }
 }
 
-// Setting adds a line to the zoo.cfg of a real server. It overrides the line of this package for the same key. ZooKeeper takes an
-// unknown key for the system property zookeeper.<key>. The embedded server ignores the setting.
+// Setting adds a line to the zoo.cfg of a real server. It overrides the line of this package for
+// the same key. ZooKeeper takes an unknown key for the system property zookeeper.<key>. The
+// embedded server ignores the setting.
 func Setting(key, value string) ServerOption {
 	return func(o *serverOptions) { o.settings = append(o.settings, key+"="+value) }
 }
@@ -67,29 +70,32 @@ func EnforceAuth(schemes ...string) ServerOption {
 	}
 }
 
-// Version has the embedded server behave as a version of ZooKeeper: see [embedded.ServerConfig]. A real server has its own.
+// Version has the embedded server behave as a version of ZooKeeper: see [embedded.ServerConfig]. A
+// real server has its own.
 func Version(version string) ServerOption {
 	return func(o *serverOptions) { o.version = version }
 }
 
-// ContainerInterval sets the interval at which the server deletes empty containers; the default is 500 ms.
+// ContainerInterval sets the interval at which the server deletes empty containers; the default is
+// 500 ms.
 func ContainerInterval(d time.Duration) ServerOption {
 	return func(o *serverOptions) { o.interval = d }
 }
 
-// Heap sets how much memory a real server may use, in MiB; the default is 256. A node takes up to a KiB, and a server that lacks memory
-// ends. The embedded server ignores the setting.
+// Heap sets how much memory a real server may use, in MiB; the default is 256. A node takes up to a
+// KiB, and a server that lacks memory ends. The embedded server ignores the setting.
 func Heap(mib int) ServerOption {
 	return func(o *serverOptions) { o.heap = mib }
 }
 
-// Links puts a proxy into each connection from one member of an ensemble to another, for [Server.Isolate].
+// Links puts a proxy into each connection from one member of an ensemble to another, for
+// [Server.Isolate].
 func Links() ServerOption {
 	return func(o *serverOptions) { o.links = true }
 }
 
-// maxSession returns the longest session timeout. It also allows the one that programs use outside of tests; ZooKeeper's default is
-// 20 ticks.
+// maxSession returns the longest session timeout. It also allows the one that programs use outside
+// of tests; ZooKeeper's default is 20 ticks.
 func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []ServerOption) serverOptions {
@@ -100,8 +106,9 @@ func collect(opts []ServerOption) serverOptions {
 	return o
 }
 
-// Each runs f as the subtest "embedded" on an embedded server of its own, and as the subtest "zookeeper" on the real
-// server that [Real] returns. Without a real ZooKeeper the second subtest is skipped, or fails.
+// Each runs f as the subtest "embedded" on an embedded server of its own, and as the subtest
+// "zookeeper" on the real server that [Real] returns. Without a real ZooKeeper the second subtest
+// is skipped, or fails.
 func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Run(nameEmbedded, func(t *testing.T) { f(t, Embedded(t)) })
@@ -137,9 +144,9 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 	return &Server{addr: e.Addr(), embedded: e}
 }
 
-// Real returns the real server that all tests of the test binary share. The first call starts it, which takes about
-// a second, and [Main] stops it. Tests use paths of their own ([Server.Path]), and do not stop or freeze it.
-// In a test binary that does not use Main every call is an [Own].
+// Real returns the real server that all tests of the test binary share. The first call starts it,
+// which takes about a second, and [Main] stops it. Tests use paths of their own ([Server.Path]),
+// and do not stop or freeze it. In a test binary that does not use Main every call is an [Own].
 //
 // Without a real ZooKeeper it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
 func Real(t testing.TB) *Server {
@@ -155,16 +162,18 @@ func Real(t testing.TB) *Server {
 	return s
 }
 
-// Own starts a real server that belongs to this test, which may stop, freeze and restart it. It blocks until the
-// server serves, about a second, and kills it when the test ends. Without a real ZooKeeper it ends the test as [Real] does.
+// Own starts a real server that belongs to this test, which may stop, freeze and restart it. It
+// blocks until the server serves, about a second, and kills it when the test ends. Without a real
+// ZooKeeper it ends the test as [Real] does.
 func Own(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
 	return Ensemble(t, 1, opts...)
 }
 
-// Ensemble starts n real servers that replicate to each other and belong to this test, and blocks until all of them
-// serve, a few seconds. [Server.Members] and [Server.Leader] return single servers, which the test may stop and freeze. Without a
-// real ZooKeeper it ends the test as [Real] does.
+// Ensemble starts n real servers that replicate to each other and belong to this test, and blocks
+// until all of them serve, a few seconds. [Server.Members] and [Server.Leader] return single
+// servers, which the test may stop and freeze. Without a real ZooKeeper it ends the test as [Real]
+// does.
 func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	t.Helper()
 	inst := require(t)
@@ -178,12 +187,13 @@ func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	return s
 }
 
-// TimeLimit is how long a test waits for an event that must come, on the slowest machine: one whose processors other programs keep
-// busy. A test that measures times does so in virtual time ([Bubble]).
+// TimeLimit is how long a test waits for an event that must come, on the slowest machine: one whose
+// processors other programs keep busy. A test that measures times does so in virtual time
+// ([Bubble]).
 const TimeLimit = 3 * time.Minute
 
-// Eventually calls cond until it returns true, and fails the test with the message after the timeout. It is the one place where
-// tests poll.
+// Eventually calls cond until it returns true, and fails the test with the message after the
+// timeout. It is the one place where tests poll.
 func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format string, args ...any) {
 	t.Helper()
 	if !poll(timeout, nil, cond) {
@@ -191,8 +201,8 @@ func Eventually(t testing.TB, timeout time.Duration, cond func() bool, format st
 	}
 }
 
-// poll calls cond at growing intervals until it returns true, the timeout has passed or stop is closed. It reports whether cond has
-// returned true.
+// poll calls cond at growing intervals until it returns true, the timeout has passed or stop is
+// closed. It reports whether cond has returned true.
 func poll(timeout time.Duration, stop <-chan struct{}, cond func() bool) bool {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// temporary are the reasons for which a request fails, or a grant ends, although a later request may
-// succeed.
+// temporary are the reasons for which a request fails, or a grant ends, although a later request
+// may succeed.
 var temporary = []messages.Reason{
 	messages.Reason_SESSION_LOST,
 	messages.Reason_NODE_DELETED,

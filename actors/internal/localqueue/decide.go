@@ -100,8 +100,8 @@ func (l *Queue) nodeFor(kind queue.Kind) *node {
 	return &l.hold.node
 }
 
-// dropFirst releases the first node if only the node beside it is in use, others want the first, and no
-// owner here is to have it soon. It reports whether it did.
+// dropFirst releases the first node if only the node beside it is in use, others want the first,
+// and no owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
 	if l.holders.kinds[beside.kind] == 0 || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
@@ -118,8 +118,8 @@ func (l *Queue) stepsLeft(kind queue.Kind) bool {
 	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)
 }
 
-// budgetUsed reports whether other processes wait and have waited for long enough, or another client asks for
-// the lock.
+// budgetUsed reports whether other processes wait and have waited for long enough, or another
+// client asks for the lock.
 func (l *Queue) budgetUsed() bool {
 	return l.revoked() || l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
@@ -205,7 +205,8 @@ func (l *Queue) notifyHolders() {
 	}
 }
 
-// notify tells a holder whether others wait for the node hold, once, and whether another client asks for it.
+// notify tells a holder whether others wait for the node hold, once, and whether another client
+// asks for it.
 func (l *Queue) notify(r *ownerRequest) {
 	if r.enters {
 		return

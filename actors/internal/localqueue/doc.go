@@ -21,9 +21,9 @@
 //   - Tokens of one node hold differ by their step: the number of the grant. A later node hold has
 //     a later czxid. So the tokens of conflicting grants increase.
 //
-// Every request ends. The first in line is granted as soon as the rule allows it beside the holders;
-// without a node one is asked for (serve); a node hold that does not suffice for the first in line
-// is released once the holders have gone.
+// Every request ends. The first in line is granted as soon as the rule allows it beside the
+// holders; without a node one is asked for (serve); a node hold that does not suffice for the first
+// in line is released once the holders have gone.
 //
 // # Files
 //
@@ -33,8 +33,9 @@
 //
 // # Faults that show that the rules are needed
 //
-// Three of the faults in actors/simulation/planted: budget-never-used (the budget), revoked-node-passed-on (a client
-// that asks for a node) and old-node-hold-counts (news of an earlier node hold).
+// Three of the faults in actors/simulation/planted: budget-never-used (the budget),
+// revoked-node-passed-on (a client that asks for a node) and old-node-hold-counts (news of an
+// earlier node hold).
 //
 // # Speed
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// queueModel is a Queue, its owners, and the lock below, which grants and refuses nodes at random, takes them away, and
-// reports that contenders of other processes wait for them.
+// queueModel is a Queue, its owners, and the lock below, which grants and refuses nodes at random,
+// takes them away, and reports that contenders of other processes wait for them.
 type queueModel struct {
 	t         *rapid.T
 	queue     *Queue
@@ -136,7 +136,8 @@ func (m *queueModel) forget(r *modelRequest) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
-// acquireNode checks that a node is the first, or a second one that the rule lets an owner have beside the first.
+// acquireNode checks that a node is the first, or a second one that the rule lets an owner have
+// beside the first.
 func (m *queueModel) acquireNode(f machinetest.Effect) {
 	switch {
 	case len(m.nodes) == 0:
@@ -187,8 +188,8 @@ func (m *queueModel) grant(r *modelRequest, by *node, token requests.Token) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
-// check runs after each event. It checks that no request waits that could hold, that no node is kept without a use, and
-// that each holder knows of a revoke, whenever it was granted.
+// check runs after each event. It checks that no request waits that could hold, that no node is
+// kept without a use, and that each holder knows of a revoke, whenever it was granted.
 func (m *queueModel) check() {
 	var holding [2]int
 	for _, o := range m.open {

@@ -102,8 +102,8 @@ func (b *localOwner) othersOfKind(id requests.ID) (others int) {
 	return others
 }
 
-// maxSpare bounds Queue.spare. Owners that are used again spare an acquire one allocation of six, and 5 % of
-// its CPU time.
+// maxSpare bounds Queue.spare. Owners that are used again spare an acquire one allocation of six,
+// and 5 % of its CPU time.
 const maxSpare = 64
 
 func (l *Queue) newOwner() *localOwner {

@@ -62,9 +62,9 @@ type node struct {
 	revoked   bool // another client asks for it
 }
 
-// The step of a grant consists of the step of the node hold and the number of the grant. (A transaction makes
-// no more than some hundred nodes, so both fit.) Once the numbers are used up, grants share the
-// last number if they do not block each other.
+// The step of a grant consists of the step of the node hold and the number of the grant. (A
+// transaction makes no more than some hundred nodes, so both fit.) Once the numbers are used up,
+// grants share the last number if they do not block each other.
 const (
 	stepBits   = 20
 	mostGrants = 1<<stepBits - 1
@@ -218,8 +218,8 @@ func (l *Queue) NodeContended(serial uint64) {
 	}
 }
 
-// NodeRevoked notes that another client asks for the node. All holders are asked to release, since the loss of a
-// node ends all grants. Others are not granted by the node hold any more.
+// NodeRevoked notes that another client asks for the node. All holders are asked to release, since
+// the loss of a node ends all grants. Others are not granted by the node hold any more.
 func (l *Queue) NodeRevoked(serial uint64) {
 	if p := l.nodeOf(serial); p != nil {
 		p.revoked = true
@@ -228,8 +228,8 @@ func (l *Queue) NodeRevoked(serial uint64) {
 	}
 }
 
-// TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may while
-// others wait.
+// TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may
+// while others wait.
 func (l *Queue) TimeBudgetUsed(serial uint64) {
 	if l.hold.id == serial {
 		l.hold.timeUsed = true

@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The scripts are like those of lockqueue. The step of a token has two numbers: that of the node hold and that of the
-// grant, such as 0/2.
+// The scripts are like those of lockqueue. The step of a token has two numbers: that of the node
+// hold and that of the grant, such as 0/2.
 func TestScripts(t *testing.T) {
 	machinetest.RunScripts(t, func() machinetest.Stepper { return &queueScript{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
 }

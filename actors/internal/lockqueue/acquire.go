@@ -62,8 +62,8 @@ func (s *State) requestCreate(e *entry) {
 		e.downgrade.of.downgrade.beside++
 		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgrade.of.seq), e.downgrade.of.name
 	} else if s.lastDeleted != nil {
-		// If one transaction deletes that node and makes this one, both are in one directory. The bridge then reads
-		// nothing behind the creation, not even with ListAfter.
+		// If one transaction deletes that node and makes this one, both are in one directory. The
+		// bridge then reads nothing behind the creation, not even with ListAfter.
 		create.After = s.lastDeleted.name
 	}
 	if e.atomic {
@@ -83,9 +83,10 @@ func (ev Created) apply(s *State) {
 		s.enterDirectory(ev.Directory)
 	}
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter it is complete if the directory
-	// was read; an empty list then says that even the new node is gone. Without ListAfter there are names only if the bridge
-	// had to look for the node, and these are complete, too.
+	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter
+	// it is complete if the directory was read; an empty list then says that even the new node is
+	// gone. Without ListAfter there are names only if the bridge had to look for the node, and
+	// these are complete, too.
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
@@ -105,17 +106,18 @@ func (ev Created) apply(s *State) {
 	s.grantEligible()
 }
 
-// noteNode notes what a Created says of the entry's node, and reports whether an earlier list has shown the node
-// already. (The names that come with this Created are merged later.) It takes the entry out of s.contenders,
-// until settle adds it.
+// noteNode notes what a Created says of the entry's node, and reports whether an earlier list has
+// shown the node already. (The names that come with this Created are merged later.) It takes the
+// entry out of s.contenders, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory. (apply has
-	// returned if s.directory was created after the node.)
+	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory.
+	// (apply has returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed is of s.directory, where no
-	// name comes twice. So once the node is known to be in s.directory, an equal name proves that a list has shown it. A node
-	// not known to be there may be another one than the listed: the bridge repeats a create whose answer was lost, and in the
-	// next directory, where the numbers begin anew, it may get the same name.
+	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed
+	// is of s.directory, where no name comes twice. So once the node is known to be in s.directory,
+	// an equal name proves that a list has shown it. A node not known to be there may be another
+	// one than the listed: the bridge repeats a create whose answer was lost, and in the next
+	// directory, where the numbers begin anew, it may get the same name.
 	shown = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !shown {

@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The cost of a hand-off within the process: a release, and a new request at the end of the queue. It must not grow with
-// the queue.
+// The cost of a hand-off within the process: a release, and a new request at the end of the queue.
+// It must not grow with the queue.
 func BenchmarkHandOff(b *testing.B) {
 	defer func(f func(error)) { invariants.Violated = f }(invariants.Violated)
 	invariants.Violated = nil

@@ -24,8 +24,8 @@ func clientOf(name string) clients {
 	case "__lock__", "__rlock__", "x-": // kazoo, ZooKeeper's own recipe
 		return unknownToCurators
 	}
-	// Curator's UUIDs are random, of version 4. Those of this library have version 8; zk.Lock's have
-	// no minus.
+	// Curator's UUIDs are random, of version 4. Those of this library have version 8; zk.Lock's
+	// have no minus.
 	uuid, ok := strings.CutPrefix(name, prefixStart)
 	if ok && len(uuid) > uuidLength && uuid[8] == '-' && uuid[14] == '4' {
 		return curators
@@ -33,7 +33,8 @@ func clientOf(name string) clients {
 	return 0
 }
 
-// noteClient notes which client has made the name of a contender of another process, and with how many permits.
+// noteClient notes which client has made the name of a contender of another process, and with how
+// many permits.
 func (s *State) noteClient(name string) {
 	if here := int(s.lastSerial >> permitsShift); here != 0 {
 		if there := PermitsOf(name); there != 0 && there != here {

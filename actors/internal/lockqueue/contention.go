@@ -10,10 +10,11 @@ import (
 
 // contentionWatch is the watch on the directory that notices contenders of other processes. It must
 // not be left behind, and the bridge does not take it back: it ends with the next change in the
-// directory, which is the deletion of the holder's own node at the latest. If another client deletes
-// that node before the list sets the watch, the watch stays until another contender comes, or until
-// ZooKeeper removes the empty directory. A client that may not read the directory at that moment hears nothing of the change
-// that has ended its watch: the deletion of an own node shows that it has ended.
+// directory, which is the deletion of the holder's own node at the latest. If another client
+// deletes that node before the list sets the watch, the watch stays until another contender comes,
+// or until ZooKeeper removes the empty directory. A client that may not read the directory at that
+// moment hears nothing of the change that has ended its watch: the deletion of an own node shows
+// that it has ended.
 type contentionWatch struct {
 	wanted      bool     // a request with NotifyContended has ever been made
 	set         bool     // the watch is set, or being set, and no Wake has come of it
@@ -22,9 +23,9 @@ type contentionWatch struct {
 	deleteAfter []*entry // entries whose nodes are deleted once that is answered, and not before
 }
 
-// maxAtOnce is among how many contenders the watch is set again as soon as it has ended. Among more of them it is set by
-// the next Tick: to set it takes a list of all, and each of many processes that read would list all others whenever one
-// comes or goes.
+// maxAtOnce is among how many contenders the watch is set again as soon as it has ended. Among more
+// of them it is set by the next Tick: to set it takes a list of all, and each of many processes
+// that read would list all others whenever one comes or goes.
 const maxAtOnce = 64
 
 // watchContention sends NotifyContended to the holders for which others wait. If there is none, it
@@ -87,8 +88,8 @@ func (s *State) notifyContended(e *entry) {
 	}
 }
 
-// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch, and
-// notes that it does.
+// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch,
+// and notes that it does.
 func (s *State) takeDirectoryWatch() bool {
 	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
 		return false

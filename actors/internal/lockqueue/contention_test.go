@@ -9,8 +9,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A holder that wants to know of contention is among many readers of other processes. That one of them comes or goes does not
-// have the directory listed at once, but the next Tick does.
+// A holder that wants to know of contention is among many readers of other processes. That one of
+// them comes or goes does not have the directory listed at once, but the next Tick does.
 func TestContentionAmongMany(t *testing.T) {
 	for _, many := range []int{maxAtOnce - 1, maxAtOnce} {
 		s := newState(queue.ReadWrite(), Incarnation{})

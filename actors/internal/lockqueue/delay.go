@@ -2,8 +2,8 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// The lock-delay. A holder makes a held marker, which a clean release deletes and which stays
-// after any other end of the grant. The next holder makes a held marker of its own. It waits for the
+// The lock-delay. A holder makes a held marker, which a clean release deletes and which stays after
+// any other end of the grant. The next holder makes a held marker of its own. It waits for the
 // delay before that if it finds another's.
 
 // delay is what is under way about the held marker: one effect at most.
@@ -45,8 +45,8 @@ func (s *State) requestMarker(do EffectKind) {
 	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
 }
 
-// abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed, and
-// reports whether there was such a wait: then the contender leaves at once.
+// abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed,
+// and reports whether there was such a wait: then the contender leaves at once.
 func (s *State) abandonDelay() bool {
 	if s.closed == 0 || s.delay.kind != StartDelay {
 		return false
@@ -128,8 +128,8 @@ func (ev DelayElapsed) apply(s *State) {
 	s.grantEligible()
 }
 
-// heldMarkerMade goes on once the contender's held marker exists. It writes the held marker again if
-// the answer was so late that the contender's node may have been deleted since.
+// heldMarkerMade goes on once the contender's held marker exists. It writes the held marker again
+// if the answer was so late that the contender's node may have been deleted since.
 func (s *State) heldMarkerMade() {
 	switch e := s.delay.entry; {
 	case len(e.requests) == 0:

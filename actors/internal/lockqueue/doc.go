@@ -17,14 +17,14 @@
 //
 // To be read in this order: event.go and effect.go, what comes in and goes out; view.go, what is
 // known of the directory; entry.go, the contenders of this process; proof.go, which of their nodes
-// are proven to exist. Next a request on its way: state.go, the State and Step; acquire.go, from its
-// Acquire to its Created; grant.go, which contender holds; wait.go, which ones wait, and what wakes
-// them; session.go, sessions and their loss. Then what these call: list.go, when the directory is
-// listed; merge.go, what a list changes; rule.go, questions to the rule; requests.go and leave.go, the
-// ends of requests and of entries; gone.go, own nodes that others deleted; reconnect.go; failed.go;
-// close.go. Then what few locks need: reenter.go, tries.go, numberend.go, delay.go, contention.go,
-// revoke.go. incarnation.go makes the names of nodes; invariants.go says what holds between
-// two events.
+// are proven to exist. Next a request on its way: state.go, the State and Step; acquire.go, from
+// its Acquire to its Created; grant.go, which contender holds; wait.go, which ones wait, and what
+// wakes them; session.go, sessions and their loss. Then what these call: list.go, when the
+// directory is listed; merge.go, what a list changes; rule.go, questions to the rule; requests.go
+// and leave.go, the ends of requests and of entries; gone.go, own nodes that others deleted;
+// reconnect.go; failed.go; close.go. Then what few locks need: reenter.go, tries.go, numberend.go,
+// delay.go, contention.go, revoke.go. incarnation.go makes the names of nodes; invariants.go says
+// what holds between two events.
 //
 // testdata has scripts that read as stories; the first to read are alone, handoff, others,
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to

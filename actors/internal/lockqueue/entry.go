@@ -19,8 +19,8 @@ type ownEntries struct {
 	// unanswered are the entries in order of their CreateNode. The first one is not answered.
 	// Answered ones stay behind it until its answer comes.
 	unanswered []*entry
-	// creating is how many entries are in stage creating. Abandoned ones may be many, before them in unanswered.
-	// listsDue is how many of both have listAfter.
+	// creating is how many entries are in stage creating. Abandoned ones may be many, before them
+	// in unanswered. listsDue is how many of both have listAfter.
 	creating, listsDue int
 	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
 	waiting      [][]*contender
@@ -30,15 +30,16 @@ type ownEntries struct {
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
 	// known to be in the directory. Each CreateNode without Beside names it as After.
 	lastDeleted *entry
-	// requests holds the entry of each open request. owners holds, for each named owner and kind, the
-	// entry that waits or holds.
+	// requests holds the entry of each open request. owners holds, for each named owner and kind,
+	// the entry that waits or holds.
 	requests *requests.Table[entry]
 	owners   map[owner]*entry
 }
 
-// maxListsDue bounds the CreateNodes with ListAfter that are not answered. There are that many if requests end while
-// their creates wait to be sent: if each batch of them read all names, that would be the square of their number. A
-// contender without a list asks for one once its node is made.
+// maxListsDue bounds the CreateNodes with ListAfter that are not answered. There are that many if
+// requests end while their creates wait to be sent: if each batch of them read all names, that
+// would be the square of their number. A contender without a list asks for one once its node is
+// made.
 const maxListsDue = 64
 
 // entry is a contender of this process, from the first request for it until its node is deleted
@@ -155,9 +156,9 @@ func (s *State) waitingInOrder() (all []*entry) {
 	return all
 }
 
-// nextToHold returns the contenders that may be granted next: the first queued one of each kind, unless an
-// earlier one of these keeps it waiting. Contenders of one kind hold in their order. The slice is valid until
-// a contender starts or stops waiting.
+// nextToHold returns the contenders that may be granted next: the first queued one of each kind,
+// unless an earlier one of these keeps it waiting. Contenders of one kind hold in their order. The
+// slice is valid until a contender starts or stops waiting.
 func (s *State) nextToHold() []*contender {
 	s.firstWaiting = s.firstWaiting[:0]
 	for _, line := range s.waiting {

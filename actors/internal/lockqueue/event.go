@@ -2,22 +2,24 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// Event is something that happened to a lock. The types of this file are events. First come those of
-// the requests' owners, then those of the process (Resize, Close, Tick), then those of the bridge. An
-// answer repeats the Serial of its effect.
+// Event is something that happened to a lock. The types of this file are events. First come those
+// of the requests' owners, then those of the process (Resize, Close, Tick), then those of the
+// bridge. An answer repeats the Serial of its effect.
 type Event interface {
 	apply(*State)
 }
 
-// Acquire is a new request for the lock. A request of a named owner that holds the lock enters again where the
-// rule lets it. A Revocable one has its node watched from the grant on. For the others a Tick sets that watch once the last
-// proof of the node is old: the first or second Tick after the grant, or a later one if a list proves the node meanwhile.
+// Acquire is a new request for the lock. A request of a named owner that holds the lock enters
+// again where the rule lets it. A Revocable one has its node watched from the grant on. For the
+// others a Tick sets that watch once the last proof of the node is old: the first or second Tick
+// after the grant, or a later one if a list proves the node meanwhile.
 type Acquire struct {
 	requests.Incoming
-	// Atomic reports that one transaction is to make the contender's node together with nodes of other locks. The request
-	// is refused if that node is lost: a new one would be further back than the nodes in the other locks. Neither does it
-	// enter what its owner has of this lock alone, nor does another request of its owner enter what it has: the owner
-	// would have one lock of several while it waits for the others.
+	// Atomic reports that one transaction is to make the contender's node together with nodes of
+	// other locks. The request is refused if that node is lost: a new one would be further back
+	// than the nodes in the other locks. Neither does it enter what its owner has of this lock
+	// alone, nor does another request of its owner enter what it has: the owner would have one lock
+	// of several while it waits for the others.
 	Atomic bool
 }
 
@@ -39,8 +41,9 @@ type Resize struct{ Permits int }
 // Close refuses all requests, ends all grants and deletes all nodes.
 type Close struct{ Reason requests.Reason }
 
-// Tick comes from a timer, every second or more often. The node of each holder, and of each contender that
-// may hold next, gets a watch unless it has one or has a proof not older than the Tick before this one.
+// Tick comes from a timer, every second or more often. The node of each holder, and of each
+// contender that may hold next, gets a watch unless it has one or has a proof not older than the
+// Tick before this one.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.
@@ -70,16 +73,18 @@ type Created struct {
 	// the node among all nodes with the same czxid, in any directory. The nodes of an atomic create
 	// share the place of the last of them.
 	Token requests.Token
-	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A greater
-	// czxid than before is a new directory at the same path: the one before and all in it were deleted.
+	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A
+	// greater czxid than before is a new directory at the same path: the one before and all in it
+	// were deleted.
 	Directory int64
-	// Children are the names in the directory if it was read and the effect had ListAfter. They may also come if the
-	// bridge had to look for the node.
+	// Children are the names in the directory if it was read and the effect had ListAfter. They may
+	// also come if the bridge had to look for the node.
 	Children []string
 	// SameDirectory reports that one transaction deleted the node After of the effect and made
 	// this node. The directory was not read then.
 	SameDirectory bool
-	// Recent reports that the bridge has sent the transaction within the last second, the longest time between two Ticks.
+	// Recent reports that the bridge has sent the transaction within the last second, the longest
+	// time between two Ticks.
 	Recent bool
 }
 
@@ -127,9 +132,9 @@ type Transacted struct {
 // DelayElapsed answers StartDelay, which the lock's actor performs itself.
 type DelayElapsed struct{ Serial uint64 }
 
-// Failed answers an effect that could not be done. A failed CreateNode may have made a node, which the
-// bridge deletes and which is never granted. OutcomeUnknown is the reason of a transaction that may
-// have been done.
+// Failed answers an effect that could not be done. A failed CreateNode may have made a node, which
+// the bridge deletes and which is never granted. OutcomeUnknown is the reason of a transaction that
+// may have been done.
 type Failed struct {
 	Serial uint64
 	Reason requests.Reason

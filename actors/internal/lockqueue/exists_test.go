@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A CreateNode reports DirectoryExists only while a contender of this process is in the directory. A directory without
-// contenders may be deleted at any time.
+// A CreateNode reports DirectoryExists only while a contender of this process is in the directory.
+// A directory without contenders may be deleted at any time.
 func TestCreateInExistingDirectory(t *testing.T) {
 	s := newState(queue.Mutex(), Incarnation{1})
 	create := func(effects []Effect) Effect {

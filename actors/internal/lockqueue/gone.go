@@ -4,16 +4,16 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // Nodes of this process that it has not deleted, and that are gone.
 
-// ownNodeDeleted goes on after another client has deleted a node of this process. That client may have
-// deleted other nodes of this process, too, and contenders of other processes may have passed them: the
-// proofs of all nodes of this process must be newer than this.
+// ownNodeDeleted goes on after another client has deleted a node of this process. That client may
+// have deleted other nodes of this process, too, and contenders of other processes may have passed
+// them: the proofs of all nodes of this process must be newer than this.
 func (s *State) ownNodeDeleted(e *entry) {
 	s.allDoubtedAt = s.clock
 	s.goOnWithoutNode(e)
 }
 
-// goOnWithoutNode is ownNodeDeleted without a doubt of the other nodes. It goes on without the node: a holder loses
-// its grant, and waiting requests get a new node at the end of the queue.
+// goOnWithoutNode is ownNodeDeleted without a doubt of the other nodes. It goes on without the
+// node: a holder loses its grant, and waiting requests get a new node at the end of the queue.
 func (s *State) goOnWithoutNode(e *entry) {
 	if !e.answered() { // its CreateNode may yet be repeated, and is answered in any case
 		s.removeFromList(&e.contender)

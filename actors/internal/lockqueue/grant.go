@@ -6,9 +6,10 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go): the
-// first of each kind that wait. If one may not hold yet, it asks for what will report the next change: a
-// list, a watch or a proof. The contenders behind wait for the same, or for a contender of nextToHold.
+// grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go):
+// the first of each kind that wait. If one may not hold yet, it asks for what will report the next
+// change: a list, a watch or a proof. The contenders behind wait for the same, or for a contender
+// of nextToHold.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
 		// tryGrant has granted a contender, or refused tries: look at the next ones.
@@ -41,7 +42,8 @@ func (s *State) tryGrant(e *entry) bool {
 	return true
 }
 
-// grant ends the wait of an entry that may hold. Under a rule with Delay its held marker comes first.
+// grant ends the wait of an entry that may hold. Under a rule with Delay its held marker comes
+// first.
 func (s *State) grant(e *entry) {
 	s.stopWaiting(e)
 	s.holders = insert(s.holders, &e.contender)

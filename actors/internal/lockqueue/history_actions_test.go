@@ -247,7 +247,8 @@ func (m *model) release(p *process, id requests.ID) {
 	m.step(p, Release{ID: id})
 }
 
-// actAsOwners has owners of the process acquire, cancel and release, as they also do while it has no connection.
+// actAsOwners has owners of the process acquire, cancel and release, as they also do while it has
+// no connection.
 func (m *model) actAsOwners(p *process) {
 	if p.onEffect != nil {
 		return // a machine above owns the requests
@@ -279,7 +280,8 @@ func (m *model) expireSessions() {
 	}
 }
 
-// noticeDeletions lets all processes notice which nodes were deleted. Afterwards no contender may wait that could hold.
+// noticeDeletions lets all processes notice which nodes were deleted. Afterwards no contender may
+// wait that could hold.
 func (m *model) noticeDeletions() {
 	m.expireSessions()
 	for range 6 {
@@ -308,7 +310,8 @@ func (m *model) anyOutside() bool {
 	return slices.ContainsFunc(m.processes, func(p *process) bool { return p.state.anyOutside() })
 }
 
-// finish has all owners release. Each request must end, and neither a node nor a State's memory of one may be left.
+// finish has all owners release. Each request must end, and neither a node nor a State's memory of
+// one may be left.
 func (m *model) finish() {
 	for range 1000 {
 		m.expireSessions()

@@ -18,11 +18,13 @@ func (m *model) inOrder() []*serverNode {
 	})
 }
 
-// mayHold reports whether a contender may hold: the rule lets it hold beside those ahead. Children without a number that
-// came later do not count, since the contender's process may have looked before.
+// mayHold reports whether a contender may hold: the rule lets it hold beside those ahead. Children
+// without a number that came later do not count, since the contender's process may have looked
+// before.
 func (m *model) mayHold(name string) bool { return m.holds(name, false) }
 
-// mustHold is like mayHold, but all children without a number count, since the process must have seen them.
+// mustHold is like mayHold, but all children without a number count, since the process must have
+// seen them.
 func (m *model) mustHold(name string) bool { return m.holds(name, true) }
 
 func (m *model) holds(name string, allUnnumbered bool) bool {
@@ -55,7 +57,8 @@ func (m *model) kindSeenBy(n, other *serverNode) queue.Kind {
 	return n.kind
 }
 
-// gaveUp reports whether the node is of the process, and no request of it holds by the node or ever will.
+// gaveUp reports whether the node is of the process, and no request of it holds by the node or ever
+// will.
 func (p *process) gaveUp(n *serverNode) bool {
 	if p == nil || n.epoch != p.epoch {
 		return false
@@ -106,7 +109,8 @@ func (m *model) checkGrant(p *process, f Effect) {
 	m.token = f.Token
 }
 
-// conflict reports whether the earlier of two nodes blocks the later one. An owner may hold two nodes with one place.
+// conflict reports whether the earlier of two nodes blocks the later one. An owner may hold two
+// nodes with one place.
 func (m *model) conflict(a, b *serverNode) bool {
 	switch {
 	case a == nil || b == nil || a.place == b.place:
@@ -188,8 +192,9 @@ func (m *model) checkWaiting() {
 	}
 }
 
-// checkContention checks that each holder knows of contention that has asked for that, and that no process watches the
-// directory without a node in it, whose deletion would end the watch. Nothing may be in flight.
+// checkContention checks that each holder knows of contention that has asked for that, and that no
+// process watches the directory without a node in it, whose deletion would end the watch. Nothing
+// may be in flight.
 func (m *model) checkContention() {
 	for _, p := range m.processes {
 		if p.directoryWatched && !m.hasNode(p) {
@@ -212,7 +217,8 @@ func (m *model) hasNode(p *process) bool {
 	return false
 }
 
-// contended reports whether a contender of another process waits behind a node of the process that blocks it.
+// contended reports whether a contender of another process waits behind a node of the process that
+// blocks it.
 func (m *model) contended(p *process, name string) bool {
 	own := m.nodes[name]
 	for _, n := range m.nodes {

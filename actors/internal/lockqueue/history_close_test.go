@@ -22,7 +22,8 @@ func TestHistoriesOfClose(t *testing.T) {
 	}
 }
 
-// close has all processes close, after which no DelayElapsed comes, and checks that nothing is left.
+// close has all processes close, after which no DelayElapsed comes, and checks that nothing is
+// left.
 func (m *model) close() {
 	m.expireSessions()
 	m.heldMarker.delays = nil

@@ -30,7 +30,8 @@ func (m *model) elapseDelay() {
 	m.step(d.process, DelayElapsed{Serial: d.serial})
 }
 
-// serveHeldMarker executes a transaction on the held marker and answers it. It may be lost before or after that.
+// serveHeldMarker executes a transaction on the held marker and answers it. It may be lost before
+// or after that.
 func (m *model) serveHeldMarker(p *process, f Effect) {
 	unknown := Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown}
 	outcome := rapid.IntRange(0, 9).Draw(m.t, "outcome")

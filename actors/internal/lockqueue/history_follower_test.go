@@ -2,8 +2,9 @@ package lockqueue
 
 import "slices"
 
-// follower is the server to which a process is connected. It has executed the first changes of all. It may lag behind,
-// but never goes back, and has executed the process's own writes before it answers them.
+// follower is the server to which a process is connected. It has executed the first changes of all.
+// It may lag behind, but never goes back, and has executed the process's own writes before it
+// answers them.
 type follower struct {
 	nodes         map[string]*serverNode
 	directory     int64
@@ -36,7 +37,8 @@ func (m *model) commit(c change) {
 	}
 }
 
-// catchUp has the follower of a process execute all changes. Each write does so, and the begin of a session.
+// catchUp has the follower of a process execute all changes. Each write does so, and the begin of a
+// session.
 func (m *model) catchUp(p *process) { m.advance(p, len(m.changes)) }
 
 func (m *model) advance(p *process, to int) {

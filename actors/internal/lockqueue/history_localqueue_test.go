@@ -91,8 +91,8 @@ func (s *stack) handleInLocalQueue(u *upperMachine, e message) {
 	}
 }
 
-// checkLocalQueueGrant checks a grant: no other request that holds blocks it, and its token is greater than that of each
-// earlier grant that would block it, except for its own owner's.
+// checkLocalQueueGrant checks a grant: no other request that holds blocks it, and its token is
+// greater than that of each earlier grant that would block it, except for its own owner's.
 func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
 	r, node := u.open[e.ID], u.states[0].bySerial[e.Serial]
 	if r == nil || r.state != "waiting" || node == nil || node.node == "" || e.Token != machinetest.TokenAt(e.Token.Czxid, e.Token.Step) {
@@ -121,7 +121,8 @@ func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
 	s.recordToken(int(r.Kind), r.token)
 }
 
-// checkLocalQueues checks that a request holds if others wait and all contenders are of local queues.
+// checkLocalQueues checks that a request holds if others wait and all contenders are of local
+// queues.
 func (s *stack) checkLocalQueues() {
 	for _, n := range s.locks[0].nodes {
 		if !n.unnumbered && (n.process == nil || n.epoch != n.process.epoch) {

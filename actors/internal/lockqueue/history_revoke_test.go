@@ -36,7 +36,8 @@ func (p *process) revokeData(f Effect) map[string][]byte {
 	return data
 }
 
-// checkRevoke checks a RequestRevoke: its request holds, was asked to release, and does not know yet.
+// checkRevoke checks a RequestRevoke: its request holds, was asked to release, and does not know
+// yet.
 func (m *model) checkRevoke(p *process, id requests.ID) {
 	if m.revocations.notified[id] || p.open[id] != "held" || !m.revocations.asked[p.nodeOf[id]] {
 		m.t.Fatalf("process %d: request %d, %s, is asked to release: %+v", p.n, id, p.open[id], m.revocations)
@@ -44,7 +45,8 @@ func (m *model) checkRevoke(p *process, id requests.ID) {
 	m.revocations.notified[id] = true
 }
 
-// checkRevocations checks that each holder that was asked to release knows it. Nothing may be in flight.
+// checkRevocations checks that each holder that was asked to release knows it. Nothing may be in
+// flight.
 func (m *model) checkRevocations() {
 	for _, p := range m.processes {
 		for _, id := range p.open.In("held") {

@@ -132,8 +132,8 @@ func (s *stack) handleInSemaphore(u *upperMachine, e message) {
 	invariants.Check(u.semaphore)
 }
 
-// checkSemaphoreGrant checks a grant: its leases exist, and its token is greater than that of each earlier grant beside
-// which the semaphore has too few permits.
+// checkSemaphoreGrant checks a grant: its leases exist, and its token is greater than that of each
+// earlier grant beside which the semaphore has too few permits.
 func (s *stack) checkSemaphoreGrant(u *upperMachine, id requests.ID, granted []semaphore.Lease) {
 	r, leases := u.open[id], u.states[1]
 	if r == nil || r.state != "waiting" || len(granted) != r.Permits {
@@ -166,7 +166,8 @@ func (s *stack) checkSemaphoreGrant(u *upperMachine, id requests.ID, granted []s
 	s.recordToken(r.Permits, r.token)
 }
 
-// checkSemaphores checks that the semaphore has too few permits for the first request in the request queue.
+// checkSemaphores checks that the semaphore has too few permits for the first request in the
+// request queue.
 func (s *stack) checkSemaphores() {
 	inQueue := slices.DeleteFunc(s.locks[0].inOrder(), func(n *serverNode) bool { return n.unnumbered })
 	if len(inQueue) == 0 {

@@ -32,8 +32,8 @@ func (m *model) createNode(prefix string, p *process) *serverNode {
 		n.name = fmt.Sprintf("%s%d", prefix, m.zxid)
 	}
 	m.highest = max(m.highest, queue.Rank(m.nextSeq))
-	// Each child takes a sequence number, also if its name does not show it. After the last one it stays since ZooKeeper
-	// 3.6, and is negative before.
+	// Each child takes a sequence number, also if its name does not show it. After the last one it
+	// stays since ZooKeeper 3.6, and is negative before.
 	if m.nextSeq++; m.nextSeq > math.MaxInt32 {
 		m.nextSeq = m.afterLast
 	}
@@ -65,8 +65,8 @@ func (m *model) ensureDirectory() {
 	}
 }
 
-// serve executes an effect in flight. With batch, all creates in flight are executed with it if it is one, and deletions
-// of nodes, in one transaction.
+// serve executes an effect in flight. With batch, all creates in flight are executed with it if it
+// is one, and deletions of nodes, in one transaction.
 func (m *model) serve(p *process, i int, batch bool) {
 	m.serveReads(p) // they were sent with their transactions
 	f := p.inFlight[i]
@@ -141,8 +141,8 @@ func (m *model) serve(p *process, i int, batch bool) {
 	}
 }
 
-// directoryRead is the read of the directory behind a transaction that was executed. The bridge answers the creates with
-// what it reads.
+// directoryRead is the read of the directory behind a transaction that was executed. The bridge
+// answers the creates with what it reads.
 type directoryRead struct {
 	created   []Created
 	listAfter map[uint64]bool // of each create, by serial
@@ -190,8 +190,8 @@ func (n *serverNode) created(serial uint64, step uint32) Created {
 	return Created{Serial: serial, Node: n.name, Token: machinetest.TokenAt(n.czxid, step)}
 }
 
-// findOrRepeatCreate looks for the node of a create whose answer was lost, and repeats the create if there is none, as the
-// bridge does.
+// findOrRepeatCreate looks for the node of a create whose answer was lost, and repeats the create
+// if there is none, as the bridge does.
 func (m *model) findOrRepeatCreate(p *process) {
 	m.serveReads(p)
 	f := p.unanswered[0]
@@ -211,7 +211,8 @@ func (m *model) findOrRepeatCreate(p *process) {
 	m.create(p, []Effect{f.Effect}, nil)
 }
 
-// serveRead executes the first read behind a transaction. It may come later than transactions of others, and may fail.
+// serveRead executes the first read behind a transaction. It may come later than transactions of
+// others, and may fail.
 func (m *model) serveRead(p *process) {
 	read := p.reads[0]
 	p.reads = p.reads[1:]
@@ -284,8 +285,9 @@ func (m *model) noteDeletion(p *process, node string) {
 	}
 }
 
-// tick gives a process a Tick. The bridge gives up a follower or a connection that is later than this: a change is shown
-// before the second tick after it, and the events of what is shown come before the second tick after that.
+// tick gives a process a Tick. The bridge gives up a follower or a connection that is later than
+// this: a change is shown before the second tick after it, and the events of what is shown come
+// before the second tick after that.
 func (m *model) tick(p *process) {
 	m.advance(p, p.follower.changesAtTick)
 	p.follower.changesAtTick = len(m.changes)

@@ -15,9 +15,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// stack is a machine in each process above real States: a semaphore above the States of its request queue and of its
-// leases, or a local queue above the State of the lock below. A machine and its States are different actors: messages
-// between them are delayed, but keep their order.
+// stack is a machine in each process above real States: a semaphore above the States of its request
+// queue and of its leases, or a local queue above the State of the lock below. A machine and its
+// States are different actors: messages between them are delayed, but keep their order.
 type stack struct {
 	t            *rapid.T
 	locks        []*model
@@ -63,7 +63,8 @@ type ownerRequest struct {
 	token requests.Token
 }
 
-// testStack runs random histories of a stack without and with deletions of any nodes by other clients.
+// testStack runs random histories of a stack without and with deletions of any nodes by other
+// clients.
 func testStack(t *testing.T, newStack func(*rapid.T) *stack) {
 	for name, othersDelete := range map[string]bool{"undisturbed": false, "nodes deleted by others": true} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +99,8 @@ func newStack(t *rapid.T, rules ...queue.Rule) *stack {
 	return s
 }
 
-// nodeExists reports whether the node by which a request was granted exists. The State must have reported the loss if it
-// does not.
+// nodeExists reports whether the node by which a request was granted exists. The State must have
+// reported the loss if it does not.
 func (s *stack) nodeExists(l *lowerState, r *nodeRequest) bool {
 	n := l.lock.nodes[r.node]
 	exists := n != nil && n.process == l.process
@@ -152,7 +153,8 @@ func (s *stack) nodesExist(u *upperMachine, r *ownerRequest) bool {
 	return all
 }
 
-// addRequest adds a request to those of a machine, which does not know it yet, and returns it with its ID.
+// addRequest adds a request to those of a machine, which does not know it yet, and returns it with
+// its ID.
 func (s *stack) addRequest(u *upperMachine, r requests.Incoming) requests.Incoming {
 	s.ids++
 	r.ID = s.ids
@@ -178,7 +180,8 @@ func (s *stack) end(u *upperMachine, r *ownerRequest, by func(*upperMachine, req
 	by(u, r.ID)
 }
 
-// deliver delivers the next message to the State, or to the machine. It reports whether there was one.
+// deliver delivers the next message to the State, or to the machine. It reports whether there was
+// one.
 func (s *stack) deliver(u *upperMachine, l *lowerState, toState bool) bool {
 	switch {
 	case toState && len(l.toState) > 0:
@@ -195,7 +198,8 @@ func (s *stack) deliver(u *upperMachine, l *lowerState, toState bool) bool {
 	return true
 }
 
-// drain executes and delivers all that is in flight, and checks then that no request waits that could hold.
+// drain executes and delivers all that is in flight, and checks then that no request waits that
+// could hold.
 func (s *stack) drain() {
 	for rounds, busy := 0, true; busy; rounds++ {
 		if busy = false; rounds > 1000 {

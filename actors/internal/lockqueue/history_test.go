@@ -14,8 +14,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// A history is a random sequence of actions on a model: what owners ask for, what the server executes and answers, and
-// what goes wrong.
+// A history is a random sequence of actions on a model: what owners ask for, what the server
+// executes and answers, and what goes wrong.
 //
 //   - history_test.go: the model, and the tests of the recipes' rules
 //   - history_actions_test.go: the actions, and the end of a history
@@ -27,9 +27,10 @@ import (
 //   - history_stack_test.go: semaphores (history_semaphore_test.go) and local queues (history_localqueue_test.go) above
 //     States (history_lower_test.go)
 
-// model is a server with a lock's directory, the processes whose States use the lock, and clients of other libraries,
-// which create and delete contenders. The server executes effects in any order, as it does concurrent requests, and
-// answers overtake each other. But an event reaches a process before each answer that the server gave after it.
+// model is a server with a lock's directory, the processes whose States use the lock, and clients
+// of other libraries, which create and delete contenders. The server executes effects in any order,
+// as it does concurrent requests, and answers overtake each other. But an event reaches a process
+// before each answer that the server gave after it.
 type model struct {
 	t     *rapid.T
 	rule  queue.Rule
@@ -61,8 +62,9 @@ type model struct {
 	// What the checks need.
 	token       requests.Token // of the last grant
 	revocations revocations
-	// othersDelete lets another client delete nodes of the processes. Other contenders may then hold before the processes
-	// know. But no grant may rest on a node that was deleted long ago, or while a contender of another process was ahead.
+	// othersDelete lets another client delete nodes of the processes. Other contenders may then
+	// hold before the processes know. But no grant may rest on a node that was deleted long ago, or
+	// while a contender of another process was ahead.
 	othersDelete bool
 	deleted      map[string]deletedNode
 	// deletionsNoticed reports whether all processes have had time to notice the deletions.
@@ -241,8 +243,8 @@ func testHistories(t *testing.T, names []string, history func(t *rapid.T, m *mod
 	}
 }
 
-// Owners acquire, cancel and release. The server answers late and in any order. Connections and sessions are lost, and
-// clients of other libraries take part.
+// Owners acquire, cancel and release. The server answers late and in any order. Connections and
+// sessions are lost, and clients of other libraries take part.
 func TestHistories(t *testing.T) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rules)), func(name string) bool { return rules[name].Delay })
 	testHistories(t, names, func(t *rapid.T, m *model) {

@@ -32,7 +32,8 @@ func TestPrefixIsCuratorsAndReadsBack(t *testing.T) {
 	})
 }
 
-// Other programs may give any names to children of the directory. No such name has a serial of this process.
+// Other programs may give any names to children of the directory. No such name has a serial of this
+// process.
 func TestNamesOfOthersHaveNoSerial(t *testing.T) {
 	in := Incarnation{1, 2, 3, 4, 5, 6, 7, 8}
 	own := in.prefix(9, "-lock-") + "0000000007"

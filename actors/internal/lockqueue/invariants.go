@@ -183,9 +183,9 @@ func (s *State) checkRequests() error {
 	return nil
 }
 
-// checkHolders checks that holders is complete, and the rule among the holders of this process: of those ahead of one fewer
-// than Permits block it. (A late list may show contenders of other processes that have gone, and
-// Permits may have become fewer.)
+// checkHolders checks that holders is complete, and the rule among the holders of this process: of
+// those ahead of one fewer than Permits block it. (A late list may show contenders of other
+// processes that have gone, and Permits may have become fewer.)
 func (s *State) checkHolders() error {
 	n := 0
 	for e := range own(s.contenders) {

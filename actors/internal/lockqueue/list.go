@@ -36,8 +36,8 @@ func (s *State) requestList() {
 	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, Watch: s.takeDirectoryWatch()})
 }
 
-// placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be in
-// another directory: there the numbers up to completeThrough belong to other nodes.
+// placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be
+// in another directory: there the numbers up to completeThrough belong to other nodes.
 func (s *State) placeKnown(e *entry) bool {
 	return e.seq <= s.completeThrough && e.inDirectory
 }

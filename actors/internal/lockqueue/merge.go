@@ -4,9 +4,9 @@ import "slices"
 
 // How a list of the directory changes the State.
 
-// comparison is what a list of the directory says of the contenders. The list was asked for at the clock
-// askedAt and read later; it may still be older than a list that came before. A contender that it does not
-// show is gone, or hidden: its node may be newer than the list.
+// comparison is what a list of the directory says of the contenders. The list was asked for at the
+// clock askedAt and read later; it may still be older than a list that came before. A contender
+// that it does not show is gone, or hidden: its node may be newer than the list.
 type comparison struct {
 	askedAt  uint64
 	next     []*contender // State.contenders from now on: those that it shows, and those hidden ones that were there before
@@ -16,8 +16,8 @@ type comparison struct {
 	departed bool     // a contender of another process is gone
 }
 
-// merge takes in a list of the directory's children, which was asked for at the clock askedAt and read
-// later.
+// merge takes in a list of the directory's children, which was asked for at the clock askedAt and
+// read later.
 func (s *State) merge(children []string, askedAt uint64) {
 	l := comparison{askedAt: askedAt, next: make([]*contender, 0, len(children)), top: nothingKnown}
 	s.noteShown(&l, children)
@@ -53,7 +53,8 @@ func (s *State) noteShown(l *comparison, children []string) {
 			beyond++
 		}
 	}
-	// A number beyond completeThrough that the list skips was a contender's that came and went unseen.
+	// A number beyond completeThrough that the list skips was a contender's that came and went
+	// unseen.
 	numbers := l.top - max(s.completeThrough, -1) // the first number is 0
 	l.departed = l.top > s.completeThrough && beyond != numbers
 }
@@ -74,9 +75,9 @@ func (s *State) noteUnshown(l *comparison) {
 	}
 }
 
-// doubtAfter doubts nodes of this process after a list that shows departures. The nodes that it shows were there after
-// them, so their proof by this list stands: it has the clock askedAt, as the doubt of all nodes has. Hidden nodes may
-// have gone since, whatever has proven them.
+// doubtAfter doubts nodes of this process after a list that shows departures. The nodes that it
+// shows were there after them, so their proof by this list stands: it has the clock askedAt, as the
+// doubt of all nodes has. Hidden nodes may have gone since, whatever has proven them.
 func (s *State) doubtAfter(l *comparison) {
 	s.allDoubtedAt, s.departuresListedAt = max(s.allDoubtedAt, l.askedAt), s.clock
 	for _, c := range l.hidden {

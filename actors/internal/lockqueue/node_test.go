@@ -7,7 +7,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The State names the node of an entry from its Created on: before that, and without the node, its prefix is all that is known.
+// The State names the node of an entry from its Created on: before that, and without the node, its
+// prefix is all that is known.
 func TestNode(t *testing.T) {
 	s := newState(queue.Mutex(), Incarnation{})
 	expect := func(serial uint64, name string, made bool) {
@@ -47,7 +48,8 @@ func reconnect(s *State, children ...string) {
 	}
 }
 
-// Requests that end before their creates are answered have few lists read: each has all of their nodes.
+// Requests that end before their creates are answered have few lists read: each has all of their
+// nodes.
 func TestListsOfAbandonedCreates(t *testing.T) {
 	const n = 1000
 	s := newState(queue.Mutex(), Incarnation{})

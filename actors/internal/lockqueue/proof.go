@@ -9,44 +9,50 @@ import (
 
 // Which nodes of this process are proven to exist.
 
-// proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not count.
+// proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not
+// count.
 //
 //	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and, unless the Created was recent, staleBefore
 //
-// provenAt, of the contender, is the clock of the request whose answer has shown the node. With a watch it is
-// the clock of the Watched or Wake itself: had the node gone before anything that this process has heard of, the
-// watch would have reported that first. allDoubtedAt doubts all own nodes, and hiddenAt, of the contender, that one node. staleBefore
-// is the age limit of all proofs. Of a CreateNode that has waited in the bridge the answer is younger than provenAt says: see
+// provenAt, of the contender, is the clock of the request whose answer has shown the node. With a
+// watch it is the clock of the Watched or Wake itself: had the node gone before anything that this
+// process has heard of, the watch would have reported that first. allDoubtedAt doubts all own
+// nodes, and hiddenAt, of the contender, that one node. staleBefore is the age limit of all proofs.
+// Of a CreateNode that has waited in the bridge the answer is younger than provenAt says: see
 // oldestProof.
 type proofs struct {
-	// allDoubtedAt is the clock at which a contender of another process was last heard to have left,
-	// a node of this process to be missing, or the connection to be back. For a departure that a list
-	// shows it is the clock of the list's request, so that the list proves the nodes that it shows.
+	// allDoubtedAt is the clock at which a contender of another process was last heard to have
+	// left, a node of this process to be missing, or the connection to be back. For a departure
+	// that a list shows it is the clock of the list's request, so that the list proves the nodes
+	// that it shows.
 	allDoubtedAt uint64
 	// staleBefore is the Tick before the last one, tickedAt the last one. staleBefore <= tickedAt.
 	staleBefore, tickedAt uint64
-	// departuresListedAt is the clock at which a list last showed a departure: it lacked a contender known
-	// before, or skipped a number. A Created copies that clock to hiddenAt if no list has shown its node.
+	// departuresListedAt is the clock at which a list last showed a departure: it lacked a
+	// contender known before, or skipped a number. A Created copies that clock to hiddenAt if no
+	// list has shown its node.
 	departuresListedAt uint64
-	// watches holds the watches on nodes by name, and asked the names of each WatchNodes that is not answered.
+	// watches holds the watches on nodes by name, and asked the names of each WatchNodes that is
+	// not answered.
 	watches map[string]*watch
 	asked   map[uint64][]string
-	// readable has the creators of nodes that this process has read: it may read their other nodes, too.
+	// readable has the creators of nodes that this process has read: it may read their other nodes,
+	// too.
 	readable map[Incarnation]bool
-	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has asked
-	// for. If that fails, too, readFailed does not repeat it.
+	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has
+	// asked for. If that fails, too, readFailed does not repeat it.
 	watchAfterFailure uint64
 }
 
-// watch is a watch on a node, from its WatchNodes to the Wake. It is active from the answer until the
-// connection is gone. While it is active it reports the next change of the node.
+// watch is a watch on a node, from its WatchNodes to the Wake. It is active from the answer until
+// the connection is gone. While it is active it reports the next change of the node.
 type watch struct {
 	serial uint64
 	active bool
 }
 
-// watched reports whether e's node has an active watch, which reports a deletion before this process reads
-// anything later.
+// watched reports whether e's node has an active watch, which reports a deletion before this
+// process reads anything later.
 func (s *State) watched(e *entry) bool {
 	w := s.watches[e.name]
 	return w != nil && w.active
@@ -93,9 +99,10 @@ func (s *State) othersWait(e *entry) bool {
 	return n > 1 || n == 1 && e.stage != queued
 }
 
-// unwatched returns the names of the blockers of other processes that have no watch, reports whether
-// there are blockers of other processes, and returns the clock at which all of those were last known to
-// exist. An active watch shows that its node exists now: if all have one, lastSeen is math.MaxUint64.
+// unwatched returns the names of the blockers of other processes that have no watch, reports
+// whether there are blockers of other processes, and returns the clock at which all of those were
+// last known to exist. An active watch shows that its node exists now: if all have one, lastSeen is
+// math.MaxUint64.
 func (s *State) unwatched(blockers []*contender) (names []string, foreign bool, lastSeen uint64) {
 	lastSeen = math.MaxUint64
 	for _, c := range blockers {
@@ -131,8 +138,8 @@ func (ev Watched) apply(s *State) {
 		}
 		s.noteReadable(name)
 		if c := s.find(name); c != nil {
-			// If the node goes after its read, this process has the Wake before it hears of anything later. Each later departure
-			// doubts the proof, and so does resume.
+			// If the node goes after its read, this process has the Wake before it hears of
+			// anything later. Each later departure doubts the proof, and so does resume.
 			c.provenAt = s.clock
 			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
 				s.revoke(c.entry)
@@ -157,7 +164,8 @@ func (s *State) noteReadable(name string) {
 // maxReadable bounds what a State keeps of creators, of which there may be any number over time.
 const maxReadable = 256
 
-// takeWatched returns the names of the nodes that the WatchNodes of a serial watches, which is answered, sorted.
+// takeWatched returns the names of the nodes that the WatchNodes of a serial watches, which is
+// answered, sorted.
 func (s *State) takeWatched(serial uint64) (names []string) {
 	for _, name := range s.asked[serial] {
 		if w := s.watches[name]; w != nil && w.serial == serial {

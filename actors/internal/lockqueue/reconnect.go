@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// suspend ends the proofs of the watches: each has shown until now that its node exists, and reports
-// nothing without a connection.
+// suspend ends the proofs of the watches: each has shown until now that its node exists, and
+// reports nothing without a connection.
 func (s *State) suspend() {
 	for _, c := range s.contenders {
 		if w := s.watches[c.name]; w != nil && w.active {
@@ -42,8 +42,8 @@ func (s *State) createUnsent() {
 	}
 }
 
-// startAnew forgets the directory of the lost session, and has the waiting contenders queue again in
-// their order.
+// startAnew forgets the directory of the lost session, and has the waiting contenders queue again
+// in their order.
 func (s *State) startAnew() {
 	var first []*entry
 	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {

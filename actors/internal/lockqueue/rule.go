@@ -19,8 +19,8 @@ func downgradesFrom(r *queue.Rule, of queue.Kind) (kinds queue.KindSet) {
 	return kinds
 }
 
-// keepsWaiting reports whether a contender of kind ahead that waits keeps each later one of kind behind
-// waiting: the later one must wait for all that it waits for, or for itself.
+// keepsWaiting reports whether a contender of kind ahead that waits keeps each later one of kind
+// behind waiting: the later one must wait for all that it waits for, or for itself.
 func keepsWaiting(r *queue.Rule, ahead, behind queue.Kind) bool {
 	return r.BlockedBy[ahead]&^r.BlockedBy[behind] == 0 || r.Permits == 1 && r.BlockedBy[behind].Has(ahead)
 }
@@ -53,9 +53,10 @@ func (s *State) blockersAhead(of queue.Kind, seq int64) (n int) {
 	return n
 }
 
-// nearestBlockers returns the contenders that block an entry, nearest first. As many as the rule has Permits keep it
-// waiting. If there is one more, which is the last that nearestBlockers returns, a single departure is not enough. It
-// returns none if all contenders are of this process, whose departures need no watch.
+// nearestBlockers returns the contenders that block an entry, nearest first. As many as the rule
+// has Permits keep it waiting. If there is one more, which is the last that nearestBlockers
+// returns, a single departure is not enough. It returns none if all contenders are of this process,
+// whose departures need no watch.
 func (s *State) nearestBlockers(e *entry) []*contender {
 	if s.foreign == 0 {
 		return nil

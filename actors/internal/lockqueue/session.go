@@ -17,8 +17,9 @@ func (ev Session) apply(s *State) {
 	s.grantEligible()
 }
 
-// loseSession ends the grants of the session, and keeps the waiting contenders for the next one, except downgrades
-// and those of atomic creates. (The lock's actor cancels tries and requests with fail_on_session_loss: see own.go of package lock.)
+// loseSession ends the grants of the session, and keeps the waiting contenders for the next one,
+// except downgrades and those of atomic creates. (The lock's actor cancels tries and requests with
+// fail_on_session_loss: see own.go of package lock.)
 func (s *State) loseSession() {
 	s.session = Lost
 	for _, e := range s.entriesInOrder() {

@@ -14,8 +14,9 @@ type State struct {
 
 	clock      uint64 // number of events
 	lastSerial uint64 // last serial that an effect was given
-	// epoch is the number of the session, and firstSerial the first serial of its effects. A node of this
-	// incarnation with an earlier serial is of a former session, and counts as another process's.
+	// epoch is the number of the session, and firstSerial the first serial of its effects. A node
+	// of this incarnation with an earlier serial is of a former session, and counts as another
+	// process's.
 	epoch, firstSerial uint64
 	session            SessionState
 	closed             requests.Reason // not 0 after Close

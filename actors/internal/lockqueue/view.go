@@ -27,9 +27,9 @@ type directoryView struct {
 	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
 	// a session. All else here is about this directory.
 	directory int64
-	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may
-	// have left at their places when they went, such as a reader at the place of a writer. unseenSince is
-	// the clock at which the last of them went. A list asked for later shows such downgrades.
+	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may have
+	// left at their places when they went, such as a reader at the place of a writer. unseenSince
+	// is the clock at which the last of them went. A list asked for later shows such downgrades.
 	unseenDowngrades queue.KindSet
 	unseenSince      uint64
 	numbers          numbers // numberend.go: how near the end of its numbers the directory is
@@ -69,10 +69,12 @@ type proof struct {
 	// Created proves that for the clock of its request, and a watch for the clock of its event.
 	// provenAt never decreases while the node is the same.
 	provenAt uint64
-	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not this node.
+	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not
+	// this node.
 	hiddenAt uint64
-	// shownAt is the clock at which the last list came that shows the node. A list that was asked for before shownAt
-	// does not remove a contender with unknownSeq. (For other contenders their number says whether a list is too old.)
+	// shownAt is the clock at which the last list came that shows the node. A list that was asked
+	// for before shownAt does not remove a contender with unknownSeq. (For other contenders their
+	// number says whether a list is too old.)
 	shownAt uint64
 }
 
@@ -155,8 +157,9 @@ func (s *State) removeFromList(c *contender) {
 // listsOwn reports whether a contender of this process is in the list.
 func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-// forget empties the list, holders and waiting, and returns the entries that were in the list. They keep their
-// stages, and waitingTries still counts them. So the caller adds each of them anew, or corrects waitingTries.
+// forget empties the list, holders and waiting, and returns the entries that were in the list. They
+// keep their stages, and waitingTries still counts them. So the caller adds each of them anew, or
+// corrects waitingTries.
 func (s *State) forget() []*entry {
 	entries := slices.Collect(own(s.contenders))
 	for _, c := range s.contenders {

@@ -2,8 +2,8 @@ package lockqueue
 
 // Contenders that wait for those of other processes.
 
-// awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It returns
-// true if it has refused tries instead: another contender may be granted now.
+// awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It
+// returns true if it has refused tries instead: another contender may be granted now.
 func (s *State) awaitBlockers(e *entry) (refused bool) {
 	blockers := s.nearestBlockers(e)
 	_, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
@@ -21,9 +21,9 @@ func (s *State) awaitBlockers(e *entry) (refused bool) {
 
 // watchBlockers asks for watches on e's node and on all blockers, or for a list.
 //
-// If a single departure is not enough for e, one blocker is there beside those that keep e waiting. After its departure a
-// list shows the others that are left, while they still hold or wait. The next departure then lets e hold: it doubts all proofs
-// of e's node but an active watch.
+// If a single departure is not enough for e, one blocker is there beside those that keep e waiting.
+// After its departure a list shows the others that are left, while they still hold or wait. The
+// next departure then lets e hold: it doubts all proofs of e's node but an active watch.
 func (s *State) watchBlockers(e *entry, blockers []*contender) {
 	unwatched, _, _ := s.unwatched(blockers)
 	if len(blockers) > s.rule.Permits && len(unwatched) > 0 && s.departedSince(e) {
@@ -38,13 +38,14 @@ func (s *State) watchBlockers(e *entry, blockers []*contender) {
 	}
 }
 
-// departedSince reports whether a contender may have left since the last proof of e's node. (The age of
-// the proof is left to the Tick.)
+// departedSince reports whether a contender may have left since the last proof of e's node. (The
+// age of the proof is left to the Tick.)
 func (s *State) departedSince(e *entry) bool { return e.provenAt < s.lastDoubt(e) }
 
-// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data, too: another
-// client asks to release by writing to the node. No node is read if no event can be missed without that: if none of
-// them was written after the zxid since, and this process may read them all.
+// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
+// too: another client asks to release by writing to the node. No node is read if no event can be
+// missed without that: if none of them was written after the zxid since, and this process may read
+// them all.
 func (s *State) requestWatch(nodes []string, since int64) {
 	s.lastSerial++
 	ours := false
@@ -60,8 +61,8 @@ func (s *State) requestWatch(nodes []string, since int64) {
 	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours, Since: since})
 }
 
-// apply removes from the list a contender whose node was deleted, or notes that the changed node existed. It
-// grants what may hold now.
+// apply removes from the list a contender whose node was deleted, or notes that the changed node
+// existed. It grants what may hold now.
 func (ev Wake) apply(s *State) {
 	if ev.Epoch != s.epoch {
 		return

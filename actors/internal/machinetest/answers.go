@@ -36,9 +36,10 @@ func (o openEffects) add(effect Line) {
 	}
 }
 
-// check returns an error if the event answers no open effect, or says more than the effect has asked for. The flag
-// unasked marks an event that does so on purpose. A Created with the flag found has the children although its effect did
-// not ask for them: the answer was lost, and the bridge has found the node.
+// check returns an error if the event answers no open effect, or says more than the effect has
+// asked for. The flag unasked marks an event that does so on purpose. A Created with the flag found
+// has the children although its effect did not ask for them: the answer was lost, and the bridge
+// has found the node.
 func (o openEffects) check(event Line) error {
 	of, serial := answers[event.Word], event.Text("serial")
 	if of == nil || event.Has("unasked") {

@@ -80,7 +80,8 @@ func (l Line) Reason(otherwise requests.Reason) requests.Reason {
 	return 0
 }
 
-// Request returns the request of the event acquire, given the names of the kinds. The kind is the first if it is left out.
+// Request returns the request of the event acquire, given the names of the kinds. The kind is the
+// first if it is left out.
 func (l Line) Request(kinds []string) requests.Incoming {
 	kind := slices.Index(kinds, l.Text("kind"))
 	if kind < 0 && l.Has("kind") {

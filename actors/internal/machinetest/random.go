@@ -14,11 +14,12 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/sample"
 )
 
-// Repeat runs random actions as rapid's Repeat does, but draws another action for one that skips. Rapid's Repeat ends a
-// history when two of three actions have skipped, which is mostly after the first steps. As with rapid, the action ""
-// runs after each other one.
+// Repeat runs random actions as rapid's Repeat does, but draws another action for one that skips.
+// Rapid's Repeat ends a history when two of three actions have skipped, which is mostly after the
+// first steps. As with rapid, the action "" runs after each other one.
 //
-// Rapid draws actions more often the earlier they are in the order of their names. A change of names may thus weaken a test.
+// Rapid draws actions more often the earlier they are in the order of their names. A change of
+// names may thus weaken a test.
 func Repeat(t *rapid.T, actions map[string]func(*rapid.T)) {
 	check := actions[""]
 	if check == nil {
@@ -48,8 +49,8 @@ func act(t *rapid.T, action func(*rapid.T)) (done bool) {
 	return true
 }
 
-// Several returns an action that runs one to most of the actions of these names, the first ones more often. An action that
-// skips is left out.
+// Several returns an action that runs one to most of the actions of these names, the first ones
+// more often. An action that skips is left out.
 func Several(most int, actions map[string]func(*rapid.T), names ...string) func(*rapid.T) {
 	return func(t *rapid.T) {
 		for range rapid.IntRange(1, most).Draw(t, "actions") {
@@ -74,8 +75,8 @@ func (o Open) In(state string) []requests.ID {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(id requests.ID) bool { return o[id] != state })
 }
 
-// Answer applies an effect that answers a request. It returns an error if the request is not in the state of which the
-// effect is an end.
+// Answer applies an effect that answers a request. It returns an error if the request is not in the
+// state of which the effect is an end.
 func (o Open) Answer(kind fmt.Stringer, id requests.ID) error {
 	was := o[id]
 	switch k := kind.String(); {
@@ -95,8 +96,9 @@ func TokenAt(czxid int64, step uint32) requests.Token {
 	return requests.Token{Generation: uint64(czxid / 4), Czxid: czxid, Step: step}
 }
 
-// Main runs the tests of a package, whose machines check their invariants after each event. A random test of it makes 500
-// histories in an exhaustive run and 100 in others, unless the command line has another -rapid.checks.
+// Main runs the tests of a package, whose machines check their invariants after each event. A
+// random test of it makes 500 histories in an exhaustive run and 100 in others, unless the command
+// line has another -rapid.checks.
 func Main(m *testing.M) {
 	sample.Histories(100, 500)
 	invariants.Violated = func(err error) { panic(err) }

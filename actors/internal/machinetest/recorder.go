@@ -5,8 +5,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// Effect is a call of a machine's actor: the name and the arguments of the method. GrantBy and GrantLeases are a Grant,
-// RefuseRequest is a Refuse, and AcquireLeases is one AcquireLease for each lease.
+// Effect is a call of a machine's actor: the name and the arguments of the method. GrantBy and
+// GrantLeases are a Grant, RefuseRequest is a Refuse, and AcquireLeases is one AcquireLease for
+// each lease.
 type Effect struct {
 	Kind      string
 	ID        requests.ID

@@ -16,7 +16,8 @@ type Stepper interface {
 	Step(event Line) []string
 }
 
-// RunScripts runs each script in testdata with a new machine. It fails if the effects are not those of the script.
+// RunScripts runs each script in testdata with a new machine. It fails if the effects are not those
+// of the script.
 func RunScripts(t *testing.T, start func() Stepper) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

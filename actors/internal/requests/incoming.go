@@ -8,8 +8,8 @@ type Incoming struct {
 	// Owner names the owner; "" is an owner of this request alone.
 	Owner string
 	Kind  queue.Kind
-	// Permits is how many permits of a semaphore are wanted, 1 or more. MultiLock marks the request of a
-	// multi-lock: see semaphore.State.Proceed.
+	// Permits is how many permits of a semaphore are wanted, 1 or more. MultiLock marks the request
+	// of a multi-lock: see semaphore.State.Proceed.
 	Permits   int
 	MultiLock bool
 	// Try refuses the request rather than let it wait.

@@ -2,8 +2,8 @@ package requests
 
 import "iter"
 
-// Line is a list that its elements may leave from any place. The zero Line is empty. It must not be copied unless it is
-// empty.
+// Line is a list that its elements may leave from any place. The zero Line is empty. It must not be
+// copied unless it is empty.
 type Line[T any] struct {
 	ends Place[T] // the list is a ring: this stands before the first element and behind the last
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Parts are what a request needs all of: the leases of a semaphore, or the members of a multi-lock. They
-// are granted one by one, and held, released and lost as a whole. G is the grant of one part. The zero
-// Parts are Unasked.
+// Parts are what a request needs all of: the leases of a semaphore, or the members of a multi-lock.
+// They are granted one by one, and held, released and lost as a whole. G is the grant of one part.
+// The zero Parts are Unasked.
 type Parts[G any] struct {
 	stage  PartsStage
 	grants []G    // by part, the zero G for a part that is not granted; empty while Unasked
@@ -42,8 +42,9 @@ func (p *Parts[G]) Missing() int {
 	return p.open
 }
 
-// Revoke notes that another client asks for a part. It reports whether the whole is Held, so that its holder is told
-// at once. While Acquiring the holder is told after the last Granted: see Revoked.
+// Revoke notes that another client asks for a part. It reports whether the whole is Held, so that
+// its holder is told at once. While Acquiring the holder is told after the last Granted: see
+// Revoked.
 func (p *Parts[G]) Revoke() (held bool) {
 	p.revoked = true
 	return p.stage == Held
@@ -52,10 +53,12 @@ func (p *Parts[G]) Revoke() (held bool) {
 // Revoked reports whether another client has asked for a part.
 func (p *Parts[G]) Revoked() bool { return p.revoked }
 
-// Acquire notes that n parts are asked for, 1 or more. It forgets the parts that were asked for before.
+// Acquire notes that n parts are asked for, 1 or more. It forgets the parts that were asked for
+// before.
 func (p *Parts[G]) Acquire(n int) { *p = Parts[G]{stage: Acquiring, grants: make([]G, n), open: n} }
 
-// Granted notes the grant of part i while Acquiring, and returns all grants if it is the last one, else nil.
+// Granted notes the grant of part i while Acquiring, and returns all grants if it is the last one,
+// else nil.
 func (p *Parts[G]) Granted(i int, grant G) (all []G) {
 	p.grants[i] = grant
 	if p.open--; p.open > 0 {
@@ -65,11 +68,11 @@ func (p *Parts[G]) Granted(i int, grant G) (all []G) {
 	return p.grants
 }
 
-// PartLost notes that a part is lost which was granted, though Granted may not have noted that. It returns
-// the stage of the whole. If that is Held, the whole is lost: the caller withdraws the other parts. While
-// Acquiring the caller acquires all parts anew, or withdraws them. While Releasing the loss and the release
-// have crossed: the part's answer is still to come, and may only say that there is nothing to release, so
-// Reason returns why and not the reason of that answer.
+// PartLost notes that a part is lost which was granted, though Granted may not have noted that. It
+// returns the stage of the whole. If that is Held, the whole is lost: the caller withdraws the
+// other parts. While Acquiring the caller acquires all parts anew, or withdraws them. While
+// Releasing the loss and the release have crossed: the part's answer is still to come, and may only
+// say that there is nothing to release, so Reason returns why and not the reason of that answer.
 func (p *Parts[G]) PartLost(why Reason) PartsStage {
 	if p.stage == Releasing {
 		p.reason = cmp.Or(p.reason, why)
@@ -80,8 +83,8 @@ func (p *Parts[G]) PartLost(why Reason) PartsStage {
 // Release notes that the release of each part is asked for, of a whole that is Held.
 func (p *Parts[G]) Release() { p.stage, p.open = Releasing, len(p.grants) }
 
-// ReleaseAnswered notes the answer to the release of one part while Releasing: why it was not released, or
-// 0. It reports whether all parts have answered: the whole is over then.
+// ReleaseAnswered notes the answer to the release of one part while Releasing: why it was not
+// released, or 0. It reports whether all parts have answered: the whole is over then.
 func (p *Parts[G]) ReleaseAnswered(why Reason) (all bool) {
 	p.reason = cmp.Or(p.reason, why)
 	p.open--

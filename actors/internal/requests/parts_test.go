@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A whole is acquired, perhaps in vain at first, and then lost or released. Its parts are granted and answer in any order, and
-// are lost at any time.
+// A whole is acquired, perhaps in vain at first, and then lost or released. Its parts are granted
+// and answer in any order, and are lost at any time.
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Parts[int]
@@ -105,7 +105,8 @@ func numbers(n int) (all []int) {
 	return all
 }
 
-// A part is lost while the whole is being released: the loss is no answer to the release, and Reason returns its reason.
+// A part is lost while the whole is being released: the loss is no answer to the release, and
+// Reason returns its reason.
 func TestPartLostDuringRelease(t *testing.T) {
 	var p Parts[int]
 	p.Acquire(2)
@@ -123,7 +124,8 @@ func TestPartLostDuringRelease(t *testing.T) {
 	}
 }
 
-// Check returns an error if not all parts are asked for, or if there is a reason before the release.
+// Check returns an error if not all parts are asked for, or if there is a reason before the
+// release.
 func TestPartsCheck(t *testing.T) {
 	for _, p := range []Parts[int]{
 		{stage: Acquiring}, {grants: make([]int, 1)}, {stage: Acquiring, grants: make([]int, 1)}, {stage: Releasing, grants: make([]int, 1), open: 2},

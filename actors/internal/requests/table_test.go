@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A Table, and another to which Put adds the same requests, have the contents that a map would have. No ID comes twice. The
-// ID of a removed request finds nothing, also after another request has its place.
+// A Table, and another to which Put adds the same requests, have the contents that a map would
+// have. No ID comes twice. The ID of a removed request finds nothing, also after another request
+// has its place.
 func TestTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var table, copied Table[int]

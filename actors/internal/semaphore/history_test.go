@@ -10,8 +10,8 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// rapid draws small numbers more often, so the first process has many requests at a time, and the first nodes are mostly
-// those that another client deletes.
+// rapid draws small numbers more often, so the first process has many requests at a time, and the
+// first nodes are mostly those that another client deletes.
 func (m *semaphoreModel) drawProcess() *semaphoreProcess {
 	return m.processes[rapid.IntRange(0, len(m.processes)-1).Draw(m.t, "process")]
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// semaphoreModel is a semaphore whose request queue and leases are plain lists, and the processes whose States use it, beside
-// clients of Curator. The lists change at once. What they report to a State is delayed, but keeps its order.
+// semaphoreModel is a semaphore whose request queue and leases are plain lists, and the processes
+// whose States use it, beside clients of Curator. The lists change at once. What they report to a
+// State is delayed, but keeps its order.
 type semaphoreModel struct {
 	t            *rapid.T
 	permits      int
@@ -170,8 +171,8 @@ func (m *semaphoreModel) decideLeases() {
 	}
 }
 
-// deleteByOther has another client delete a node in a list. The lock below then reports a granted node as lost, refuses one
-// of a multi-lock, and replaces any other one at the end of the list.
+// deleteByOther has another client delete a node in a list. The lock below then reports a granted
+// node as lost, refuses one of a multi-lock, and replaces any other one at the end of the list.
 func (m *semaphoreModel) deleteByOther(list []*semaphoreNode, n *semaphoreNode) []*semaphoreNode {
 	inQueue := slices.Contains(m.requestQueue, n)
 	list = slices.DeleteFunc(list, func(other *semaphoreNode) bool { return other == n })
@@ -217,8 +218,8 @@ func (m *semaphoreModel) deliver(p *semaphoreProcess, from *[]func()) bool {
 	return true
 }
 
-// proceed calls Proceed for the first request of a multi-lock that has passed the request queue. It reports whether there
-// was one.
+// proceed calls Proceed for the first request of a multi-lock that has passed the request queue. It
+// reports whether there was one.
 func (m *semaphoreModel) proceed(p *semaphoreProcess) bool {
 	if len(p.turns) == 0 {
 		return false
@@ -230,7 +231,8 @@ func (m *semaphoreModel) proceed(p *semaphoreProcess) bool {
 	return true
 }
 
-// drain delivers all calls, and checks then that the semaphore has too few permits for the first in the request queue.
+// drain delivers all calls, and checks then that the semaphore has too few permits for the first in
+// the request queue.
 func (m *semaphoreModel) drain() {
 	for busy := true; busy; {
 		busy = false

@@ -24,8 +24,8 @@ type State struct {
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
 const lookAhead = 8
 
-// openRequest is an open request. Until its leases are held it is in the request queue: queueSerial is
-// not 0.
+// openRequest is an open request. Until its leases are held it is in the request queue: queueSerial
+// is not 0.
 type openRequest struct {
 	requests.Incoming
 	queueSerial uint64                      // of its request to the request queue; 0: it has left

@@ -81,8 +81,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A deleted lease of the first request is created again behind those of the second. The second one releases the leases that
-// it is granted before its turn.
+// A deleted lease of the first request is created again behind those of the second. The second one
+// releases the leases that it is granted before its turn.
 func TestOutOfTurn(t *testing.T) {
 	s := newTest(t, 4, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 3})
@@ -142,8 +142,8 @@ func TestResize(t *testing.T) {
 	s.want("withdraw lease 29, leave queue 9, enter queue 30, acquire lease 31")
 }
 
-// Another client asks for a lease whose request still waits for a second one: the holder is notified once the request
-// holds, and no more after its release.
+// Another client asks for a lease whose request still waits for a second one: the holder is
+// notified once the request holds, and no more after its release.
 func TestRevoke(t *testing.T) {
 	s := newTest(t, 2, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 2})
@@ -159,7 +159,8 @@ func TestRevoke(t *testing.T) {
 	s.want("release lease 2, release lease 3")
 }
 
-// Another client asks for a lease that is lost before its request holds: the next lease is not asked for.
+// Another client asks for a lease that is lost before its request holds: the next lease is not
+// asked for.
 func TestRevokeOfALostLease(t *testing.T) {
 	s := newTest(t, 1, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 1})
@@ -171,8 +172,8 @@ func TestRevokeOfALostLease(t *testing.T) {
 	s.want("acquire lease 4, leave queue 3, grant 1")
 }
 
-// The request of a multi-lock waits for Proceed once it has passed the request queue, is granted leases in any order, and is
-// refused when it loses a node before the grant.
+// The request of a multi-lock waits for Proceed once it has passed the request queue, is granted
+// leases in any order, and is refused when it loses a node before the grant.
 func TestMultiLock(t *testing.T) {
 	s := newTest(t, 2, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
@@ -200,8 +201,8 @@ func TestMultiLock(t *testing.T) {
 	s.want("leave queue 2, grant 2, withdraw lease 5, lose 1: SessionLost")
 }
 
-// The request of a multi-lock reports its turn only once the number of permits is known. It would take places in all queues
-// for nothing otherwise.
+// The request of a multi-lock reports its turn only once the number of permits is known. It would
+// take places in all queues for nothing otherwise.
 func TestMultiLockBeforeResize(t *testing.T) {
 	s := newTest(t, -1, false)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true})
@@ -213,8 +214,8 @@ func TestMultiLockBeforeResize(t *testing.T) {
 	s.want("leave queue 1, refuse 1: Cancelled")
 }
 
-// The loss of a lease crosses its release. The release is answered once each lease has answered, with the
-// reason of the loss.
+// The loss of a lease crosses its release. The release is answered once each lease has answered,
+// with the reason of the loss.
 func TestLeaseLostDuringRelease(t *testing.T) {
 	for _, lostFirst := range []bool{true, false} {
 		s := newTest(t, 2, true)
@@ -238,7 +239,8 @@ func TestLeaseLostDuringRelease(t *testing.T) {
 	}
 }
 
-// Zero permits are a number of permits, too: what asks for a lease then waits below, or is refused there.
+// Zero permits are a number of permits, too: what asks for a lease then waits below, or is refused
+// there.
 func TestNoPermits(t *testing.T) {
 	s := newTest(t, -1, false)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Try: true})

@@ -1,14 +1,14 @@
-// Command planted checks that the simulation finds the planted faults. It applies each patch beside it to a
-// copy of the module, runs the simulation there, and prints the check that found the fault, the seed, and
-// the processor time.
+// Command planted checks that the simulation finds the planted faults. It applies each patch beside
+// it to a copy of the module, runs the simulation there, and prints the check that found the fault,
+// the seed, and the processor time.
 //
 //	go run ./actors/simulation/planted [-for 5m] [-from 1] [-known] [name...]
 //
-// Run it in the root of the module. At the end it prints a table for the README of the simulation. It exits
-// with 1 if a fault is not found. A seed counts only if it passes without the fault. With -known the command
-// first runs the seed of the README's table, and others only if that seed does not find the fault. A patch
-// with the line "Found by: go test ..." is of a fault that the simulation does not find, or hardly ever: the
-// command runs that test in place of the simulation.
+// Run it in the root of the module. At the end it prints a table for the README of the simulation.
+// It exits with 1 if a fault is not found. A seed counts only if it passes without the fault. With
+// -known the command first runs the seed of the README's table, and others only if that seed does
+// not find the fault. A patch with the line "Found by: go test ..." is of a fault that the
+// simulation does not find, or hardly ever: the command runs that test in place of the simulation.
 package main
 
 import (
@@ -181,8 +181,8 @@ func (c *moduleCopy) findByTest(ctx context.Context, path, args string) (f findi
 	return f, test()
 }
 
-// find runs the simulation with the patch until a seed fails that passes without the patch. It begins with the
-// known seed, if there is one.
+// find runs the simulation with the patch until a seed fails that passes without the patch. It
+// begins with the known seed, if there is one.
 func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration, from uint64, known string) (f finding, err error) {
 	path := filepath.Join(c.root, patch)
 	text, err := os.ReadFile(path)
@@ -290,7 +290,8 @@ func parseFinding(out string) (text, last string) {
 	return text, last
 }
 
-// tableCell returns the text without the time of the violation, and without bars, which would end a cell.
+// tableCell returns the text without the time of the violation, and without bars, which would end a
+// cell.
 func tableCell(text string) string {
 	return strings.ReplaceAll(timePrefix.ReplaceAllString(text, ""), "|", "/")
 }

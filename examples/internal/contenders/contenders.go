@@ -1,5 +1,5 @@
-// Package contenders has the holders and waiters of a lock as the examples show them: lockrun prints
-// them as JSON, and the page of lockview gets the same.
+// Package contenders has the holders and waiters of a lock as the examples show them: lockrun
+// prints them as JSON, and the page of lockview gets the same.
 package contenders
 
 import (
@@ -20,7 +20,8 @@ type Contender struct {
 	Session    string    `json:"session,omitempty"`    // hexadecimal; none for a persistent node
 	Persistent bool      `json:"persistent,omitempty"` // no end of a session deletes the node
 	Since      time.Time `json:"since,omitzero"`
-	// HeldSince is known only of those that came to hold while lockrun or lockview watched. Since is when they queued.
+	// HeldSince is known only of those that came to hold while lockrun or lockview watched. Since
+	// is when they queued.
 	HeldSince time.Time `json:"held_since,omitzero"`
 	Permits   int       `json:"permits,omitempty"` // how many may hold at a time as its process knows the lock
 	Owner     string    `json:"owner,omitempty"`

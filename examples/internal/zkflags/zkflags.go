@@ -56,7 +56,8 @@ func EnvName(flag string) string {
 	return "ACTORLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// ReadEnvironment sets the flags of Names that the command line does not have. The caller has parsed set.
+// ReadEnvironment sets the flags of Names that the command line does not have. The caller has
+// parsed set.
 func ReadEnvironment(set *flag.FlagSet, lookup func(string) (string, bool)) error {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })

@@ -25,8 +25,8 @@ type batch struct {
 	containers  []container  // that the transaction makes first
 	mayFail     bool         // the directory of one of the creates may be missing, so that nothing is executed
 	reads       []directoryRead
-	// readIndex has Create.read for each directory that the batch creates in or makes. A search in its
-	// place builds a batch of 60 locks in three times the time.
+	// readIndex has Create.read for each directory that the batch creates in or makes. A search in
+	// its place builds a batch of 60 locks in three times the time.
 	readIndex map[string]int32
 	ops       []zkconn.Op // those that make directories, those of the writes, and that on the session node if the batch writes it
 	size      int         // bytes
@@ -36,7 +36,8 @@ type batch struct {
 	err        error
 }
 
-// container is a directory that a transaction makes: one with creates of the batch, or one above such a directory.
+// container is a directory that a transaction makes: one with creates of the batch, or one above
+// such a directory.
 type container struct {
 	path string
 	of   *directory
@@ -171,7 +172,8 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].withNames = b.reads[i].withNames || c.withNames
 }
 
-// addContainers has the transaction make the directory of a create, behind those above that are missing.
+// addContainers has the transaction make the directory of a create, behind those above that are
+// missing.
 func (b *batch) addContainers(c *Create) {
 	c.read = newDirectory
 	for _, path := range slices.Backward(c.in.paths()) {
@@ -265,7 +267,8 @@ func (b *batch) sendReads(client zkconn.Client, answered func()) {
 	}
 }
 
-// countAnswer returns a function that calls done when it is called for the last of the answers that are due.
+// countAnswer returns a function that calls done when it is called for the last of the answers that
+// are due.
 func (b *batch) countAnswer(done func()) (answered func()) {
 	return func() {
 		if b.answersDue.Add(-1) == 0 {

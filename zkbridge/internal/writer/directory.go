@@ -48,8 +48,9 @@ func (w *Writer) mayBeNew(g *Group) bool {
 }
 
 // enter puts creates into the lines of their directories, or into the queue if all of these are
-// open. An atomic create stands in several lines, and is sent when it is the first in all of them. again is for creates
-// that were sent before: they do not wait for those that came later, of directories that are new.
+// open. An atomic create stands in several lines, and is sent when it is the first in all of them.
+// again is for creates that were sent before: they do not wait for those that came later, of
+// directories that are new.
 func (w *Writer) enter(g *Group, again bool) {
 	for _, c := range g.creates {
 		d := w.directories[c.directory]

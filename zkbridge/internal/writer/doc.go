@@ -1,7 +1,7 @@
 // Package writer creates and deletes the nodes of contenders. It collects the requests that come
 // while others are under way, and sends them as one transaction. It answers a request when the
-// outcome is known: an answer that was lost makes it look for the node. If the outcome is unknown for three
-// session timeouts, it answers that.
+// outcome is known: an answer that was lost makes it look for the node. If the outcome is unknown
+// for three session timeouts, it answers that.
 //
 // A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Epoch] stands for. No
 // method blocks, and none may be called from another goroutine.

@@ -7,8 +7,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Epoch is what a writer needs of the epoch that it writes in. Its methods do not block. All but Post must be
-// called in the bridge's actor.
+// Epoch is what a writer needs of the epoch that it writes in. Its methods do not block. All but
+// Post must be called in the bridge's actor.
 type Epoch interface {
 	// Client returns the client that sends requests over the present connection.
 	Client() zkconn.Client
@@ -30,7 +30,8 @@ type Epoch interface {
 	// RetryLater calls f after the next reconnect, or after a pause while the session is CONNECTED.
 	RetryLater(f func())
 
-	// EndSession ends the session because of err: its end alone deletes the node that may be at path.
+	// EndSession ends the session because of err: its end alone deletes the node that may be at
+	// path.
 	EndSession(path string, err error)
 	// SessionNodeFailed notes that the session node could not be written.
 	SessionNodeFailed(err error)

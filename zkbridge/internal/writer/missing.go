@@ -110,8 +110,9 @@ func (w *Writer) onContainerFailed(b *batch, i int, err error) {
 	w.offerAgain(b)
 }
 
-// onExisting notes what it says of a directory that another, or itself, exists and was taken for missing. What was
-// guessed in the same way is guessed the other way: reads behind the next transaction say whether that is right.
+// onExisting notes what it says of a directory that another, or itself, exists and was taken for
+// missing. What was guessed in the same way is guessed the other way: reads behind the next
+// transaction say whether that is right.
 func (w *Writer) onExisting(d *directory, path string) {
 	switch i := slices.Index(d.paths(), path); {
 	case i == 0:
@@ -123,8 +124,8 @@ func (w *Writer) onExisting(d *directory, path string) {
 	}
 }
 
-// refuse notes that ZooKeeper does not make the directory, or the one above it at path. To make one that exists may
-// take a right that is not granted: the next transaction shows whether it does.
+// refuse notes that ZooKeeper does not make the directory, or the one above it at path. To make one
+// that exists may take a right that is not granted: the next transaction shows whether it does.
 func (d *directory) refuse(client zkconn.Client, err error, path string) {
 	if !d.persistent && !errors.Is(err, zk.ErrNoAuth) {
 		d.persistent = true // the server may not know containers
@@ -141,8 +142,8 @@ func (w *Writer) countFailure(b *batch) {
 	}
 }
 
-// survey reads which directories are missing above those that a batch makes, of which the first has none above it.
-// Then it has the batch sent again, with all that is missing.
+// survey reads which directories are missing above those that a batch makes, of which the first has
+// none above it. Then it has the batch sent again, with all that is missing.
 func (w *Writer) survey(b *batch, behind []container) {
 	clear(b.readIndex)
 	b.reads = b.reads[:0]

@@ -24,8 +24,8 @@ type orphan struct {
 	deleted bool
 }
 
-// orphans holds the orphans of an epoch. A timer is set if and only if there are orphans and no sweep
-// is under way; it fires when the first of them is due.
+// orphans holds the orphans of an epoch. A timer is set if and only if there are orphans and no
+// sweep is under way; it fires when the first of them is due.
 type orphans struct {
 	all       []*orphan
 	stopTimer func()    // nil if no timer is set
@@ -39,13 +39,14 @@ const (
 	MaxOrphanPause = 10 * time.Second
 	orphanLogged   = 10 * time.Minute // how often the log repeats that an orphan exists
 
-	// sweptAtOnce is how many orphans are deleted at one moment. A far process with a bad network had hundreds at
-	// once, each of which takes three round trips, and free locks waited for them.
+	// sweptAtOnce is how many orphans are deleted at one moment. A far process with a bad network
+	// had hundreds at once, each of which takes three round trips, and free locks waited for them.
 	sweptAtOnce = 16
 )
 
-// addOrphan adds an orphan because of err: the node at path or, if c is not nil, the node that c may
-// have created. The writer looks for the node of c at once, and deletes the other after a pause.
+// addOrphan adds an orphan because of err: the node at path or, if c is not nil, the node that c
+// may have created. The writer looks for the node of c at once, and deletes the other after a
+// pause.
 func (w *Writer) addOrphan(path string, c *Create, err error) {
 	o := &orphan{path: path, create: c, since: time.Now(), pause: firstOrphanPause}
 	w.orphans.all = append(w.orphans.all, o)
@@ -92,8 +93,8 @@ func (s *orphans) stop() {
 	}
 }
 
-// sweep tries to delete the orphans that are due, some at once: other requests do not wait for them,
-// however many there are.
+// sweep tries to delete the orphans that are due, some at once: other requests do not wait for
+// them, however many there are.
 func (w *Writer) sweep() {
 	s := &w.orphans
 	if s.sweeping {
@@ -166,8 +167,8 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 var errHidden = errors.New("the server lists neither the session's nodes nor the directory")
 
 // findNode returns the node that the create has made in the session, or "". A server that can list
-// the session's nodes, as ZooKeeper can since 3.6, needs neither the right to read the directory nor
-// an answer of the directory's size. The error is errHidden if there is no other way either.
+// the session's nodes, as ZooKeeper can since 3.6, needs neither the right to read the directory
+// nor an answer of the directory's size. The error is errHidden if there is no other way either.
 func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	err := zkconn.Barrier(client, c.directory)
 	switch {

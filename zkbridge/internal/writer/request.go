@@ -79,9 +79,9 @@ func (c *Create) bytes() int {
 // sequenceSize is the size of the sequence number that ZooKeeper appends to a name.
 const sequenceSize = 10
 
-// NodeRelease is a messages.ReleaseNode that is not answered. A delete may be sent again: that does no
-// harm. A release fails when the epoch ends. The node then goes with the session, but a session that
-// the bridge has given up may live on at the servers for longer than the bridge can know.
+// NodeRelease is a messages.ReleaseNode that is not answered. A delete may be sent again: that does
+// no harm. A release fails when the epoch ends. The node then goes with the session, but a session
+// that the bridge has given up may live on at the servers for longer than the bridge can know.
 type NodeRelease struct {
 	reply.To
 	group        Group // that has only this release
@@ -101,8 +101,8 @@ func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease 
 
 func (r *NodeRelease) path() string { return zkconn.JoinPath(r.directory, r.node) }
 
-// Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several creates,
-// the parts of an atomic create.
+// Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several
+// creates, the parts of an atomic create.
 type Group struct {
 	release  *NodeRelease // nil if there are creates
 	creates  []*Create
@@ -133,7 +133,8 @@ func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
 	return g, nil
 }
 
-// AtomicBytes returns the size of the create in an atomic create, with the operation that makes its directory.
+// AtomicBytes returns the size of the create in an atomic create, with the operation that makes its
+// directory.
 func (c *Create) AtomicBytes(root zkconn.Chroot) int {
 	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + c.aclBytes + 2*len(root)
 }

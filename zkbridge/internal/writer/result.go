@@ -58,8 +58,8 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 	w.onRefused(b, failed, zkconn.ReasonFor(err), err)
 }
 
-// onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part of. The others are
-// sent again.
+// onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part
+// of. The others are sent again.
 func (w *Writer) onRefused(b *batch, refused write, why messages.Reason, err error) {
 	switch c := refused.create; {
 	case c == nil:
@@ -139,8 +139,8 @@ func (w *Writer) onDeleted(r *NodeRelease, err error) {
 	w.retryDelete(r, err)
 }
 
-// released answers that the node is deleted. missing reports that the first delete, whose answer came,
-// found no node.
+// released answers that the node is deleted. missing reports that the first delete, whose answer
+// came, found no node.
 func (w *Writer) released(r *NodeRelease, missing bool) {
 	w.epoch.Answer(r, &messages.NodeReleased{Id: r.ID, Epoch: r.Epoch, Missing: missing})
 }

@@ -23,7 +23,8 @@ func (w *Writer) lookUpLater(c *Create) {
 	w.unknownCreates = append(w.unknownCreates, c)
 }
 
-// lookUpUnknown looks for the nodes of all creates whose outcome is unknown, directory by directory.
+// lookUpUnknown looks for the nodes of all creates whose outcome is unknown, directory by
+// directory.
 func (w *Writer) lookUpUnknown() {
 	byDirectory := map[string][]*Create{}
 	for _, c := range w.unknownCreates {
@@ -119,8 +120,8 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 	}
 }
 
-// onLookupFailure has creates looked for again about which the writer has learned nothing because of
-// err, or answers those whose outcome has been unknown for too long.
+// onLookupFailure has creates looked for again about which the writer has learned nothing because
+// of err, or answers those whose outcome has been unknown for too long.
 func (w *Writer) onLookupFailure(creates []*Create, err error) {
 	for _, c := range creates {
 		if !w.epoch.IsOpen(c) {
@@ -182,7 +183,8 @@ func (c *Create) nodeIn(sorted []string) string {
 	return ""
 }
 
-// findSequential returns the name that is the prefix and a sequence number, or "", of names that are sorted.
+// findSequential returns the name that is the prefix and a sequence number, or "", of names that
+// are sorted.
 func findSequential(sorted []string, prefix string) string {
 	first, _ := slices.BinarySearch(sorted, prefix)
 	for _, name := range sorted[first:] {

@@ -10,15 +10,17 @@ import (
 )
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
-// together make one batch. It is sent at once if no batch is in flight; otherwise more are collected
-// until they are worth another batch (minBatch). The fewer writes are in flight, the fewer are enough.
+// together make one batch. It is sent at once if no batch is in flight; otherwise more are
+// collected until they are worth another batch (minBatch). The fewer writes are in flight, the
+// fewer are enough.
 //
-// Batches keep their order, and so do contenders of one lock, also if their directory is missing. There are two
-// exceptions, in which a request may be sent again behind later ones: ZooKeeper has refused its batch for another reason
-// than a missing directory, or its outcome is unknown.
+// Batches keep their order, and so do contenders of one lock, also if their directory is missing.
+// There are two exceptions, in which a request may be sent again behind later ones: ZooKeeper has
+// refused its batch for another reason than a missing directory, or its outcome is unknown.
 //
-// Creates in directories that may be missing go in batches of their own, beside the others: what such a batch
-// waits for, and the number of these creates, costs the locks in use no more than the server's time.
+// Creates in directories that may be missing go in batches of their own, beside the others: what
+// such a batch waits for, and the number of these creates, costs the locks in use no more than the
+// server's time.
 type Writer struct {
 	// SessionNode is the path of the session node. Each batch that creates contenders writes the
 	// node, to learn the batch's zxid. With an empty path, of a session without the node, the

@@ -32,8 +32,8 @@ func TestMinBatch(t *testing.T) {
 
 // A create whose directory may be missing holds back later creates of that directory until it is
 // answered. It does not if its batch deletes a node of the directory first: a directory with a node
-// exists. Locks that many requests share create and delete in each batch, and did a fifth less while
-// each batch waited for the one before.
+// exists. Locks that many requests share create and delete in each batch, and did a fifth less
+// while each batch waited for the one before.
 func TestDeleteShowsDirectory(t *testing.T) {
 	unknown := NewRelease(reply.To{}, "/locks/a", "n-1", false)
 	unknown.unknownSince = time.Now()

@@ -22,7 +22,8 @@ func TestSendBesideAnother(t *testing.T) {
 	}
 }
 
-// Requests that are sent while the connection is corked are written together, in order and in one chunk.
+// Requests that are sent while the connection is corked are written together, in order and in one
+// chunk.
 func TestCorkedRequests(t *testing.T) {
 	for _, hasBuffer := range []bool{true, false} {
 		c, server := openedPipe(t, &Settings{})
@@ -48,7 +49,8 @@ func TestCorkedRequests(t *testing.T) {
 	}
 }
 
-// A request that is sent during a write does not overwrite the written one, also after a message whose memory is not kept.
+// A request that is sent during a write does not overwrite the written one, also after a message
+// whose memory is not kept.
 func TestSentWhileWriting(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	defer c.Close()
@@ -78,8 +80,8 @@ func TestSentWhileWriting(t *testing.T) {
 	}
 }
 
-// Many requests are written in chunks of whole requests, so that go-zookeeper can write its pings, which have a deadline, between
-// them.
+// Many requests are written in chunks of whole requests, so that go-zookeeper can write its pings,
+// which have a deadline, between them.
 func TestChunks(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

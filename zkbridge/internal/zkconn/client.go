@@ -27,8 +27,8 @@ type Client interface {
 	ReadDirectoryCzxid(directory string, then Callback[Listing])
 	// Get reads a node. It sets a watch on the node if watch is set and it succeeds.
 	Get(path string, watch bool, then Callback[Content])
-	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that was
-	// written after a zxid. There is no event without READ on the node, and no error.
+	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that
+	// was written after a zxid. There is no event without READ on the node, and no error.
 	WatchSince(paths []string, since int64, then func(error))
 	// SetWatches sets watches again that were set over another connection. It must come before
 	// any other request over the connection.

@@ -6,8 +6,9 @@ import (
 	"unsafe"
 )
 
-// systemSuspendedFor returns how long the machine was suspended since its start: how far CLOCK_BOOTTIME
-// is ahead of CLOCK_MONOTONIC. It returns less by the time that passes between the two readings.
+// systemSuspendedFor returns how long the machine was suspended since its start: how far
+// CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC. It returns less by the time that passes between the
+// two readings.
 func systemSuspendedFor() time.Duration {
 	const monotonic, boottime = 1, 7
 	boot := readClock(boottime) // first: what comes between must not count as a suspend

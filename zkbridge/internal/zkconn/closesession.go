@@ -13,9 +13,9 @@ import (
 // ErrAnotherSession is the error of CloseSession if the server does not know the session.
 var ErrAnotherSession = errors.New("the server has opened another session rather than resume this one")
 
-// CloseSession resumes a session on a server and closes it, over a connection of its own. It returns
-// nil if the server has closed the session or says that the session is over. It blocks until then,
-// until ctx ends, or for ConnectTimeout.
+// CloseSession resumes a session on a server and closes it, over a connection of its own. It
+// returns nil if the server has closed the session or says that the session is over. It blocks
+// until then, until ctx ends, or for ConnectTimeout.
 func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, password []byte) error {
 	deadline := time.Now().Add(cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -32,8 +32,8 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	if err := conn.SetDeadline(deadline); err != nil {
 		return err
 	}
-	// Any server may serve the session. It is to expire early unless it is closed; the server grants
-	// more than a millisecond.
+	// Any server may serve the session. It is to expire early unless it is closed; the server
+	// grants more than a millisecond.
 	if _, err := conn.Write(resumeRequest(0, time.Millisecond, id, password)); err != nil {
 		return err
 	}
@@ -52,7 +52,8 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	return ErrAnotherSession
 }
 
-// resumeRequest returns the connect request that resumes a session of a client that has seen a zxid.
+// resumeRequest returns the connect request that resumes a session of a client that has seen a
+// zxid.
 func resumeRequest(zxid int64, timeout time.Duration, id int64, password []byte) []byte {
 	b := appendInt(make([]byte, lengthSize), 0) // protocol version
 	b = binary.BigEndian.AppendUint64(b, uint64(zxid))

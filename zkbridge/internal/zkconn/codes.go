@@ -19,7 +19,8 @@ type serverCode struct {
 	meaning string // for people; empty if err says it
 }
 
-// serverCodes has all error codes of ZooKeeper 3.9. A refusal without a reason is UNAVAILABLE. The writer looks for the node of a create that is Inconclusive.
+// serverCodes has all error codes of ZooKeeper 3.9. A refusal without a reason is UNAVAILABLE. The
+// writer looks for the node of a create that is Inconclusive.
 var serverCodes = []serverCode{
 	// Errors of the server: the request may have been executed.
 	{-1, "SYSTEMERROR", nil, Inconclusive, messages.Reason_UNAVAILABLE, "the server has failed"},

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Settings configures the connections of all epochs of a bridge. Every exported field without a default is
-// set.
+// Settings configures the connections of all epochs of a bridge. Every exported field without a
+// default is set.
 type Settings struct {
 	Auth    []Credentials
 	TLS     *tls.Config // nil: no TLS

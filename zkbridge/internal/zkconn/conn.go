@@ -13,9 +13,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Conn is one connection to a server. Over it go-zookeeper opens the session and closes
-// it. Pings, requests, answers and the events of watches pass go-zookeeper by; see requests.go. A Conn
-// reads go-zookeeper's messages, too, for what go-zookeeper does not report: the session's id and
+// Conn is one connection to a server. Over it go-zookeeper opens the session and closes it. Pings,
+// requests, answers and the events of watches pass go-zookeeper by; see requests.go. A Conn reads
+// go-zookeeper's messages, too, for what go-zookeeper does not report: the session's id and
 // timeout, and when the newest answered message was sent.
 type Conn struct {
 	net.Conn               // to the server, perhaps through TLS
@@ -77,7 +77,8 @@ const (
 	// An answer has at least 16 bytes behind its length: xid, zxid, error. So has the connect
 	// response: protocol version, timeout, session id.
 	minFrame = 16
-	// Longer frames are not ZooKeeper's: the first bytes of a web server's answer would be a gigabyte.
+	// Longer frames are not ZooKeeper's: the first bytes of a web server's answer would be a
+	// gigabyte.
 	maxFrame     = 256 << 20
 	maxHandshake = 64 << 10
 )
@@ -96,10 +97,10 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of the
-// answer, and without limit for the rest. Later go-zookeeper waits for two thirds of the session
-// timeout. Half of it suffices, because pings are twice as frequent as its own, and leaves more time to
-// reconnect.
+// SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of
+// the answer, and without limit for the rest. Later go-zookeeper waits for two thirds of the
+// session timeout. Half of it suffices, because pings are twice as frequent as its own, and leaves
+// more time to reconnect.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.handshakeDone.Load() && !t.IsZero() {
 		c.readTimeout, c.readTimeoutSet = time.Until(t)*3/4, c.session.now()
@@ -216,8 +217,8 @@ func (c *Conn) nextFrame() error {
 	}
 }
 
-// nextHead waits for the head of the next message, and returns it with the number of bytes behind the
-// length, which is limit at most.
+// nextHead waits for the head of the next message, and returns it with the number of bytes behind
+// the length, which is limit at most.
 func (c *Conn) nextHead(limit uint32) (head []byte, size int, err error) {
 	if head, err = c.reader.Peek(lengthSize); err != nil {
 		return nil, 0, err
@@ -265,7 +266,8 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	return s
 }
 
-// shift drops the first element of a list. It moves the others only if they are few: then the list keeps its memory.
+// shift drops the first element of a list. It moves the others only if they are few: then the list
+// keeps its memory.
 func shift[T any](list []T) []T {
 	if len(list) <= 32 {
 		return slices.Delete(list, 0, 1)

@@ -50,8 +50,8 @@ func (h *hearing) onAnswered(sent time.Duration, now func() time.Duration) {
 	}
 }
 
-// deadline returns when the session must be taken for lost. A server that is in touch with the leader
-// keeps it for the margin longer.
+// deadline returns when the session must be taken for lost. A server that is in touch with the
+// leader keeps it for the margin longer.
 func (h *hearing) deadline() time.Duration {
 	return h.timeout + min(h.proven-h.timeout/clockError, h.newest-h.margin)
 }

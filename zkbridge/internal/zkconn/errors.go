@@ -18,8 +18,8 @@ const (
 	Inconclusive                  // the answer does not say: executed or not
 )
 
-// Classify returns the outcome of a single request, or of a transaction whose result names no failed
-// operation, and the reason to answer if the outcome is final.
+// Classify returns the outcome of a single request, or of a transaction whose result names no
+// failed operation, and the reason to answer if the outcome is final.
 func Classify(err error) (Outcome, messages.Reason) {
 	switch {
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, errNoContainers):
@@ -40,8 +40,8 @@ func Classify(err error) (Outcome, messages.Reason) {
 	return Refused, messages.Reason_UNAVAILABLE
 }
 
-// IsTransient reports whether a request that failed with err is to be sent again if it may be executed twice, as
-// a read may.
+// IsTransient reports whether a request that failed with err is to be sent again if it may be
+// executed twice, as a read may.
 func IsTransient(err error) bool {
 	if err == nil {
 		return false
@@ -60,9 +60,10 @@ func ReasonFor(err error) messages.Reason {
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
-// FirstFailedOp returns the index and the error of the first operation of a transaction that failed,
-// or -1. The server reports no error for the operations before it, and a meaningless one for those
-// behind. The end of the session is no operation's failure, though the first one has that error.
+// FirstFailedOp returns the index and the error of the first operation of a transaction that
+// failed, or -1. The server reports no error for the operations before it, and a meaningless one
+// for those behind. The end of the session is no operation's failure, though the first one has that
+// error.
 func FirstFailedOp(results []zk.MultiResponse) (int, error) {
 	for i := range results {
 		if err := results[i].Error; err != nil {

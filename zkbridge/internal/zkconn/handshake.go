@@ -12,9 +12,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// handshake reads the connect response, and authenticates, before go-zookeeper sees the response: so
-// the server has the credentials before any request. go-zookeeper's own AddAuth can block for ever
-// when it sends credentials again on a connection that fails.
+// handshake reads the connect response, and authenticates, before go-zookeeper sees the response:
+// so the server has the credentials before any request. go-zookeeper's own AddAuth can block for
+// ever when it sends credentials again on a connection that fails.
 func (c *Conn) handshake() error {
 	hello, err := c.readConnectResponse()
 	if err != nil {
@@ -67,8 +67,8 @@ const checkPort = "check that the port is ZooKeeper's clientPort"
 var errSilent = errors.New("it accepts connections and has not answered yet: ZooKeeper is slow or overloaded, or something else " +
 	"listens at the port, which should be ZooKeeper's clientPort")
 
-// protocolOf returns the kind of server that begins its answers with head, and an empty text if that
-// is not known.
+// protocolOf returns the kind of server that begins its answers with head, and an empty text if
+// that is not known.
 func protocolOf(head []byte) string {
 	for _, p := range []struct{ begins, server string }{
 		{"HTTP", "an HTTP server"}, {"SSH-", "an SSH server"}, {"-ERR", "a Redis server"}, {"-NOAUTH", "a Redis server"}, {"220", "a mail or FTP server"},
@@ -81,7 +81,8 @@ func protocolOf(head []byte) string {
 	return ""
 }
 
-// isTLSAlert reports whether a message of TLS begins with head, by which a server refuses the request.
+// isTLSAlert reports whether a message of TLS begins with head, by which a server refuses the
+// request.
 func isTLSAlert(head []byte) bool { return bytes.HasPrefix(head, []byte{0x15, 3}) }
 
 // handshakeError is the error of a handshake.
@@ -105,8 +106,8 @@ type connectResponse struct {
 	frame    []byte // the whole message
 }
 
-// readConnectResponse returns an error for a response whose parts do not fill it. go-zookeeper would
-// allocate as much memory as the password's length says.
+// readConnectResponse returns an error for a response whose parts do not fill it. go-zookeeper
+// would allocate as much memory as the password's length says.
 func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 	if h.frame, err = c.readFrame(); err != nil {
 		return h, err
@@ -128,9 +129,9 @@ func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 // of 256 bytes. ZooKeeper's have 16.
 const maxPassword = 128
 
-// connectRequest returns go-zookeeper's connect request with what it has not seen: the newest zxid of
-// the session, since a server that knows less must not serve it, and the session itself, if an earlier
-// attempt to connect has opened it and ended before the login.
+// connectRequest returns go-zookeeper's connect request with what it has not seen: the newest zxid
+// of the session, since a server that knows less must not serve it, and the session itself, if an
+// earlier attempt to connect has opened it and ended before the login.
 func (c *SessionConn) connectRequest(request []byte) []byte {
 	if c.ID() == 0 {
 		return request
@@ -139,10 +140,10 @@ func (c *SessionConn) connectRequest(request []byte) []byte {
 	return resumeRequest(c.Zxid(), c.cfg.SessionTimeout, id, password)
 }
 
-// onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that are
-// set on this connection. A zxid that goes back ends the session: the server does not have what the
-// session has seen, and should have refused the handshake. 0 stands in answers of servers that have not
-// looked at the request.
+// onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that
+// are set on this connection. A zxid that goes back ends the session: the server does not have what
+// the session has seen, and should have refused the handshake. 0 stands in answers of servers that
+// have not looked at the request.
 func (c *Conn) onZxid(zxid int64) error {
 	s := c.session // only one connection of a session is read at a time
 	if last := s.lastZxid.Load(); zxid < last && zxid > 0 {
@@ -168,8 +169,8 @@ func (c *Conn) readFrame() ([]byte, error) {
 	return frame, err
 }
 
-// exchange sends a message, whose length it fills in, and waits for the answer. Requests and go-zookeeper's messages must
-// not be under way.
+// exchange sends a message, whose length it fills in, and waits for the answer. Requests and
+// go-zookeeper's messages must not be under way.
 func (c *Conn) exchange(message []byte) (answer []byte, err error) {
 	binary.BigEndian.PutUint32(message, uint32(len(message)-lengthSize))
 	if _, err := c.Conn.Write(message); err != nil {
@@ -183,8 +184,8 @@ const (
 	opAuth  = 100
 )
 
-// authenticate sends credentials and waits for the answer. A server that refuses them answers so and
-// closes the connection.
+// authenticate sends credentials and waits for the answer. A server that refuses them answers so
+// and closes the connection.
 func (c *Conn) authenticate(a Credentials) error {
 	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
 		return err
@@ -226,8 +227,8 @@ func (a Credentials) message() []byte {
 	return appendText(appendText(b, a.Scheme), a.Credential)
 }
 
-// MoreTelling returns the better explanation why there is no session: last, the error of the attempt
-// before, if err only says that the same server has not answered yet; otherwise err.
+// MoreTelling returns the better explanation why there is no session: last, the error of the
+// attempt before, if err only says that the same server has not answered yet; otherwise err.
 func MoreTelling(last, err error) error {
 	was, now := (*handshakeError)(nil), (*handshakeError)(nil)
 	if errors.As(last, &was) && errors.As(err, &now) && now.isSilent() && was.server == now.server && was.protocol == now.protocol {

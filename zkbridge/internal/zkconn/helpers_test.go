@@ -60,8 +60,8 @@ func openedPipe(t *testing.T, cfg *Settings) (c *Conn, server net.Conn) {
 	return opened(client, cfg), server
 }
 
-// deliver sends own and then b to the connection, and reads b there in pieces of n bytes. The connection does not pass on own, which
-// has answers to its own requests.
+// deliver sends own and then b to the connection, and reads b there in pieces of n bytes. The
+// connection does not pass on own, which has answers to its own requests.
 func (c *Conn) deliver(t *testing.T, server net.Conn, b []byte, n int, own ...byte) {
 	t.Helper()
 	go server.Write(append(own, b...))

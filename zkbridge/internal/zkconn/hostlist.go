@@ -28,10 +28,11 @@ type hostList struct {
 // failed may not notice that the network works again: another attempt is answered at once.
 const firstAttemptTimeout = time.Second
 
-// maxPause bounds the pause before a server is dialed again, which spares the servers when all their
-// clients come back at once. Those with a short session wait for a fifth of its timeout at most. The
-// first pause is a quarter as long, and the next one half. While there is a session, a pause that is
-// longer than the first takes a quarter at most of the time that is left until the deadline.
+// maxPause bounds the pause before a server is dialed again, which spares the servers when all
+// their clients come back at once. Those with a short session wait for a fifth of its timeout at
+// most. The first pause is a quarter as long, and the next one half. While there is a session, a
+// pause that is longer than the first takes a quarter at most of the time that is left until the
+// deadline.
 const maxPause = 4 * time.Second
 
 func newHostList(over func() bool, left func() time.Duration, session time.Duration) *hostList {

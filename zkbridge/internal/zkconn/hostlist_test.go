@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The time limit of an attempt is a second, and doubles after each attempt without an answer up to the configured limit. A refused
-// attempt does not change it, and an answer resets it.
+// The time limit of an attempt is a second, and doubles after each attempt without an answer up to
+// the configured limit. A refused attempt does not change it, and an answer resets it.
 func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestHostList(t, 20*time.Second, "a")
@@ -111,8 +111,8 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// A session is not lost by a pause: after the pauses at least three quarters of the time are left that were left before, until so
-// little is left that a first pause is a quarter of it.
+// A session is not lost by a pause: after the pauses at least three quarters of the time are left
+// that were left before, until so little is left that a first pause is a quarter of it.
 func TestPausesLeaveTimeToTheSession(t *testing.T) {
 	for _, session := range []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, time.Minute} {
 		h := newTestHostList(t, session, "a")

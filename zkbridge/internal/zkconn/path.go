@@ -59,8 +59,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNode returns an error for a name that cannot be a node in a directory. It checks the path as a
-// whole only for the text of the error.
+// CheckNode returns an error for a name that cannot be a node in a directory. It checks the path as
+// a whole only for the text of the error.
 func CheckNode(directory, name string) error {
 	if len(directory)+len(name) < MaxRequest && CheckPath(directory) == nil && CheckName(name) == nil {
 		return nil
@@ -68,8 +68,8 @@ func CheckNode(directory, name string) error {
 	return errors.Join(CheckPath(directory), CheckName(name), CheckPath(JoinPath(directory, name)))
 }
 
-// forbidden reports whether r is a control character, of private use, or special. The last range has
-// utf8.RuneError, which stands for invalid text.
+// forbidden reports whether r is a control character, of private use, or special. The last range
+// has utf8.RuneError, which stands for invalid text.
 func forbidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && (r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0)
 }

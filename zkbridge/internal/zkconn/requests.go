@@ -15,12 +15,12 @@ import (
 // calls back with their answers: that spares go-zookeeper's goroutine for each request, and
 // reflection.
 
-// Callback receives an answer, or the error of the request, on any goroutine. It must not block, nor
-// keep memory of the answer.
+// Callback receives an answer, or the error of the request, on any goroutine. It must not block,
+// nor keep memory of the answer.
 type Callback[T any] func(T, error)
 
-// firstXid is the xid of the first request. go-zookeeper, which counts from 1, sends only one message
-// with an xid of its own, the last.
+// firstXid is the xid of the first request. go-zookeeper, which counts from 1, sends only one
+// message with an xid of its own, the last.
 const firstXid = 1000
 
 // sendBuffer is how many bytes a socket takes without waiting for the other side.
@@ -53,7 +53,8 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.flush()
 }
 
-// Ping sends a ping and does not block. go-zookeeper gets the answer, and takes it for that to a ping of its own.
+// Ping sends a ping and does not block. go-zookeeper gets the answer, and takes it for that to a
+// ping of its own.
 func (c *Conn) Ping() {
 	c.mu.Lock()
 	if !c.broken {
@@ -89,8 +90,8 @@ func (c *Conn) Uncork() {
 	c.flush()
 }
 
-// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. It is called
-// with c.mu, and unlocks c.mu.
+// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. It is
+// called with c.mu, and unlocks c.mu.
 func (c *Conn) flush() {
 	switch {
 	case c.corked || c.flushing || len(c.unwritten) == 0:
@@ -104,8 +105,8 @@ func (c *Conn) flush() {
 	}
 }
 
-// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write the end of the
-// session, with a deadline.
+// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write
+// the end of the session, with a deadline.
 func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()
@@ -120,9 +121,9 @@ func (c *Conn) flushLoop() {
 	}
 }
 
-// writeChunk writes the first chunk. It is called with c.writeMu and c.mu, and unlocks both. It closes the
-// connection if writing fails, as go-zookeeper does. There is no write deadline: a server that takes
-// nothing answers nothing, and reading has a deadline.
+// writeChunk writes the first chunk. It is called with c.writeMu and c.mu, and unlocks both. It
+// closes the connection if writing fails, as go-zookeeper does. There is no write deadline: a
+// server that takes nothing answers nothing, and reading has a deadline.
 func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
 	c.unwritten = shift(c.unwritten)
@@ -167,7 +168,8 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 	return nil
 }
 
-// onWatchEvent reads the event of a watch. It proves nothing about the session, since it answers no message.
+// onWatchEvent reads the event of a watch. It proves nothing about the session, since it answers no
+// message.
 func (c *Conn) onWatchEvent(size int) error {
 	if err := c.checkSize(size); err != nil {
 		return err
@@ -206,8 +208,8 @@ func (c *Conn) readBody(size int) ([]byte, error) {
 	return body, err
 }
 
-// failRequests fails all requests that are not answered. The one that the server had to answer next fails with
-// why, the others with zk.ErrConnectionClosed.
+// failRequests fails all requests that are not answered. The one that the server had to answer next
+// fails with why, the others with zk.ErrConnectionClosed.
 func (c *Conn) failRequests(why error) {
 	c.callbackMu.Lock()
 	defer c.callbackMu.Unlock()

@@ -113,8 +113,8 @@ func TestSendMuchOverSocket(t *testing.T) {
 	}
 }
 
-// Each answer reaches its request, between the answers for go-zookeeper. The connection goes on after an answer that is too large,
-// late, or without a request.
+// Each answer reaches its request, between the answers for go-zookeeper. The connection goes on
+// after an answer that is too large, late, or without a request.
 func TestAnswers(t *testing.T) {
 	c, server := openedPipe(t, &Settings{MaxReply: 1000})
 	go io.Copy(io.Discard, server)
@@ -136,7 +136,8 @@ func TestAnswers(t *testing.T) {
 	replies.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // because no goroutine goes on reading
 }
 
-// A server whose zxids go back does not have what the session has seen: no answer of it counts, and the session is over.
+// A server whose zxids go back does not have what the session has seen: no answer of it counts, and
+// the session is over.
 func TestZxidGoesBack(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	go io.Copy(io.Discard, server)
@@ -156,7 +157,8 @@ func TestZxidGoesBack(t *testing.T) {
 	}
 }
 
-// Each answer extends the read deadline of go-zookeeper, which does not see the answer and would take the server for dead.
+// Each answer extends the read deadline of go-zookeeper, which does not see the answer and would
+// take the server for dead.
 func TestAnswersAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := openedPipe(t, &Settings{})
@@ -189,7 +191,8 @@ func TestXids(t *testing.T) {
 	}
 }
 
-// The connection closes if the server does not set the watches again, because waiters would miss their events.
+// The connection closes if the server does not set the watches again, because waiters would miss
+// their events.
 func TestWatchesAreNotSetAgain(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	zkClient{session: c.session}.SetWatches(c, []string{"/n"}, nil)
@@ -251,7 +254,8 @@ func TestSendFails(t *testing.T) {
 	replies.expect(t, fmt.Sprint("a 0 ", zk.ErrConnectionClosed))
 }
 
-// A request does not overtake one that is still to be written, though the buffer may have room again.
+// A request does not overtake one that is still to be written, though the buffer may have room
+// again.
 func TestSendBehindOthers(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	c.hasSendBuffer, c.flushing = true, true

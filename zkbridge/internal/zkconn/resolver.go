@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// resolver dials servers by name. net.Dialer takes the first address of a name that accepts a connection,
-// whatever is behind it, and looks the name up within the time for connecting, which may be too short
-// for the second name server. A Resolver begins with the next address at each attempt, goes on with a
-// lookup beyond the attempt, and keeps the last addresses for the time when the name servers fail. All
-// attempts of a bridge share it.
+// resolver dials servers by name. net.Dialer takes the first address of a name that accepts a
+// connection, whatever is behind it, and looks the name up within the time for connecting, which
+// may be too short for the second name server. A Resolver begins with the next address at each
+// attempt, goes on with a lookup beyond the attempt, and keeps the last addresses for the time when
+// the name servers fail. All attempts of a bridge share it.
 type Resolver struct {
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	DialIP func(ctx context.Context, network, address string) (net.Conn, error)

@@ -16,8 +16,8 @@ import (
 )
 
 // SessionConn is one session of one epoch, and its connections one after the other. There is one
-// zk.Conn per epoch, because go-zookeeper would go on with the next session by itself. Its methods may
-// be called from any goroutine.
+// zk.Conn per epoch, because go-zookeeper would go on with the next session by itself. Its methods
+// may be called from any goroutine.
 type SessionConn struct {
 	Epoch     uint64
 	cfg       *Settings
@@ -73,8 +73,8 @@ func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (
 	return c, nil
 }
 
-// onClientEvent is go-zookeeper's callback, its only lossless stream of events. go-zookeeper may hold
-// locks meanwhile: the callback must neither block nor call the zk.Conn.
+// onClientEvent is go-zookeeper's callback, its only lossless stream of events. go-zookeeper may
+// hold locks meanwhile: the callback must neither block nor call the zk.Conn.
 func (c *SessionConn) onClientEvent(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
@@ -152,7 +152,8 @@ func (c *SessionConn) connect(ctx context.Context, network, address string, dead
 	return w, nil
 }
 
-// pauseBeforeDial waits for the pause before a server is dialed, until the epoch ends at the latest.
+// pauseBeforeDial waits for the pause before a server is dialed, until the epoch ends at the
+// latest.
 func (c *SessionConn) pauseBeforeDial() {
 	pause := time.NewTimer(c.hosts.pause())
 	defer pause.Stop()
@@ -218,7 +219,8 @@ func (c *SessionConn) Timeout() time.Duration { return time.Duration(c.granted.L
 // IsOnline reports whether a server has confirmed the session and is still connected.
 func (c *SessionConn) IsOnline() bool { return c.ID() != 0 && !c.disconnected.Load() }
 
-// HasEnded reports whether a server has confirmed the end of the session, or has said that it is over.
+// HasEnded reports whether a server has confirmed the end of the session, or has said that it is
+// over.
 func (c *SessionConn) HasEnded() bool { return c.sessionEnded.Load() }
 
 // Context returns a context that ends with the epoch.

@@ -10,9 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A follower that is cut off from its leader answers until it notices that, and hangs up. No client believes in its session when the
-// leader can have expired it, if the margin is (syncLimit + 1/2) * tickTime: not if it was paused, nor if the follower falls silent as
-// well, nor if the clocks run at different speeds. With a smaller margin it may, and by each weaker rule.
+// A follower that is cut off from its leader answers until it notices that, and hangs up. No client
+// believes in its session when the leader can have expired it, if the margin is (syncLimit + 1/2) *
+// tickTime: not if it was paused, nor if the follower falls silent as well, nor if the clocks run
+// at different speeds. With a smaller margin it may, and by each weaker rule.
 func TestDeadlineOfACutOffFollower(t *testing.T) {
 	for _, rule := range []struct {
 		name     string
@@ -42,9 +43,10 @@ func TestDeadlineOfACutOffFollower(t *testing.T) {
 	}
 }
 
-// cutOff is a history of one connection to a follower, which is in touch with its leader until the instant cut, and hangs up at hungUp.
-// The client sends pings and now and then other messages. It may be paused, and what it sends, or the answers, may be lost from an
-// instant on. The times are those of the servers' clocks; the client's clock is slower or faster.
+// cutOff is a history of one connection to a follower, which is in touch with its leader until the
+// instant cut, and hangs up at hungUp. The client sends pings and now and then other messages. It
+// may be paused, and what it sends, or the answers, may be lost from an instant on. The times are
+// those of the servers' clocks; the client's clock is slower or faster.
 type cutOff struct {
 	*rand.Rand
 	hearing
@@ -123,8 +125,8 @@ func (c *cutOff) run() {
 	c.reports(&received, c.cut)
 }
 
-// reports has the follower report what it has received, until the cut and a time. The leader expires the session after a report that
-// comes too late.
+// reports has the follower report what it has received, until the cut and a time. The leader
+// expires the session after a report that comes too late.
 func (c *cutOff) reports(received *[]time.Duration, until time.Duration) {
 	for ; c.phase < min(until, c.cut); c.phase += c.tick / 2 {
 		heard := slices.ContainsFunc(*received, func(at time.Duration) bool { return at <= c.phase })
@@ -135,8 +137,9 @@ func (c *cutOff) reports(received *[]time.Duration, until time.Duration) {
 	}
 }
 
-// Beside a server that answers, a session that is never paused has 0.64 of the timeout left, less the margin, at any time: two thirds
-// without the errors of clocks, and without the exchanges that are left out.
+// Beside a server that answers, a session that is never paused has 0.64 of the timeout left, less
+// the margin, at any time: two thirds without the errors of clocks, and without the exchanges that
+// are left out.
 func TestDeadlineOfAHealthySession(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))

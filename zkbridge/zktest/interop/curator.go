@@ -22,8 +22,9 @@ var javaSource embed.FS
 // CuratorClient is a Java process with a CuratorFramework.
 type CuratorClient struct{ *Peer }
 
-// Curator starts a Java process with a Curator client of the server, and waits for its session, about a second. The
-// first call in a test binary also compiles the Java driver, which takes a few seconds.
+// Curator starts a Java process with a Curator client of the server, and waits for its session,
+// about a second. The first call in a test binary also compiles the Java driver, which takes a few
+// seconds.
 func Curator(t testing.TB, addr string, opts ...PeerOption) *CuratorClient {
 	t.Helper()
 	classPath, err := curatorClassPath()
@@ -48,8 +49,8 @@ func Curator(t testing.TB, addr string, opts ...PeerOption) *CuratorClient {
 // Mutex is an InterProcessMutex.
 func (c *CuratorClient) Mutex(path string) *Lock { return c.lock("mutex", path) }
 
-// ReadWriteLock is an InterProcessReadWriteLock: the two locks of one object, on one thread, so that the holder of the
-// write lock can acquire the read lock as well.
+// ReadWriteLock is an InterProcessReadWriteLock: the two locks of one object, on one thread, so
+// that the holder of the write lock can acquire the read lock as well.
 func (c *CuratorClient) ReadWriteLock(path string) (read, write *Lock) {
 	c.t.Helper()
 	name := c.object("readwrite", path)
@@ -68,13 +69,14 @@ func (c *CuratorClient) WriteLock(path string) *Lock {
 	return write
 }
 
-// Semaphore is an InterProcessSemaphoreV2. Each Acquire takes one lease, and each Release returns the last one.
+// Semaphore is an InterProcessSemaphoreV2. Each Acquire takes one lease, and each Release returns
+// the last one.
 func (c *CuratorClient) Semaphore(path string, permits int) *Lock {
 	return c.SemaphoreOfSeveral(path, permits, 1)
 }
 
-// SemaphoreOfSeveral is an InterProcessSemaphoreV2. Each Acquire takes that many leases, one after the other as Curator
-// does, and each Release returns the leases of the last Acquire.
+// SemaphoreOfSeveral is an InterProcessSemaphoreV2. Each Acquire takes that many leases, one after
+// the other as Curator does, and each Release returns the leases of the last Acquire.
 func (c *CuratorClient) SemaphoreOfSeveral(path string, permits, leases int) *Lock {
 	return c.lock("semaphore", path, strconv.Itoa(permits), strconv.Itoa(leases))
 }
@@ -85,10 +87,12 @@ func (c *CuratorClient) SemaphoreMutex(path string) *Lock { return c.lock("semap
 // MultiLock is an InterProcessMultiLock of mutexes.
 func (c *CuratorClient) MultiLock(paths ...string) *Lock { return c.lock("multi", paths...) }
 
-// LeaderLatch is a LeaderLatch: it is acquired when it is elected, and released when it is closed. Its participants are ids.
+// LeaderLatch is a LeaderLatch: it is acquired when it is elected, and released when it is closed.
+// Its participants are ids.
 func (c *CuratorClient) LeaderLatch(path, id string) *Lock { return c.lock("latch", path, id) }
 
-// LeaderSelector is a LeaderSelector: it is acquired when it is elected, and released when it is closed. Its participants are ids.
+// LeaderSelector is a LeaderSelector: it is acquired when it is elected, and released when it is
+// closed. Its participants are ids.
 func (c *CuratorClient) LeaderSelector(path, id string) *Lock { return c.lock("selector", path, id) }
 
 // Revoke asks the owner of a contender's node to release the lock, as Curator's Revoker does.

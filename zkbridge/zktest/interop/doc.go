@@ -1,5 +1,6 @@
-// Package interop drives the ZooKeeper clients of other languages from Go tests: Apache Curator in a Java process and
-// kazoo in a Python process, both from Debian's packages. A test makes them contend with Go code for one lock:
+// Package interop drives the ZooKeeper clients of other languages from Go tests: Apache Curator in
+// a Java process and kazoo in a Python process, both from Debian's packages. A test makes them
+// contend with Go code for one lock:
 //
 //	func TestMain(m *testing.M) { zktest.Main(m) }
 //
@@ -14,6 +15,7 @@
 //		})
 //	}
 //
-// Without Java, Curator or kazoo the test is skipped, or fails ([zktest.Lack]). The processes end with the test. Their clients have
-// time limits for requests, and this package has none: each call blocks until the other process has answered or ended.
+// Without Java, Curator or kazoo the test is skipped, or fails ([zktest.Lack]). The processes end
+// with the test. Their clients have time limits for requests, and this package has none: each call
+// blocks until the other process has answered or ended.
 package interop

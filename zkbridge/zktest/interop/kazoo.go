@@ -33,8 +33,8 @@ func Kazoo(t testing.TB, addr string, opts ...PeerOption) *KazooClient {
 	})}
 }
 
-// Lock is a Lock. The patterns are what the names of other clients' nodes have before their number, such as Curator's "-lock-";
-// without them kazoo sees only its own contenders.
+// Lock is a Lock. The patterns are what the names of other clients' nodes have before their number,
+// such as Curator's "-lock-"; without them kazoo sees only its own contenders.
 func (k *KazooClient) Lock(path string, extraPatterns ...string) *Lock {
 	return k.lock("mutex", append([]string{path}, extraPatterns...)...)
 }
@@ -64,8 +64,9 @@ func (k *KazooClient) ReadersWait() bool {
 	return major > 2 || major == 2 && minor >= 9
 }
 
-// ReadLock is a ReadLock. Before kazoo 2.9 a waiting reader deadlocks with a writer that queues after it, because the reader waits for
-// the last writer of the queue: no writer may come before the reader holds the lock.
+// ReadLock is a ReadLock. Before kazoo 2.9 a waiting reader deadlocks with a writer that queues
+// after it, because the reader waits for the last writer of the queue: no writer may come before
+// the reader holds the lock.
 func (k *KazooClient) ReadLock(path string) *Lock { return k.lock("read", path) }
 
 // WriteLock is a WriteLock.

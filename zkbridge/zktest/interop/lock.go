@@ -10,15 +10,16 @@ import (
 // contendTimeout bounds each acquire of [Lock.Contend].
 const contendTimeout = zktest.TimeLimit
 
-// Lock is a contender of another language: any object that is acquired and released, with a thread of its own in the
-// other process. That thread is the owner if the library has one, as Curator's mutex does.
+// Lock is a contender of another language: any object that is acquired and released, with a thread
+// of its own in the other process. That thread is the owner if the library has one, as Curator's
+// mutex does.
 type Lock struct {
 	peer           *Peer
 	name, threadID string
 }
 
-// Acquire waits until the lock is held, at most for the timeout, in whole milliseconds; 0 tries once. It reports
-// whether the lock is held. The error is the library's exception.
+// Acquire waits until the lock is held, at most for the timeout, in whole milliseconds; 0 tries
+// once. It reports whether the lock is held. The error is the library's exception.
 func (l *Lock) Acquire(timeout time.Duration) (bool, error) {
 	r := <-l.Begin(timeout)
 	return r.Held, r.Err
@@ -33,8 +34,8 @@ type Result struct {
 	Err  error
 }
 
-// Begin is Acquire, but does not block: it returns a channel for the result. Every other call of this
-// lock waits for the result.
+// Begin is Acquire, but does not block: it returns a channel for the result. Every other call of
+// this lock waits for the result.
 func (l *Lock) Begin(timeout time.Duration) <-chan Result {
 	answered, result := l.ask("acquire", millis(timeout)), make(chan Result, 1)
 	go func() {
@@ -47,7 +48,8 @@ func (l *Lock) Begin(timeout time.Duration) <-chan Result {
 // Release releases the lock: once for each Acquire if the library counts them.
 func (l *Lock) Release() error { return (<-l.ask("release")).err }
 
-// Node returns the path of the contender's own node, and "" if it has none or its library does not report it.
+// Node returns the path of the contender's own node, and "" if it has none or its library does not
+// report it.
 func (l *Lock) Node() (string, error) {
 	a := <-l.ask("node")
 	if a.err != nil {
@@ -56,8 +58,9 @@ func (l *Lock) Node() (string, error) {
 	return a.values[0], nil
 }
 
-// Participants returns the participants as the library reports them: the paths of nodes with Curator, the contenders'
-// identifiers with kazoo, which are the names of their objects, and empty for contenders of other clients.
+// Participants returns the participants as the library reports them: the paths of nodes with
+// Curator, the contenders' identifiers with kazoo, which are the names of their objects, and empty
+// for contenders of other clients.
 func (l *Lock) Participants() ([]string, error) {
 	a := <-l.ask("participants")
 	return a.values, a.err
@@ -72,16 +75,16 @@ func (l *Lock) Leader() (string, error) {
 	return a.values[0], nil
 }
 
-// MakeRevocable makes a Curator mutex revocable: each request to release it leads to an event of kind REVOKE. It must be called
-// before Acquire.
+// MakeRevocable makes a Curator mutex revocable: each request to release it leads to an event of
+// kind REVOKE. It must be called before Acquire.
 func (l *Lock) MakeRevocable() (<-chan Event, error) {
 	events := l.peer.listen(l.name)
 	return events, (<-l.ask("revocable")).err
 }
 
-// Contend acquires, enters the resource, leaves it and releases, once in each round. The name is the contender's in the
-// resource. Contend does not block: it returns a channel for the error, or nil, after all rounds. An acquire that takes
-// a minute is an error.
+// Contend acquires, enters the resource, leaves it and releases, once in each round. The name is
+// the contender's in the resource. Contend does not block: it returns a channel for the error, or
+// nil, after all rounds. An acquire that takes a minute is an error.
 func (l *Lock) Contend(r *Resource, name string, rounds int) <-chan error {
 	answered, done := l.ask("contend", r.file.Name(), name, strconv.Itoa(rounds), strconv.FormatInt(holdTime.Microseconds(), 10),
 		millis(contendTimeout)), make(chan error, 1)

@@ -26,8 +26,8 @@ func SessionTimeout(d time.Duration) PeerOption {
 	return func(o *peerOptions) { o.session = d }
 }
 
-// Peer is a process with one client of another language, which has one session. It ends with the test. Several goroutines may call
-// its methods.
+// Peer is a process with one client of another language, which has one session. It ends with the
+// test. Several goroutines may call its methods.
 type Peer struct {
 	t       testing.TB
 	process *zktest.Process
@@ -103,14 +103,15 @@ func (p *Peer) SessionID() int64 {
 	return id
 }
 
-// States returns a channel of the changes of the connection's state, with the library's names: SUSPENDED, LOST and so on.
+// States returns a channel of the changes of the connection's state, with the library's names:
+// SUSPENDED, LOST and so on.
 func (p *Peer) States() <-chan Event { return p.states }
 
 // Kill ends the process as kill -9 does. Its session goes on until it expires.
 func (p *Peer) Kill() { p.process.Kill() }
 
-// Freeze suspends the process, as a long pause of its virtual machine would, and returns when the process has stopped. It works on
-// Linux only.
+// Freeze suspends the process, as a long pause of its virtual machine would, and returns when the
+// process has stopped. It works on Linux only.
 func (p *Peer) Freeze() {
 	p.t.Helper()
 	if err := p.process.Freeze(); err != nil {
@@ -126,8 +127,8 @@ func (p *Peer) Thaw() {
 	}
 }
 
-// ask sends a request, and returns a channel for its answer. The other process has a thread for each name, which handles the requests
-// one after the other.
+// ask sends a request, and returns a channel for its answer. The other process has a thread for
+// each name, which handles the requests one after the other.
 func (p *Peer) ask(thread, object, verb string, args ...string) <-chan answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +163,8 @@ func (p *Peer) must(thread, object, verb string, args ...string) []string {
 	return values
 }
 
-// object makes an object in the other process, with a thread of its own, and returns the name of both.
+// object makes an object in the other process, with a thread of its own, and returns the name of
+// both.
 func (p *Peer) object(kind string, args ...string) string {
 	p.t.Helper()
 	name := p.name(kind)

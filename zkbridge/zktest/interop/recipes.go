@@ -2,7 +2,8 @@ package interop
 
 import "strconv"
 
-// Object is an object of the other process that is no lock. It reports events, and some have requests.
+// Object is an object of the other process that is no lock. It reports events, and some have
+// requests.
 type Object struct {
 	peer   *Peer
 	name   string
@@ -40,14 +41,15 @@ func (o Count) Get() int {
 	return n
 }
 
-// TryAdd adds n to the value that the object has read. It returns false if another client has changed the value.
+// TryAdd adds n to the value that the object has read. It returns false if another client has
+// changed the value.
 func (o Count) TryAdd(n int) bool {
 	o.peer.t.Helper()
 	return o.peer.must(o.name, o.name, "add", strconv.Itoa(n))[0] == "true"
 }
 
-// PersistentNode starts a PersistentNode, which creates its ephemeral node again after each deletion, and waits until the
-// node exists. closeNode deletes it.
+// PersistentNode starts a PersistentNode, which creates its ephemeral node again after each
+// deletion, and waits until the node exists. closeNode deletes it.
 func (c *CuratorClient) PersistentNode(path, data string) (closeNode func()) {
 	c.t.Helper()
 	name := c.object("persistent", path, data)
@@ -81,14 +83,15 @@ func (k *KazooClient) DataWatch(path string) *Object {
 	return k.watch("data", path)
 }
 
-// ChildrenWatch starts a ChildrenWatch. Its events are of kind CHILDREN, with the names in order, separated by spaces.
+// ChildrenWatch starts a ChildrenWatch. Its events are of kind CHILDREN, with the names in order,
+// separated by spaces.
 func (k *KazooClient) ChildrenWatch(path string) *Object {
 	k.t.Helper()
 	return k.watch("children", path)
 }
 
-// Transaction commits operations. Each is a verb (create, set, delete or check), a path, and data or the version to check.
-// Transaction returns "ok" or the name of kazoo's exception for each.
+// Transaction commits operations. Each is a verb (create, set, delete or check), a path, and data
+// or the version to check. Transaction returns "ok" or the name of kazoo's exception for each.
 func (k *KazooClient) Transaction(ops ...[3]string) []string {
 	k.t.Helper()
 	var args []string

@@ -13,18 +13,21 @@ import (
 // Mode is the mode of a holder of a [Resource].
 type Mode string
 
-// The modes. The holder of a mutex or a write lock is exclusive. Holders of a read lock or a semaphore are shared.
+// The modes. The holder of a mutex or a write lock is exclusive. Holders of a read lock or a
+// semaphore are shared.
 const (
 	Exclusive Mode = "exclusive"
 	Shared    Mode = "shared"
 )
 
-// holdTime is how long a contender at least stays inside, so that a second one would come in during that time.
+// holdTime is how long a contender at least stays inside, so that a second one would come in during
+// that time.
 const holdTime = 200 * time.Microsecond
 
-// Resource is the resource that a lock protects in a test: a file to which each contender, of any language and process, appends a
-// line when it enters and when it leaves. The kernel puts the lines in one order. A contender enters after its acquire and leaves
-// before its release, so that the lines of two contenders that were inside together are interleaved.
+// Resource is the resource that a lock protects in a test: a file to which each contender, of any
+// language and process, appends a line when it enters and when it leaves. The kernel puts the lines
+// in one order. A contender enters after its acquire and leaves before its release, so that the
+// lines of two contenders that were inside together are interleaved.
 type Resource struct {
 	t    testing.TB
 	file *os.File
@@ -41,14 +44,16 @@ func NewResource(t testing.TB) *Resource {
 	return &Resource{t: t, file: file}
 }
 
-// Enter records that a holder is inside, and returns a function that records that it has left. No other holder may have its name: a
-// second holder of that name inside is a violation. The node, which may be empty, is only returned by [Resource.Visits].
+// Enter records that a holder is inside, and returns a function that records that it has left. No
+// other holder may have its name: a second holder of that name inside is a violation. The node,
+// which may be empty, is only returned by [Resource.Visits].
 func (r *Resource) Enter(name string, mode Mode, node string) (leave func()) {
 	r.append("enter", name, string(mode), node)
 	return func() { r.append("leave", name) }
 }
 
-// Forget records that a holder is not inside any more because its process was killed or it has lost its lock.
+// Forget records that a holder is not inside any more because its process was killed or it has lost
+// its lock.
 func (r *Resource) Forget(name string) { r.append("forget", name) }
 
 func (r *Resource) append(fields ...string) {
@@ -58,8 +63,9 @@ func (r *Resource) append(fields ...string) {
 	}
 }
 
-// Contend acquires, enters, leaves and releases in each round, for a contender in Go. It blocks until
-// all rounds are done, and returns the first error. Contenders of other processes have [Lock.Contend].
+// Contend acquires, enters, leaves and releases in each round, for a contender in Go. It blocks
+// until all rounds are done, and returns the first error. Contenders of other processes have
+// [Lock.Contend].
 func (r *Resource) Contend(name string, mode Mode, rounds int, acquire func() (release func() error, err error)) error {
 	for i := range rounds {
 		release, err := acquire()
@@ -103,8 +109,8 @@ func (r *Resource) Rounds(name string) int {
 	return n
 }
 
-// Verify returns an error for each contender that was inside together with an exclusive holder, or with limit or more shared
-// ones; 0 is no limit. It may be called while contenders run.
+// Verify returns an error for each contender that was inside together with an exclusive holder, or
+// with limit or more shared ones; 0 is no limit. It may be called while contenders run.
 func (r *Resource) Verify(limit int) error {
 	r.t.Helper()
 	_, err := r.replay(limit)

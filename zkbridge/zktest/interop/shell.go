@@ -12,8 +12,8 @@ import (
 
 var errNoShell = errors.New("no ZooKeeper shell on this machine (install Debian's packages default-jre-headless and zookeeper)")
 
-// Shell runs commands in ZooKeeper's own shell, zkCli.sh, and returns its output. It blocks until the shell has
-// ended, after the last command or at the first command that it cannot run.
+// Shell runs commands in ZooKeeper's own shell, zkCli.sh, and returns its output. It blocks until
+// the shell has ended, after the last command or at the first command that it cannot run.
 func Shell(t testing.TB, addr string, commands ...string) string {
 	t.Helper()
 	_, err := exec.LookPath("java")

@@ -19,8 +19,8 @@ const (
 // zooKeeper has the jars of ZooKeeper's server, client and shell. Debian's names have no version.
 //
 // The manifests of Debian's jars name others by absolute paths, and Java searches those right after
-// the jar. A jar is therefore behind all that its manifest names: a folder with another version than
-// the system's would take some of the classes from the system otherwise.
+// the jar. A jar is therefore behind all that its manifest names: a folder with another version
+// than the system's would take some of the classes from the system otherwise.
 var zooKeeper = []string{"slf4j-api", "slf4j-simple", "metrics-core", "snappy-java", "commons-cli", "commons-io",
 	"netty-common", "netty-buffer", "netty-resolver", "netty-transport", "netty-transport-native-unix-common",
 	"netty-transport-native-epoll", "netty-codec", "netty-handler", "zookeeper-jute", "zookeeper"}
@@ -28,13 +28,13 @@ var zooKeeper = []string{"slf4j-api", "slf4j-simple", "metrics-core", "snappy-ja
 // Curator has the names of Curator's jars and of those that only Curator needs, for [ClassPath].
 var Curator = []string{"guava", "curator-client", "curator-framework", "curator-recipes"}
 
-// Dir returns the folder of the jars, which need not exist: Debian's, unless the environment variable
-// ACTORLOCK_ZOOKEEPER_JARS names another.
+// Dir returns the folder of the jars, which need not exist: Debian's, unless the environment
+// variable ACTORLOCK_ZOOKEEPER_JARS names another.
 func Dir() string { return cmp.Or(os.Getenv(env), debian) }
 
-// ClassPath returns the class path of ZooKeeper, and of more jars behind it. The folder has Debian's
-// layout, or all jars with their versions as in a release of Apache. ClassPath returns an error that
-// names the first jar that is missing.
+// ClassPath returns the class path of ZooKeeper, and of more jars behind it. The folder has
+// Debian's layout, or all jars with their versions as in a release of Apache. ClassPath returns an
+// error that names the first jar that is missing.
 func ClassPath(more ...string) (string, error) { return classPath(Dir(), more) }
 
 func classPath(dir string, more []string) (string, error) {
