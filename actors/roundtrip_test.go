@@ -170,6 +170,7 @@ func TestHandOffAmongMany(t *testing.T) {
 				b.waitNodes(2 + i)
 			}
 			zktest.Eventually(b, timeLimit, func() bool { return sent(op) > 0 }, "the waiter watches by %v", op)
+			zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 8 }, "all waiters watch")
 			if n := sent(embedded.OpSetWatches); op == embedded.OpGetData && n > 0 {
 				b.Errorf("%d messages set watches on nodes that may not be readable", n)
 			}
