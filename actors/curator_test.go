@@ -85,6 +85,7 @@ func TestMutexBesideCurator(t *testing.T) {
 func TestMutexBesideKazoo(t *testing.T) {
 	onOneServer(t, func(b *testLock) {
 		kazoo := b.kazoo()
+		b.keepDirectories("")
 		b.contend(0, map[string]lockClient{"go": exclusiveClient(b.mutex()), "go too": exclusiveClient(b.mutex())},
 			map[string]*interop.Lock{"python": kazoo.Lock(b.path, "-lock-"), "python too": kazoo.Lock(b.path, "-lock-")})
 	})

@@ -237,7 +237,11 @@ func TestRaiseGenerationWithoutASession(t *testing.T) {
 		locks := connect(b.T, proxy.Addr(), func(cfg *actors.Config) { cfg.SessionTimeout = time.Second })
 		proxy.Refuse(true)
 		proxy.Cut()
-		zktest.Eventually(b, timeLimit, func() bool { return locks.Stats().Session.State == messages.SessionState_LOST }, "the session is lost")
+		for s := range locks.Sessions(within(b)) { // Stats knows it before the bridge has told it
+			if s.State == messages.SessionState_LOST {
+				break
+			}
+		}
 		ctx, cancel := context.WithTimeout(b.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := locks.RaiseGeneration(ctx)
