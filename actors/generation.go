@@ -31,7 +31,7 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 //
 // The price is that each process that uses the ensemble, this one included, loses its session once,
 // and with it all its grants (ErrSessionLost), as after a long outage. Waiters queue again in the
-// next session. The locks are free Config.Margin later, when the former sessions are closed.
+// next session. The locks are free when the former sessions are closed, Config.Margin later.
 //
 // The clock of this machine must not be behind the clock of the last raise that the backup does
 // not know of. The node is [zkbridge.GenerationPath]. A missing node or directory is created

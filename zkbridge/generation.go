@@ -18,8 +18,8 @@ import (
 // the first request of a session, and ends the session when the node changes: the next session has
 // the new generation.
 //
-// A transaction after the change is never answered with the former generation. Over
-// one connection ZooKeeper sends the event of the watch before the answer to any later transaction.
+// The bridge answers no transaction after the change with the former generation. Over one
+// connection ZooKeeper sends the event of the watch before the answer to any later transaction.
 // The watch goes with its connection. So the bridge reads the node again over each new connection
 // before it sends anything else over it, and the answer to that comes first. (A watch that is set
 // again, as other watches are, would not do: by its zxid the server would miss a change in an

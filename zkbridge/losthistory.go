@@ -25,7 +25,7 @@ import (
 // process that has seen the greater generation raises it, for those that have not.
 
 // formerTokens bounds the tokens of a process's former sessions: none is greater than the token of
-// this generation and this zxid. The zero value is that of a process without former sessions.
+// this generation and this zxid. A process without former sessions has the zero value.
 type formerTokens struct {
 	generation uint64
 	zxid       int64

@@ -21,9 +21,8 @@ func (l *Actor) limit(r *Request, wait, hold time.Duration) {
 	}
 }
 
-// failWithSession has a waiting request fail with its session: the present one or, if that is over
-// already, the next. In the latter case the actor has yet to hear of the loss, which is older than
-// the request.
+// failWithSession has a waiting request fail with the present session, or with the next one if the
+// present one is over. The actor may hear of that loss later, but the loss is older than the request.
 func (l *Actor) failWithSession(r *Request) {
 	epoch := l.Manager.Bridge.Session().Epoch
 	if l.Manager.Bridge.LostAt(epoch, l.now()) {

@@ -63,7 +63,8 @@ type entry struct {
 	atomic bool
 
 	downgrade downgrade
-	// token is set from the Created on. A downgrade has that of the entry that it was made beside.
+	// token is set from the Created on. The token of a downgrade is that of the entry beside which
+	// it was made.
 	token requests.Token
 	// serial is the serial of its CreateNode, and the key in State.entries; 0 before the first.
 	serial uint64

@@ -18,7 +18,7 @@ import (
 // watch it is the clock of the Watched or Wake itself: had the node gone before anything that this
 // process has heard of, the watch would have reported that first. allDoubtedAt doubts all own
 // nodes, and hiddenAt, of the contender, that one node. staleBefore is the age limit of all proofs.
-// Of a CreateNode that has waited in the bridge the answer is younger than provenAt says: see
+// The answer to a CreateNode that has waited in the bridge is younger than provenAt says: see
 // oldestProof.
 type proofs struct {
 	// allDoubtedAt is the clock at which a contender of another process was last heard to have

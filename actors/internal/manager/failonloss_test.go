@@ -3,6 +3,7 @@ package manager_test
 import (
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,24 +34,22 @@ func TestFailsWithLaterSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acquire := func(owner string) *messages.Granted {
-		granted, err := messages.LockRef{To: e.Self}.Acquire(&messages.Acquire{Owner: owner, FailOnSessionLoss: true}).Wait(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
-		return granted
+	lock := messages.LockRef{To: e.Self}
+	first, err := lock.Acquire(&messages.Acquire{Owner: "before"}).Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	first := acquire("before").GetSessionId()
-	pass := m.HoldMessages()
-	s.Expire(t, first)
-	zktest.Eventually(t, zktest.TimeLimit, func() bool { return bridge.LostAt(1, bridge.Now()) }, "the bridge learns of the loss")
-	after := messages.LockRef{To: e.Self}.Acquire(&messages.Acquire{Owner: "after", FailOnSessionLoss: true})
+	pass := sync.OnceFunc(m.HoldMessages())
+	defer pass() // Close needs it
+	s.Expire(t, first.SessionId)
+	zktest.Eventually(t, zktest.TimeLimit, func() bool { return bridge.LostAt(first.Epoch, bridge.Now()) }, "the bridge learns of the loss")
+	after := lock.Acquire(&messages.Acquire{Owner: "after", FailOnSessionLoss: true})
 	pass()
 	granted, err := after.Wait(t.Context())
-	if err != nil || granted.SessionId == first {
+	if err != nil || granted.SessionId == first.SessionId {
 		t.Fatalf("%v, %v", granted, err)
 	}
-	waits := messages.LockRef{To: e.Self}.Acquire(&messages.Acquire{Owner: "waits", FailOnSessionLoss: true})
+	waits := lock.Acquire(&messages.Acquire{Owner: "waits", FailOnSessionLoss: true})
 	s.Expire(t, granted.SessionId)
 	if granted, err := waits.Wait(t.Context()); !errors.Is(err, messages.Reason_SESSION_LOST) {
 		t.Errorf("%v, %v", granted, err)
