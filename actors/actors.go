@@ -86,8 +86,8 @@ const connectLimit = 15 * time.Second
 // from any goroutine.
 type Locks struct {
 	manager *manager.Manager
-	bridge  manager.Bridge
-	closed  context.Context // ends with Close
+	bridge  *zkbridge.Bridge // see manager.Manager
+	closed  context.Context  // ends with Close
 	end     context.CancelFunc
 
 	stopMonitor func()

@@ -18,7 +18,7 @@ func LockAcquisition(g *Grant) (unlock func()) {
 }
 
 // BridgeOf returns the bridge of Locks.
-func BridgeOf(l *Locks) *zkbridge.Bridge { return l.bridge.Bridge }
+func BridgeOf(l *Locks) *zkbridge.Bridge { return l.bridge.FailFast(false) }
 
 // LockRecipient returns the lock's actor.
 func LockRecipient(lock interface {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -79,7 +78,7 @@ func (c *Custom) VerifyToken(ctx context.Context, node string, token Token) erro
 	return verifyToken(ctx, c.manager.Bridge, node, token, c.recipe.Rule)
 }
 
-func verifyToken(ctx context.Context, bridge manager.Bridge, node string, token Token, rule queue.Rule) error {
+func verifyToken(ctx context.Context, bridge *zkbridge.Bridge, node string, token Token, rule queue.Rule) error {
 	view, err := bridge.GetNode(ctx, node)
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -106,7 +105,7 @@ func isAboutDirectory(err error) bool {
 
 // finder looks for locks.
 type finder struct {
-	bridge manager.Bridge
+	bridge *zkbridge.Bridge
 
 	mu      sync.Mutex
 	found   map[string]recipes.Form // by path

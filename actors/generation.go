@@ -3,11 +3,9 @@ package actors
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -51,12 +49,11 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 		if aim, err = zkbridge.NextGeneration(was.value); err != nil {
 			return 0, err
 		}
-		err = l.writeGeneration(ctx, was, strconv.AppendUint(nil, aim, 10))
-		_, refused := errors.AsType[*zkbridge.OpError](err)
+		err = l.bridge.WriteGeneration(ctx, was.node, aim)
 		switch {
 		case err == nil:
 			return aim, nil
-		case refused && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode)):
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
 			// Another process has written, created or deleted the node meanwhile.
 		case errors.Is(err, messages.Reason_SESSION_LOST), errors.Is(err, messages.Reason_OUTCOME_UNKNOWN):
 			// A raise ends this session, too, before its answer: the next session shows it.
@@ -93,38 +90,15 @@ func (l *Locks) awaitConnection(ctx context.Context) {
 	}
 }
 
-// writeGeneration writes the node if it is still as it was read. It creates a missing node, and
-// the missing nodes above it.
-func (l *Locks) writeGeneration(ctx context.Context, was generation, data []byte) error {
-	if was.exists {
-		_, err := l.bridge.Multi(ctx, &zk.SetDataRequest{Path: zkbridge.GenerationPath, Data: data, Version: was.version})
-		return err
-	}
-	acl := l.bridge.GenerationACL()
-	node := &zk.CreateRequest{Path: zkbridge.GenerationPath, Data: data, Acl: acl}
-	_, err := l.bridge.Multi(ctx, node)
-	if errors.Is(err, zk.ErrNoNode) {
-		_, err = l.bridge.Multi(ctx, &zk.CreateRequest{Path: zkbridge.GenerationDirectory, Acl: acl}, node)
-	}
-	if errors.Is(err, zk.ErrNoNode) { // of the chroot
-		root := &messages.Transact{Epoch: l.bridge.Session().Epoch, Directory: "/", Ops: []*messages.Op{{Kind: messages.Op_CHECK, Path: "/"}}}
-		if _, failure := l.bridge.Ref().Transact(root).Wait(ctx); failure != nil {
-			return failure
-		}
-	}
-	return err
-}
-
 // generation is what one read shows of the ensemble's generation: value is in force for every
 // czxid not below from; earlier generations were not greater.
 type generation struct {
-	value   uint64
-	from    int64
-	exists  bool
-	version int32 // of the node
+	value uint64
+	from  int64
+	node  zkbridge.NodeView
 }
 
-func readGeneration(ctx context.Context, bridge manager.Bridge) (generation, error) {
+func readGeneration(ctx context.Context, bridge *zkbridge.Bridge) (generation, error) {
 	return generationOf(bridge.GetData(ctx, zkbridge.GenerationPath))
 }
 
@@ -134,7 +108,7 @@ func generationOf(view zkbridge.NodeView, err error) (generation, error) {
 		return generation{}, err
 	}
 	value, err := zkbridge.ParseGeneration(view.Data)
-	return generation{value, view.Stat.Mzxid, true, view.Stat.Version}, err
+	return generation{value, view.Stat.Mzxid, view}, err
 }
 
 // allows reports whether a token may be of the generation that was in force at its czxid. Only

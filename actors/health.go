@@ -3,7 +3,11 @@ package actors
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Health returns nil if locks can be acquired: there is a session, ZooKeeper answers, and the
@@ -17,7 +21,29 @@ import (
 func (l *Locks) Health(ctx context.Context) error {
 	_, err := readGeneration(ctx, l.bridge)
 	if err = cmp.Or(err, l.bridge.NoTokens()); err != nil {
-		return fmt.Errorf("locks are not available: %w", l.bridge.Summarize(err))
+		return fmt.Errorf("locks are not available: %w", summarize(l.bridge, err))
 	}
 	return nil
 }
+
+// summarize is Explain with the text of the outage alone, which has the cause once.
+func summarize(bridge *zkbridge.Bridge, err error) error {
+	err = bridge.Explain(err)
+	switch outage := bridge.OutageText(); {
+	case outage == "":
+		return err
+	case errors.Is(err, messages.Reason_SESSION_LOST):
+		return &summary{err, messages.Reason_SESSION_LOST.Error() + ": " + outage}
+	default:
+		return &summary{err, outage}
+	}
+}
+
+// summary is an error with another text.
+type summary struct {
+	error
+	text string
+}
+
+func (s *summary) Error() string { return s.text }
+func (s *summary) Unwrap() error { return s.error }

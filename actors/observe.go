@@ -93,7 +93,7 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 
 // observer follows one queue in a goroutine of its own. The bridge wakes it.
 type observer struct {
-	bridge  manager.Bridge
+	bridge  *zkbridge.Bridge
 	manager *manager.Manager
 	path    string
 	changed chan struct{} // has room for one: the queue or the session may have changed

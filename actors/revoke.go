@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Revoke asks the holder with the given node to release. node is a path as Grant.Node returns
@@ -34,7 +34,7 @@ func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (b
 	return revoke(ctx, l.bridge, node, grace)
 }
 
-func revoke(ctx context.Context, bridge manager.Bridge, node string, grace time.Duration) (broken bool, err error) {
+func revoke(ctx context.Context, bridge *zkbridge.Bridge, node string, grace time.Duration) (broken bool, err error) {
 	directory, name := check.SplitPath(node)
 	if !queue.IsContender(name) {
 		return false, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
@@ -64,11 +64,10 @@ var errGraceOver = errors.New("the grace is over")
 // operation was done; otherwise the node is gone. It does not begin without a connection. An
 // operation that was lost with the connection it repeats over the next one, unless the session
 // is lost before.
-func repeat(ctx context.Context, bridge manager.Bridge, op any) (done bool, err error) {
-	perform := bridge.Multi
+func repeat(ctx context.Context, bridge *zkbridge.Bridge, op any) (done bool, err error) {
 	for {
-		_, err := perform(ctx, op)
-		perform = bridge.Bridge.Multi
+		_, err := bridge.Multi(ctx, op)
+		bridge = bridge.FailFast(false)
 		switch {
 		case err == nil:
 			return true, nil

@@ -9,9 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
@@ -20,7 +18,7 @@ import (
 // may be called from any goroutine; they block until ZooKeeper answers, ctx ends, or the
 // connection is lost (ErrSuspended).
 type SharedCount struct {
-	bridge  manager.Bridge
+	bridge  *zkbridge.Bridge
 	path    string
 	initial int
 }
@@ -60,10 +58,8 @@ func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 func (c *SharedCount) Set(ctx context.Context, value int) error {
 	data, err := c.data(value)
 	for err == nil {
-		var done *messages.Transacted
-		done, err = c.bridge.Transact(ctx, &messages.Transact{Epoch: c.bridge.Session().Epoch,
-			Ops: []*messages.Op{{Kind: messages.Op_SET, Path: c.path, Data: data}}})
-		if err != nil || done.Outcome == messages.Transacted_DONE {
+		_, err = c.bridge.Multi(ctx, &zk.SetDataRequest{Path: c.path, Data: data, Version: -1})
+		if !errors.Is(err, zk.ErrNoNode) {
 			break
 		}
 		var created bool
@@ -103,10 +99,14 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 
 // create creates the node. It returns false if the node exists.
 func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
+	directory, _ := check.SplitPath(c.path)
 	for {
-		done, err := c.bridge.Transact(ctx, recipes.CreateCount(c.bridge.Session().Epoch, c.path, data))
-		if err != nil || done.Outcome != messages.Transacted_NO_NODE { // NO_NODE: another client has just deleted the directory
-			return err == nil && done.Outcome == messages.Transacted_DONE, err
+		_, err := c.bridge.MultiWithin(ctx, directory, &zk.CreateRequest{Path: c.path, Data: data})
+		switch {
+		case errors.Is(err, zk.ErrNodeExists):
+			return false, nil
+		case !errors.Is(err, zk.ErrNoNode): // otherwise another client has just deleted the directory
+			return err == nil, err
 		}
 	}
 }

@@ -44,9 +44,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	case task:
 		msg(a)
 	case callRequest: // of a goroutine that waits (call.go)
-		if a.accept(msg, msg.forEpoch(), nil) { // otherwise accept has answered Failed
-			msg.start(a.epoch)
-		}
+		a.call(msg)
 	case atomicCreateRequest:
 		a.createAtomically(msg)
 	default:

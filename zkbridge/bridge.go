@@ -17,6 +17,12 @@ import (
 // Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be called from any
 // goroutine.
 type Bridge struct {
+	*connection
+	failFast bool // see FailFast
+}
+
+// connection is what a Bridge shares with those of FailFast.
+type connection struct {
 	cfg *settings
 	ref *host.Ref
 
@@ -67,7 +73,7 @@ func Open(system *host.System, cfg Config) (*Bridge, error) {
 
 // start is Open with checked settings.
 func start(system *host.System, s *settings) (*Bridge, error) {
-	b := &Bridge{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{})}
+	b := &Bridge{connection: &connection{cfg: s, ready: make(chan struct{}), stopped: make(chan struct{}), ended: make(chan struct{})}}
 	b.inUse, b.endUse = context.WithCancel(context.Background())
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	var err error
@@ -195,27 +201,6 @@ func (b *Bridge) noteConnectError(err error) {
 		err = zkconn.MoreTelling(last.err, err)
 	}
 	b.lastConnectError.Store(&connectError{err, time.Now()})
-}
-
-// minOutage is how long a request is unanswered before Outage reports it.
-const minOutage = 500 * time.Millisecond
-
-// Outage returns since when ZooKeeper has not answered, and why: since the connection was lost, or,
-// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half
-// a second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
-func (b *Bridge) Outage() (since time.Time, why error) {
-	now := b.state.Load()
-	switch {
-	case now.State == messages.SessionState_ENDED:
-		return time.Time{}, nil
-	case now.outageSince.IsZero():
-		return now.conn.UnansweredSince(minOutage)
-	}
-	why = errors.New(now.outageReason)
-	if last := b.lastConnectError.Load(); last != nil && !last.at.Before(now.outageSince) {
-		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
-	}
-	return now.outageSince, why
 }
 
 // NoTokens returns why no lock can be granted in the present session: the generation of tokens is

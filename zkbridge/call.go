@@ -1,10 +1,39 @@
 package zkbridge
 
+import (
+	"fmt"
+
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// errNilContext is the error of a call with a nil context.
+var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.ErrNilContext)
+
 // callRequest is a request of a goroutine that waits for the result.
 type callRequest interface {
 	request
 	forEpoch() uint64
+	failsFast() bool
 	start(ep *epoch)
+}
+
+// call is what each callRequest has.
+type call struct {
+	epoch    uint64
+	failFast bool // see Bridge.FailFast
+}
+
+func (c *call) forEpoch() uint64 { return c.epoch }
+func (c *call) failsFast() bool  { return c.failFast }
+
+// call starts a request of a goroutine, or answers why it does not.
+func (a *bridgeActor) call(r callRequest) {
+	if r.failsFast() && a.session.state == messages.SessionState_SUSPENDED {
+		r.Fail(messages.Reason_DISCONNECTED, a.bridge.OutageText())
+	} else if a.accept(r, r.forEpoch(), nil) { // otherwise accept has answered Failed
+		r.start(a.epoch)
+	}
 }
 
 // withdraw drops a request whose caller has stopped waiting.

@@ -106,10 +106,15 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
 	ep.timers.end()
 	ep.setConn(nil)
-	for _, r := range slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) }) {
+	for _, r := range ep.openInOrder() {
 		r.Fail(why, detail)
 	}
 	ep.open = nil
+}
+
+// openInOrder returns the requests that are not answered, in the order in which they came.
+func (ep *epoch) openInOrder() []request {
+	return slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) })
 }
 
 // addOpen counts r among the requests that are not answered.

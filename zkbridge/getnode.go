@@ -155,8 +155,8 @@ func readChild(c zkconn.Client, directory, name string) (Child, error) {
 
 // readRequest is a call that only reads. The bridge may send it again at any time.
 type readRequest[T any] struct {
-	ctx       context.Context // of the call
-	epoch     uint64
+	call
+	ctx       context.Context
 	result    *ask.Promise[T]
 	path      string // for errors
 	directory string // of the barrier: nothing that is older than the call is read in it
@@ -176,22 +176,24 @@ const noBarrier = ""
 // newRead returns a request that calls do behind a barrier. The zero value stands for a directory
 // that does not exist.
 func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
-	return &readRequest[T]{ctx: ctx, epoch: b.Session().Epoch, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
+	return &readRequest[T]{call: call{b.Session().Epoch, b.failFast}, ctx: ctx, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
 func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
+	if r.ctx == nil {
+		return none, errNilContext
+	}
 	if err := zkconn.CheckPath(r.path); err != nil {
 		return none, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	b.ref.Tell(r)
 	if !r.result.Await(r.ctx) {
 		b.withdraw(r)
-		return none, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(r.ctx))
+		return none, b.explained(r.ctx, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(r.ctx)))
 	}
-	return r.result.Take()
+	value, err := r.result.Take()
+	return value, b.explained(r.ctx, err)
 }
-
-func (r *readRequest[T]) forEpoch() uint64 { return r.epoch }
 
 func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer

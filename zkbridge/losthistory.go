@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -77,10 +78,9 @@ func (ep *epoch) raiseGeneration(n NodeView, value uint64) {
 		return
 	}
 	ep.raising = true
-	ep.startQueue.addBlocking(func() func() {
-		err := ep.writeGeneration(n, raised)
-		return func() { ep.onGenerationRaised(raised, why, err) }
-	})
+	t := &transaction{ops: []zkconn.Op{opOf(ep.actor.bridge.generationOp(n, raised))}, within: GenerationDirectory,
+		deliver: func(_ []Result, err error) { ep.onGenerationRaised(raised, why, err) }}
+	t.startIn(ep, ep.startQueue)
 }
 
 // NextGeneration returns the generation above one: the present Unix time in seconds, or one more if
@@ -92,23 +92,21 @@ func NextGeneration(was uint64) (uint64, error) {
 	return max(was+1, uint64(max(time.Now().Unix(), 0))), nil
 }
 
-// writeGeneration writes the node unless it has changed since it was read as n. An error names the
-// right that is missing.
-func (ep *epoch) writeGeneration(n NodeView, value uint64) error {
-	op := zkconn.Op{Kind: zkconn.OpCreate, Path: GenerationPath, Data: strconv.AppendUint(nil, value, 10), ACL: ep.actor.bridge.GenerationACL()}
+// WriteGeneration writes the generation's node unless it has changed since it was read as n: then the
+// error has zk.ErrBadVersion, zk.ErrNodeExists or zk.ErrNoNode. It creates a missing node, and the
+// missing nodes above it, with GenerationACL. Otherwise it is as [Bridge.Multi].
+func (b *Bridge) WriteGeneration(ctx context.Context, n NodeView, value uint64) error {
+	_, err := b.MultiWithin(ctx, GenerationDirectory, b.generationOp(n, value))
+	return err
+}
+
+// generationOp returns the operation of WriteGeneration.
+func (b *Bridge) generationOp(n NodeView, value uint64) any {
+	data := strconv.AppendUint(nil, value, 10)
 	if n.Exists {
-		op.Kind, op.Version = zkconn.OpSet, n.Stat.Version
+		return &zk.SetDataRequest{Path: GenerationPath, Data: data, Version: n.Stat.Version}
 	}
-	results, err := zkconn.Multi(ep.client, op)
-	if _, cause := zkconn.FirstFailedOp(results); cause != nil {
-		err = cause
-	}
-	if zkconn.IsMissing(err) && !n.Exists {
-		if err = zkconn.MakeDirectory(ep.client.WithPublicRead(), homeDirectory); err == nil {
-			return zk.ErrNoNode // it is tried again
-		}
-	}
-	return zkconn.ExplainRight(ep.client, err, op.Kind.Right, op.Path)
+	return &zk.CreateRequest{Path: GenerationPath, Data: data, Acl: b.GenerationACL()}
 }
 
 // onGenerationRaised handles the result of raiseGeneration. why is why the generation had to be

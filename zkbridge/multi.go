@@ -39,29 +39,44 @@ func CheckNode(path string) any {
 //
 // Only after OUTCOME_UNKNOWN may anything have been executed. An actor must not call Multi.
 func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, error) {
-	return b.MultiIn(ctx, b.Session().Epoch, ops...)
+	return b.multi(ctx, b.Session().Epoch, "", ops)
+}
+
+// MultiWithin is Multi for nodes in a directory: if a node is missing it creates the directory
+// unless that exists, and the missing nodes above it, and tries ops once more.
+func (b *Bridge) MultiWithin(ctx context.Context, directory string, ops ...any) ([]zk.MultiResponse, error) {
+	return b.multi(ctx, b.Session().Epoch, directory, ops)
 }
 
 // MultiIn is Multi for the session of one epoch, such as the epoch of a grant. In any other session
 // it fails with [messages.Reason_SESSION_LOST] and sends nothing.
 func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
-	if err := ctx.Err(); err != nil {
+	return b.multi(ctx, epoch, "", ops)
+}
+
+func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []any) ([]zk.MultiResponse, error) {
+	if ctx == nil {
+		return nil, errNilContext
+	}
+	if ctx.Err() != nil {
 		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
 	}
 	copies, err := opsOf(ops)
 	if err == nil {
-		err = checkOps(copies, b.cfg.ACL, b.cfg.Root)
+		err = checkTransaction(copies, within, b.cfg)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	result := ask.NewPromise[[]zk.MultiResponse](nil)
-	t := &transaction{epoch: epoch, ops: copies, ofUser: true, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
+	t := &transaction{call: call{epoch, b.failFast}, ops: copies, within: within, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
 	b.ref.Tell(t)
 	if !result.Await(ctx) {
-		result.Complete(nil, t.abandon(b, context.Cause(ctx))) // unless the result has come just now
+		result.Complete(nil, t.abandon(context.Cause(ctx))) // unless the result has come just now
+		b.withdraw(t)
 	}
-	return result.Take()
+	results, err := result.Take()
+	return results, b.explained(ctx, err)
 }
 
 // OpError is the operation because of which ZooKeeper did not execute a transaction. It wraps
@@ -86,18 +101,16 @@ func (e *OpError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// transaction is a Multi or Transact that is not answered. The caller and the actor decide by its
-// phase, without waiting for each other, whether the bridge still sends it.
+// transaction is a Multi, a Transact or a write of the generation that is not answered. The caller
+// and the actor decide by its phase, without waiting for each other, whether the bridge still sends
+// it.
 type transaction struct {
-	epoch   uint64
+	call
 	ops     []zkconn.Op
 	within  string // see Transact.directory
-	ofUser  bool   // of Multi
 	phase   atomic.Int32
 	deliver func([]zk.MultiResponse, error)
 }
-
-func (t *transaction) forEpoch() uint64 { return t.epoch }
 
 const (
 	phaseWaiting = iota // not sent
@@ -105,17 +118,16 @@ const (
 	phaseOver           // not sent, nor will it be
 )
 
-func (t *transaction) start(ep *epoch) {
-	queue := ep.singles
-	if t.ofUser {
-		queue = ep.calls
-	}
+// start starts a Multi.
+func (t *transaction) start(ep *epoch) { t.startIn(ep, ep.calls) }
+
+func (t *transaction) startIn(ep *epoch, queue *workQueue) {
 	queue.addBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
 		results, err := t.send(ep.client)
-		return func() { t.handleResult(ep, results, err) }
+		return func() { t.handleResult(ep, queue, results, err) }
 	})
 }
 
@@ -126,13 +138,13 @@ func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	if _, cause := zkconn.FirstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
 	}
-	if err := zkconn.MakeDirectory(c, t.within); err != nil {
+	if err := makeDirectory(c, t.within); err != nil {
 		return nil, err
 	}
 	return zkconn.Multi(c, t.ops...)
 }
 
-func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep *epoch, queue *workQueue, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return
@@ -152,7 +164,7 @@ func (t *transaction) handleResult(ep *epoch, results []zk.MultiResponse, err er
 		// A caller that has been told OUTCOME_UNKNOWN has set the phase: the transaction is not
 		// sent again.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
-			ep.RetryLater(func() { t.start(ep) })
+			ep.RetryLater(func() { t.startIn(ep, queue) })
 		}
 	default:
 		t.finish(ep, nil, outcomeUnknown(err))
@@ -164,22 +176,16 @@ func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
 	t.deliver(results, err)
 }
 
-// Fail implements request: the epoch is over, or was before the transaction came.
+// Fail implements request: the epoch is over, or was before the transaction came, or the
+// transaction does not wait for a connection.
 func (t *transaction) Fail(why messages.Reason, detail string) {
-	failure := &messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}
-	if t.phase.CompareAndSwap(phaseWaiting, phaseOver) {
-		t.deliver(nil, fmt.Errorf("zkbridge: transaction was not sent: %w", failure))
-		return
-	}
-	t.deliver(nil, outcomeUnknown(errors.New(failure.Error())))
+	t.deliver(nil, t.abandon(&messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}))
 }
 
-// abandon returns the error for a caller whose context has ended. The transaction is not sent any
-// more.
-func (t *transaction) abandon(b *Bridge, cause error) error {
-	was := t.phase.Swap(phaseOver)
-	b.withdraw(t)
-	if was == phaseSent {
+// abandon returns the error for a caller that does not wait any longer. The transaction is not sent
+// any more.
+func (t *transaction) abandon(cause error) error {
+	if t.phase.Swap(phaseOver) == phaseSent {
 		return outcomeUnknown(cause)
 	}
 	return fmt.Errorf("zkbridge: transaction was not sent: %w", cause)

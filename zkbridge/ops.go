@@ -67,8 +67,14 @@ func opsOfMessage(ops []*messages.Op) ([]zkconn.Op, error) {
 	return all, nil
 }
 
-// checkOps returns an error for operations that cannot be sent. Creates without an ACL get acl.
-func checkOps(ops []zkconn.Op, acl []zk.ACL, root zkconn.Chroot) error {
+// checkTransaction returns an error for operations, or a directory for their nodes, that cannot be
+// sent. Creates without an ACL get that of cfg.
+func checkTransaction(ops []zkconn.Op, within string, cfg *settings) error {
+	if within != "" {
+		if err := zkconn.CheckPath(within); err != nil {
+			return err
+		}
+	}
 	if len(ops) == 0 {
 		return errors.New("a transaction needs an operation")
 	}
@@ -79,9 +85,9 @@ func checkOps(ops []zkconn.Op, acl []zk.ACL, root zkconn.Chroot) error {
 			return fmt.Errorf("operation %d, %s: %w", i, op.Kind.Name, err)
 		}
 		if op.Kind == zkconn.OpCreate && op.ACL == nil {
-			op.ACL = acl
+			op.ACL = cfg.ACL
 		}
-		size += op.Bytes() + len(root) // the root goes in front of each path
+		size += op.Bytes() + len(cfg.Root) // the root goes in front of each path
 	}
 	if size > zkconn.MaxRequest {
 		return fmt.Errorf("transaction of %d bytes: the limit is %d", size, zkconn.MaxRequest)

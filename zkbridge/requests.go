@@ -86,18 +86,15 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
 	to := a.replyTo(from, msg)
 	ops, err := opsOfMessage(msg.GetOps())
-	if err == nil && msg.GetDirectory() != "" {
-		err = zkconn.CheckPath(msg.GetDirectory())
-	}
 	if err == nil {
-		err = checkOps(ops, a.cfg.ACL, a.cfg.Root)
+		err = checkTransaction(ops, msg.GetDirectory(), a.cfg)
 	}
 	if err != nil {
 		to.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
 	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
-	t := &transaction{epoch: to.Epoch, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
+	t := &transaction{call: call{epoch: to.Epoch}, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
 	if a.accept(t, to.Epoch, nil) {
 		a.epoch.transact(t, done)
 	}

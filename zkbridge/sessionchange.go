@@ -55,6 +55,8 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 		} else {
 			a.open()
 		}
+	case messages.SessionState_SUSPENDED:
+		a.epoch.failFastCalls()
 	case messages.SessionState_CONNECTED:
 		a.onConnected(was)
 	}

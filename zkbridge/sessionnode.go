@@ -40,8 +40,7 @@ func (ep *epoch) createSessionNode() {
 func createSessionNode(c zkconn.Client, path string) error {
 	err := c.Create(path, zk.FlagEphemeral)
 	if zkconn.IsMissing(err) {
-		// All clients may read the directory: those that ask for the generation need to.
-		if err := zkconn.MakeDirectory(c.WithPublicRead(), homeDirectory); err != nil {
+		if err := makeDirectory(c, homeDirectory); err != nil {
 			return err
 		}
 		err = c.Create(path, zk.FlagEphemeral)
@@ -50,6 +49,15 @@ func createSessionNode(c zkconn.Client, path string) error {
 		return nil
 	}
 	return err
+}
+
+// makeDirectory creates a directory, and the missing nodes above it. All clients may read the home
+// directory: those that ask for the generation need to.
+func makeDirectory(c zkconn.Client, path string) error {
+	if path == homeDirectory {
+		c = c.WithPublicRead()
+	}
+	return zkconn.MakeDirectory(c, path)
 }
 
 func (ep *epoch) onSessionNodeCreated(path string, err error) {

@@ -27,7 +27,7 @@ func (ep *epoch) transact(t *transaction, done *messages.Transacted) {
 	if done.Generation = ep.writer.Generation; ep.noGeneration != nil {
 		done.NoGeneration = reasonOf(ep.noGeneration)
 	}
-	t.start(ep)
+	t.startIn(ep, ep.singles)
 }
 
 // answerTransact answers a Transact by done, which has the generation, or by the error.

@@ -61,8 +61,8 @@ const (
 // manager does.
 type Manager struct {
 	Settings
-	// Bridge is the connection to ZooKeeper.
-	Bridge Bridge
+	// Bridge is the connection to ZooKeeper, whose blocking calls do not wait for a connection.
+	Bridge *zkbridge.Bridge
 
 	system       *host.System
 	name         string // prefix of the actors' names
@@ -98,7 +98,7 @@ var instances atomic.Uint64
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
 	m := &Manager{
 		Settings:   cfg,
-		Bridge:     Bridge{bridge},
+		Bridge:     bridge.FailFast(true),
 		system:     system,
 		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),
 		sessionLog: sessionLog{last: messages.SessionState_ENDED},

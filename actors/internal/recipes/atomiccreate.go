@@ -45,7 +45,7 @@ type ownerLost struct {
 }
 
 func newAtomicCreate(m *multiLockActor, a *attempt) *atomicCreate {
-	return &atomicCreate{bridge: m.Manager.Bridge.Bridge, multiLock: m.Self, attempt: a.id, unreported: len(m.Deps)}
+	return &atomicCreate{bridge: m.Manager.Bridge, multiLock: m.Self, attempt: a.id, unreported: len(m.Deps)}
 }
 
 // add hands in a member's node.

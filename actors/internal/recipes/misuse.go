@@ -41,7 +41,7 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 	}
 	suspects = suspects[:min(len(suspects), maxSuspects)]
 	go func() {
-		bridge := m.Bridge.Bridge // not guarded: it waits for the connection
+		bridge := m.Bridge.FailFast(false) // it waits for a connection
 		children, _, err := bridge.WatchChildren(context.Background(), path, func(name string) bool { return slices.Contains(suspects, name) }, nil)
 		if err != nil {
 			return

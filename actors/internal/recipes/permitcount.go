@@ -38,9 +38,8 @@ func (c *permitCount) read() {
 
 func (c *permitCount) create() {
 	c.lastID++
-	msg := CreateCount(c.semaphore.epoch, c.semaphore.Recipe.CountPath, CountData(c.semaphore.Recipe.Permits))
-	msg.Id = c.lastID
-	c.semaphore.bridge().SendTransact(msg, c)
+	create := &messages.Op{Kind: messages.Op_CREATE, Path: c.semaphore.Recipe.CountPath, Data: CountData(c.semaphore.Recipe.Permits)}
+	c.semaphore.bridge().SendTransact(&messages.Transact{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory, Ops: []*messages.Op{create}}, c)
 }
 
 func (c *permitCount) onData(data []byte) {

@@ -1,0 +1,78 @@
+package zkbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// minOutage is how long a request is unanswered before Outage reports it.
+const minOutage = 500 * time.Millisecond
+
+// Outage returns since when ZooKeeper has not answered, and why: since the connection was lost, or,
+// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half
+// a second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
+func (b *Bridge) Outage() (since time.Time, why error) {
+	now := b.state.Load()
+	switch {
+	case now.State == messages.SessionState_ENDED:
+		return time.Time{}, nil
+	case now.outageSince.IsZero():
+		return now.conn.UnansweredSince(minOutage)
+	}
+	why = errors.New(now.outageReason)
+	if last := b.lastConnectError.Load(); last != nil && !last.at.Before(now.outageSince) {
+		why = fmt.Errorf("%s; the last attempt failed: %w", now.outageReason, last.err)
+	}
+	return now.outageSince, why
+}
+
+// OutageText returns Outage as a text for people, "" if ZooKeeper answers. It never blocks.
+func (b *Bridge) OutageText() string {
+	since, why := b.Outage()
+	if why == nil {
+		return ""
+	}
+	return fmt.Sprintf("no answer from ZooKeeper since %s (for %v): %v",
+		since.Format("15:04:05.000"), time.Since(since).Round(time.Millisecond), why)
+}
+
+// Explain returns the error of a wait that has ended. If ZooKeeper does not answer, the error is
+// also DISCONNECTED, and its text says since when and why. It never blocks.
+func (b *Bridge) Explain(err error) error {
+	if outage := b.OutageText(); outage != "" && !errors.Is(err, messages.Reason_DISCONNECTED) {
+		return fmt.Errorf("%w: %w: %s", err, messages.Reason_DISCONNECTED, outage)
+	}
+	return err
+}
+
+// FailFast returns the same bridge for callers that do not wait for a connection, or that do. With
+// on, a blocking call fails with [messages.Reason_DISCONNECTED], or with OUTCOME_UNKNOWN if its
+// transaction was sent, when the session becomes SUSPENDED, and at once while it is; an error
+// because of ctx or of the session is that of Explain. A bridge of Open is without. FailFast never
+// blocks.
+func (b *Bridge) FailFast(on bool) *Bridge { return &Bridge{b.connection, on} }
+
+// explained returns the error of a call, by Explain if the call may have ended because ZooKeeper
+// does not answer.
+func (b *Bridge) explained(ctx context.Context, err error) error {
+	if err == nil || !b.failFast {
+		return err
+	}
+	if ctx.Err() != nil || errors.Is(err, messages.Reason_SESSION_LOST) || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		return b.Explain(err)
+	}
+	return err
+}
+
+// failFastCalls fails the calls that do not wait for a connection.
+func (ep *epoch) failFastCalls() {
+	for _, r := range ep.openInOrder() {
+		if c, is := r.(callRequest); is && c.failsFast() {
+			ep.Fail(r, messages.Reason_DISCONNECTED, "%s", ep.actor.bridge.OutageText())
+		}
+	}
+}
