@@ -204,6 +204,13 @@ var growthScenarios = map[string]func(v *virtual, n int){
 			me.refused(uint64(i)+2, messages.Reason_CANCELLED)
 		}
 	},
+	"one_owner": func(v *virtual, n int) { // enters again and again
+		mu := v.locks().Mutex("/lock")
+		held := v.results(v.many(n, func() *actors.Future[*actors.Grant] { return mu.Acquire(v.Context(), actors.WithOwner("me")) }))
+		for _, g := range slices.Backward(held) {
+			unlock(v, g)
+		}
+	},
 	"session_lost": func(v *virtual, n int) {
 		locks := v.locks()
 		var fs []*actors.Future[*actors.Grant]

@@ -53,12 +53,11 @@ func (l *Queue) add(b *localOwner, r ownerRequest) {
 // drop takes a request off its owner. The owner ends with the last one.
 func (l *Queue) drop(b *localOwner, id requests.ID) {
 	l.requests.Remove(id)
-	b.requests = slices.DeleteFunc(b.requests, func(r ownerRequest) bool {
-		if r.id == id && r.try {
-			l.tries--
-		}
-		return r.id == id
-	})
+	i := b.index(id)
+	if b.requests[i].try {
+		l.tries--
+	}
+	b.requests = slices.Delete(b.requests, i, i+1)
 	if len(b.requests) > 0 {
 		l.downgrade(b)
 		return
@@ -86,14 +85,20 @@ func (l *Queue) downgrade(b *localOwner) {
 	}
 }
 
-// entering reports whether a request of a holder is not granted yet.
-func (b *localOwner) entering(id requests.ID) bool {
-	return slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.id == id && r.enters })
+// index returns the place of a request. An owner that enters again leaves in reverse order.
+func (b *localOwner) index(id requests.ID) int {
+	if last := len(b.requests) - 1; b.requests[last].id == id {
+		return last
+	}
+	return slices.IndexFunc(b.requests, func(r ownerRequest) bool { return r.id == id })
 }
+
+// entering reports whether a request of a holder is not granted yet.
+func (b *localOwner) entering(id requests.ID) bool { return b.requests[b.index(id)].enters }
 
 // othersOfKind returns how many other granted requests of the owner are for the same kind.
 func (b *localOwner) othersOfKind(id requests.ID) (others int) {
-	i := slices.IndexFunc(b.requests, func(r ownerRequest) bool { return r.id == id })
+	i := b.index(id)
 	for _, r := range b.requests {
 		if r.kind == b.requests[i].kind && r.id != id && !r.enters {
 			others++

@@ -60,7 +60,7 @@ func (s *State) hold(e *entry) {
 	for i := range e.requests {
 		s.grantRequest(e, e.requests[i].id)
 	}
-	s.notifyRevoked(e) // if a client has asked for the lock before
+	s.notifyRevoked(e, e.requests) // if a client has asked for the lock before
 	s.watchRevocable(e)
 }
 

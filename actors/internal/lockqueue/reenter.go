@@ -52,7 +52,7 @@ func (s *State) join(e *entry, ev Acquire) {
 	e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
 	if e.stage == held {
 		s.grantRequest(e, ev.ID)
-		s.notifyRevoked(e)
+		s.notifyRevoked(e, e.requests[len(e.requests)-1:])
 		s.watchRevocable(e)
 	}
 }

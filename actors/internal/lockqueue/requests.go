@@ -68,14 +68,23 @@ func (s *State) withdraw(e *entry, id requests.ID, why requests.Reason) {
 // drop takes a request off its entry. With the last request the entry ceases to be its owner's.
 func (s *State) drop(e *entry, id requests.ID) {
 	s.requests.Remove(id)
-	hadTry := e.hasTry()
-	e.requests = slices.DeleteFunc(e.requests, func(r request) bool { return r.id == id })
-	if e.stage == queued && hadTry && !e.hasTry() {
+	i := e.index(id)
+	wasTry := e.requests[i].try
+	e.requests = slices.Delete(e.requests, i, i+1)
+	if e.stage == queued && wasTry && !e.hasTry() {
 		s.waitingTries--
 	}
 	if len(e.requests) == 0 && e.owner != "" && s.owners[ownerOf(e)] == e {
 		delete(s.owners, ownerOf(e))
 	}
+}
+
+// index returns the place of a request. An owner that enters again leaves in reverse order.
+func (e *entry) index(id requests.ID) int {
+	if last := len(e.requests) - 1; e.requests[last].id == id {
+		return last
+	}
+	return slices.IndexFunc(e.requests, func(r request) bool { return r.id == id })
 }
 
 func (s *State) refuse(id requests.ID, why requests.Reason) {

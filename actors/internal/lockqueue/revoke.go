@@ -13,15 +13,18 @@ func (s *State) revoke(e *entry) {
 	s.effect(Effect{Kind: RestoreData, Node: e.name, Data: []byte(e.data), Owner: e.owner})
 	e.revoked = true
 	if e.stage == held {
-		s.notifyRevoked(e)
+		s.notifyRevoked(e, e.requests)
 	}
 }
 
-// notifyRevoked sends each request of a holder one RequestRevoke, if the holder is asked to
-// release.
-func (s *State) notifyRevoked(e *entry) {
-	for i := range e.requests {
-		if r := &e.requests[i]; e.revoked && !r.revokeSent {
+// notifyRevoked sends each of some requests of a holder one RequestRevoke, if the holder is asked
+// to release.
+func (s *State) notifyRevoked(e *entry, granted []request) {
+	if !e.revoked {
+		return
+	}
+	for i := range granted {
+		if r := &granted[i]; !r.revokeSent {
 			r.revokeSent = true
 			s.effect(Effect{Kind: RequestRevoke, ID: r.id})
 		}
