@@ -21,9 +21,12 @@ type Dependencies struct {
 }
 
 const (
-	// MaxInFlight bounds the batches in flight from the queue, and those from the lines of
-	// directories: the fewer there are, the more each carries. 3 or 4 are best, as measured.
+	// MaxInFlight bounds the batches in flight from the queue: the fewer there are, the more each
+	// carries. 3 or 4 are best, as measured.
 	MaxInFlight = 3
+	// maxNewInFlight bounds those from the lines of directories. A lock in use waits for the server
+	// behind them, and three make no more new paths a second than two.
+	maxNewInFlight = 2
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a
 	// writer without a session node. There each create goes alone, since only a request of its own
 	// returns its czxid.

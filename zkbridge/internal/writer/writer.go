@@ -68,12 +68,12 @@ func (w *Writer) Flush() {
 		return
 	}
 	w.changed = false
-	limit := MaxInFlight
-	if w.SessionNode == "" {
-		limit = MaxSingle // each create or atomic create goes alone; only deletes share a batch
+	limit, limitNew := MaxInFlight, maxNewInFlight
+	if w.SessionNode == "" { // each create or atomic create goes alone; only deletes share a batch
+		limit, limitNew = MaxSingle, MaxSingle
 	}
 	w.sendBatches(&w.inFlight, limit, func() int { return len(w.queue) }, w.buildBatch)
-	w.sendBatches(&w.newInFlight, limit, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
+	w.sendBatches(&w.newInFlight, limitNew, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
