@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -26,23 +28,23 @@ func (h blockedLog) Handle(context.Context, slog.Record) error {
 // time, a waiter gets its lock, and Close returns.
 func TestBlockedLog(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
 		goOn := make(chan struct{})
 		defer close(goOn)
-		locks := v.locks(func(cfg *actors.Config) { cfg.Logger = slog.New(blockedLog{slog.DiscardHandler, goOn}) })
-		other := v.locks()
+		locks := v.Locks(func(cfg *actors.Config) { cfg.Logger = slog.New(blockedLog{slog.DiscardHandler, goOn}) })
+		other := v.Locks()
 		mu := locks.Mutex("/lock")
-		g := lock(v, mu)
+		g := locktest.Lock(v, mu)
 		v.Pause()
 		<-time.After(time.Until(locks.Session().Deadline) + 200*time.Millisecond)
-		if !isClosed(g.Done()) {
+		if !locktest.IsClosed(g.Done()) {
 			v.Error("the holder has not learned of its loss by the deadline")
 		}
 		next := mu.Acquire(context.Background())
 		v.Resume()
-		unlock(v, result(v, next))
-		unlock(v, lock(v, other.Mutex("/lock")))
-		must(v, locks.Close())
-		must(v, other.Close())
+		locktest.Unlock(v, locktest.Result(v, next))
+		locktest.Unlock(v, locktest.Lock(v, other.Mutex("/lock")))
+		locktest.Must(v, locks.Close())
+		locktest.Must(v, other.Close())
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -24,12 +26,12 @@ var chaosTime = flag.Duration("chaos", 0, "how long each run of chaos takes; 0: 
 
 // chaos is one such run.
 type chaos struct {
-	*testLock
+	*locktest.Fixture
 	failServer     func()
 	resources      *resourceServer
 	paths          []string
 	sessionTimeout time.Duration
-	processes      []*childProcess
+	processes      []*locktest.ChildProcess
 	resuming       sync.WaitGroup // of the goroutines that resume paused processes
 	paused         chan struct{}  // has an element for each paused process, and room for as many as may be paused at a time
 }
@@ -45,7 +47,7 @@ func TestChaosUnclean(t *testing.T) {
 				c.pause(i, c.sessionTimeout/2+rand.N(2*c.sessionTimeout))
 				return
 			}
-			c.processes[i].kill()
+			c.processes[i].Kill()
 			c.processes[i] = c.start()
 		})
 		c.resources.check(c, false)
@@ -57,7 +59,7 @@ func TestChaosUnclean(t *testing.T) {
 func TestChaosClean(t *testing.T) {
 	t.Parallel()
 	onChaos(t, func(c *chaos) {
-		c.run(longSession, func() { c.pause(c.anyProcess(), rand.N(400*time.Millisecond)) })
+		c.run(locktest.LongSession, func() { c.pause(c.anyProcess(), rand.N(400*time.Millisecond)) })
 		c.resources.check(c, true)
 	})
 }
@@ -89,13 +91,13 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, fail := start(t)
-			c := &chaos{testLock: lockOn(t, s), failServer: fail, resources: newResourceServer(t), paused: make(chan struct{}, 2)}
+			c := &chaos{Fixture: locktest.NewFixture(t, s), failServer: fail, resources: newResourceServer(t), paused: make(chan struct{}, 2)}
 			for _, name := range []string{"-a", "-b", "-c"} {
-				c.paths = append(c.paths, c.path+name)
+				c.paths = append(c.paths, c.LockPath+name)
 			}
 			f(c)
-			for _, c.path = range c.paths {
-				c.clean()
+			for _, c.LockPath = range c.paths {
+				c.Clean()
 			}
 		})
 	}
@@ -108,10 +110,10 @@ func restart(t *testing.T, s *zktest.Server) {
 }
 
 // start starts a process that works.
-func (c *chaos) start() *childProcess {
+func (c *chaos) start() *locktest.ChildProcess {
 	c.Helper()
-	p := startProcess(c, c.Addr(), c.sessionTimeout, c.resources.addr())
-	p.send("work %s", strings.Join(c.paths, " "))
+	p := locktest.StartProcess(c, c.Addr(), c.sessionTimeout, c.resources.addr())
+	p.Send("work %s", strings.Join(c.paths, " "))
 	return p
 }
 
@@ -129,7 +131,7 @@ func (c *chaos) anyProcess() int {
 		return rand.N(len(c.processes))
 	}
 	pid := holders[rand.N(len(holders))]
-	return max(0, slices.IndexFunc(c.processes, func(p *childProcess) bool { return p.cmd.Process.Pid == pid }))
+	return max(0, slices.IndexFunc(c.processes, func(p *locktest.ChildProcess) bool { return p.Cmd.Process.Pid == pid }))
 }
 
 // pause pauses a process, unless as many as may be are paused. The process may be killed meanwhile.
@@ -139,7 +141,7 @@ func (c *chaos) pause(i int, length time.Duration) {
 	default:
 		return
 	}
-	p := c.processes[i].cmd.Process
+	p := c.processes[i].Cmd.Process
 	p.Signal(syscall.SIGSTOP)
 	c.resuming.Go(func() {
 		<-time.After(length)
@@ -163,11 +165,11 @@ func (c *chaos) run(sessionTimeout time.Duration, failProcess func()) {
 			c.Logf("%d faults", faults)
 			c.resuming.Wait()
 			for _, p := range c.processes {
-				p.send("stop")
+				p.Send("stop")
 			}
 			for _, p := range c.processes {
-				p.expect("stopped")
-				p.exit()
+				p.Expect("stopped")
+				p.Exit()
 			}
 			return
 		case <-time.After(rand.N(200 * time.Millisecond)):

@@ -7,27 +7,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Close comes while goroutines acquire and release. All requests end.
 func TestCloseInTheMiddle(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		for range 4 {
-			locks := b.locks(idle(time.Millisecond))
+			locks := b.Locks(locktest.IdleTimeout(time.Millisecond))
 			var wg sync.WaitGroup
 			for i := range 20 {
-				mu := locks.Mutex(fmt.Sprint(b.path, "-", i%3))
+				mu := locks.Mutex(fmt.Sprint(b.LockPath, "-", i%3))
 				wg.Go(func() {
 					for {
-						g, err := mu.Lock(within(b))
+						g, err := mu.Lock(locktest.Within(b))
 						if err != nil {
-							is(b, err, actors.ErrClosed)
+							locktest.Is(b, err, actors.ErrClosed)
 							return
 						}
-						if err := g.Unlock(within(b)); err != nil {
-							is(b, err, actors.ErrClosed)
+						if err := g.Unlock(locktest.Within(b)); err != nil {
+							locktest.Is(b, err, actors.ErrClosed)
 						}
 					}
 				})
@@ -42,7 +44,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 			}
 			wg.Wait()
 			for i := range 3 {
-				if nodes := b.Nodes(b, fmt.Sprint(b.path, "-", i)); len(nodes) != 0 {
+				if nodes := b.Nodes(b, fmt.Sprint(b.LockPath, "-", i)); len(nodes) != 0 {
 					b.Errorf("nodes are left: %v", nodes)
 				}
 			}
@@ -52,48 +54,48 @@ func TestCloseInTheMiddle(t *testing.T) {
 
 // Several Locks share a protoactor system; closing one leaves the others alone.
 func TestCloseOneOfTwo(t *testing.T) {
-	each(t, func(b *testLock) {
-		config, _ := testActors(b.T, 0)
-		one, two := b.locks(config), b.locks(config)
-		g := lock(b, two.Mutex(b.path))
-		f := one.Mutex(b.path).Acquire(within(b))
-		b.waitNodes(2)
-		must(b, one.Close())
-		is(b, failure(b, f), actors.ErrClosed)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		config, _ := locktest.OwnerActors(b.T, 0)
+		one, two := b.Locks(config), b.Locks(config)
+		g := locktest.Lock(b, two.Mutex(b.LockPath))
+		f := one.Mutex(b.LockPath).Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		locktest.Must(b, one.Close())
+		locktest.Is(b, locktest.Failure(b, f), actors.ErrClosed)
 		if g.Err() != nil {
 			b.Error(g.Err())
 		}
-		b.waitNodes(1)
-		unlock(b, g)
+		b.WaitNodes(1)
+		locktest.Unlock(b, g)
 	})
 }
 
 func TestLimits(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 10 })
-		mu, other := locks.Mutex(b.path), locks.Mutex(b.path+"-other")
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 10 })
+		mu, other := locks.Mutex(b.LockPath), locks.Mutex(b.LockPath+"-other")
 		for range 3 {
-			g := lock(b, mu, actors.WithData(make([]byte, 10)))
-			f := mu.Acquire(within(b))
-			b.waitNodes(2)
-			_, err := mu.Lock(within(b))
-			is(b, err, actors.ErrLimit)
-			h := lock(b, other)
-			_, err = other.Lock(within(b))
-			is(b, err, actors.ErrLimit)
-			_, err = other.Lock(within(b), actors.WithData(make([]byte, 11)))
-			is(b, err, actors.ErrLimit)
-			unlock(b, h)
+			g := locktest.Lock(b, mu, actors.WithData(make([]byte, 10)))
+			f := mu.Acquire(locktest.Within(b))
+			b.WaitNodes(2)
+			_, err := mu.Lock(locktest.Within(b))
+			locktest.Is(b, err, actors.ErrLimit)
+			h := locktest.Lock(b, other)
+			_, err = other.Lock(locktest.Within(b))
+			locktest.Is(b, err, actors.ErrLimit)
+			_, err = other.Lock(locktest.Within(b), actors.WithData(make([]byte, 11)))
+			locktest.Is(b, err, actors.ErrLimit)
+			locktest.Unlock(b, h)
 			f.Cancel()
-			is(b, failure(b, f), actors.ErrCancelled)
-			unlock(b, g)
+			locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
+			locktest.Unlock(b, g)
 		}
 		// A lost grant counts until it is released.
-		g := lock(b, mu, actors.WithOwner("me"))
-		b.expire(locks)
-		closes(b, g.Done(), "the grant")
+		g := locktest.Lock(b, mu, actors.WithOwner("me"))
+		b.ExpireSession(locks)
+		locktest.Closes(b, g.Done(), "the grant")
 		g.Release()
-		unlock(b, lock(b, mu))
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "no node is left")
+		locktest.Unlock(b, locktest.Lock(b, mu))
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.LockNodes()) == 0 }, "no node is left")
 	})
 }

@@ -8,20 +8,22 @@ import (
 	"time"
 	"weak"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // useAll has a process use all that sets timers and waits for contexts, without end.
-func useAll(b *testLock, ctx context.Context, locks *actors.Locks, path string) {
-	g := lock(b, locks.Mutex(path), actors.HoldAtMost(time.Hour))
+func useAll(b *locktest.Fixture, ctx context.Context, locks *actors.Locks, path string) {
+	g := locktest.Lock(b, locks.Mutex(path), actors.HoldAtMost(time.Hour))
 	g.Context(ctx)
 	locks.Mutex(path).Acquire(ctx, actors.WithTimeout(time.Hour))
-	lock(b, locks.Mutex(path+"-l", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})))
-	lock(b, locks.Mutex(path+"-d", actors.LockDelay(time.Minute)))
+	locktest.Lock(b, locks.Mutex(path+"-l", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})))
+	locktest.Lock(b, locks.Mutex(path+"-d", actors.LockDelay(time.Minute)))
 	locks.Mutex(path+"-d", actors.LockDelay(time.Minute)).Acquire(ctx)
-	lock(b, locks.Semaphore(path+"-s", 2))
+	locktest.Lock(b, locks.Semaphore(path+"-s", 2))
 	locks.Observe(ctx, path)
 	locks.Sessions(ctx)
 }
@@ -29,20 +31,20 @@ func useAll(b *testLock, ctx context.Context, locks *actors.Locks, path string) 
 // Nothing keeps closed Locks in memory: no timer, no goroutine, and no context that goes on.
 func TestClosedLocksAreCollected(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		var all []weak.Pointer[actors.Locks]
 		var bridges []weak.Pointer[zkbridge.Bridge] // which keep the session's part
 		for i := range 200 {
-			locks, err := actors.Connect(within(b), b.Addr(), actors.Config{SessionTimeout: longSession})
-			must(b, err)
-			useAll(b, ctx, locks, fmt.Sprint(b.path, i)) // the next one waits for the lock-delay
+			locks, err := actors.Connect(locktest.Within(b), b.Addr(), actors.Config{SessionTimeout: locktest.LongSession})
+			locktest.Must(b, err)
+			useAll(b, ctx, locks, fmt.Sprint(b.LockPath, i)) // the next one waits for the lock-delay
 			all, bridges = append(all, weak.Make(locks)), append(bridges, weak.Make(actors.BridgeOf(locks)))
-			must(b, locks.Close())
+			locktest.Must(b, locks.Close())
 		}
 		var counts [2]int
-		zktest.Eventually(b, timeLimit, func() bool {
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
 			runtime.GC()
 			counts = [2]int{left(all), left(bridges)}
 			return counts == [2]int{}

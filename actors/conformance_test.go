@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -19,41 +21,41 @@ import (
 
 // Curator's testWithNamespace.
 func TestWithNamespace(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.chroot()
-		for name, l := range map[string]handle{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
-			g := lock(b, l)
-			if names := b.Nodes(b, b.path+"/"+name); len(names) != 1 || g.Node() != "/"+name+"/"+names[0] {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Chroot()
+		for name, l := range map[string]locktest.Handle{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
+			g := locktest.Lock(b, l)
+			if names := b.Nodes(b, b.LockPath+"/"+name); len(names) != 1 || g.Node() != "/"+name+"/"+names[0] {
 				b.Errorf("%v; holds by %s", names, g.Node())
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 	})
 }
 
 // Curator's TestLockACLs: the lock's node, its directory and those above have the ACL.
 func TestLockACLs(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		mine := func(cfg *actors.Config) {
 			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
 			cfg.ACL = zkbridge.CreatorAll()
 		}
-		locks, others := b.locks(mine), b.locks()
-		top := b.path + "-closed" // to other identities
+		locks, others := b.Locks(mine), b.Locks()
+		top := b.LockPath + "-closed" // to other identities
 		path := top + "/above/lock"
-		g := lock(b, locks.Mutex(path))
+		g := locktest.Lock(b, locks.Mutex(path))
 		conn := b.Client(b)
-		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		locktest.Must(b, conn.AddAuth("digest", []byte("me:secret")))
 		for _, node := range []string{g.Node(), path, top + "/above", top} {
 			acl, _, err := conn.GetACL(node)
-			must(b, err)
+			locktest.Must(b, err)
 			if len(acl) != 1 || acl[0].Scheme != "digest" || !strings.HasPrefix(acl[0].ID, "me:") || acl[0].Perms != zk.PermAll {
 				b.Errorf("%s has ACL %v", node, acl)
 			}
 		}
-		_, err := others.Mutex(path).Lock(within(b))
-		is(b, err, actors.ErrNoAuth)
-		unlock(b, g)
+		_, err := others.Mutex(path).Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrNoAuth)
+		locktest.Unlock(b, g)
 		left, _, err := conn.Children(path)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) || len(left) > 0 {
 			b.Errorf("%v is left; %v", left, err)
@@ -64,18 +66,18 @@ func TestLockACLs(t *testing.T) {
 // Curator's testGetParticipantNodes: readers and writers are counted apart.
 func TestReadWriteGetParticipantNodes(t *testing.T) {
 	const readers, writers = 20, 8
-	each(t, func(b *testLock) {
-		rw := b.rw()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		rw := b.RWMutex()
 		var all []*actors.Future[*actors.Grant]
 		for range readers {
-			all = append(all, rw.Read().Acquire(within(b)))
+			all = append(all, rw.Read().Acquire(locktest.Within(b)))
 		}
 		for range writers {
-			all = append(all, rw.Write().Acquire(within(b)))
+			all = append(all, rw.Write().Acquire(locktest.Within(b)))
 		}
-		b.waitNodes(readers + writers)
-		participants, err := rw.Read().Participants(within(b))
-		must(b, err)
+		b.WaitNodes(readers + writers)
+		participants, err := rw.Read().Participants(locktest.Within(b))
+		locktest.Must(b, err)
 		seen := map[string]int{}
 		for _, p := range participants {
 			seen[fmt.Sprint(p.Kind, " ", p.Holds)]++
@@ -84,24 +86,24 @@ func TestReadWriteGetParticipantNodes(t *testing.T) {
 			b.Errorf("%v, want %s", seen, want)
 		}
 		for _, f := range all {
-			unlock(b, result(b, f))
+			locktest.Unlock(b, locktest.Result(b, f))
 		}
 	})
 }
 
 // Curator's testSetNodeData: a change of the data by the caller after the request has no effect.
 func TestSetNodeData(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, rw := b.Client(b), b.rw()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, rw := b.Client(b), b.RWMutex()
 		for _, mode := range []*actors.ModeLock{rw.Read(), rw.Write()} {
 			data := []byte("owner data")
-			f := mode.Acquire(within(b), actors.WithData(data))
+			f := mode.Acquire(locktest.Within(b), actors.WithData(data))
 			data[0] = 'X'
-			g := result(b, f)
+			g := locktest.Result(b, f)
 			if got, _, err := conn.Get(g.Node()); err != nil || string(got) != "owner data" {
 				b.Errorf("%s has %q, %v", g.Node(), got, err)
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 	})
 }
@@ -109,22 +111,22 @@ func TestSetNodeData(t *testing.T) {
 // Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over
 // blocks no contender.
 func TestLockPath(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
 		for _, mode := range []string{"write", "read"} {
-			locks, other := b.locks(), b.rw()
-			rw, write, next := locks.RWMutex(b.path), other.Write(), other.Read()
+			locks, other := b.Locks(), b.RWMutex()
+			rw, write, next := locks.RWMutex(b.LockPath), other.Write(), other.Read()
 			first := rw.Write()
 			if mode == "read" {
 				first, next = rw.Read(), write
 			}
-			g := lock(b, first)
-			b.expire(locks)
-			closes(b, g.Done(), "the grant")
+			g := locktest.Lock(b, first)
+			b.ExpireSession(locks)
+			locktest.Closes(b, g.Done(), "the grant")
 			if there, _, err := conn.Exists(g.Node()); err != nil || there {
 				b.Errorf("%s still exists: %v", g.Node(), err)
 			}
-			unlock(b, lock(b, next))
+			locktest.Unlock(b, locktest.Lock(b, next))
 		}
 	})
 }
@@ -132,41 +134,41 @@ func TestLockPath(t *testing.T) {
 // kazoo's test_rw_lock (#649): while a writer holds, a reader and a writer queue, which hold in
 // this order.
 func TestReadWriteInOrder(t *testing.T) {
-	each(t, func(b *testLock) {
-		w := lock(b, b.rw().Write())
-		r := b.rw().Read().Acquire(within(b))
-		b.waitNodes(2)
-		next := b.rw().Write().Acquire(within(b))
-		b.waitNodes(3)
-		pending(b, r, next)
-		unlock(b, w)
-		reader := result(b, r)
-		pending(b, next)
-		unlock(b, reader)
-		unlock(b, result(b, next))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		w := locktest.Lock(b, b.RWMutex().Write())
+		r := b.RWMutex().Read().Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		next := b.RWMutex().Write().Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		locktest.Pending(b, r, next)
+		locktest.Unlock(b, w)
+		reader := locktest.Result(b, r)
+		locktest.Pending(b, next)
+		locktest.Unlock(b, reader)
+		locktest.Unlock(b, locktest.Result(b, next))
 	})
 }
 
 // kazoo's test_lock_reacquire and similar tests: a handle can acquire again after each way in which
 // a request ends.
 func TestLockReacquire(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, other := b.mutex(), b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, other := b.Mutex(), b.Mutex()
 		for range 2 {
-			unlock(b, lock(b, mu))
-			held := lock(b, other)
-			_, err := mu.Lock(within(b), actors.Try())
-			is(b, err, actors.ErrNotAcquired)
-			_, err = mu.Lock(within(b), actors.WithTimeout(1))
-			is(b, err, actors.ErrTimedOut)
-			f := mu.Acquire(within(b))
+			locktest.Unlock(b, locktest.Lock(b, mu))
+			held := locktest.Lock(b, other)
+			_, err := mu.Lock(locktest.Within(b), actors.Try())
+			locktest.Is(b, err, actors.ErrNotAcquired)
+			_, err = mu.Lock(locktest.Within(b), actors.WithTimeout(1))
+			locktest.Is(b, err, actors.ErrTimedOut)
+			f := mu.Acquire(locktest.Within(b))
 			f.Cancel()
-			is(b, failure(b, f), actors.ErrCancelled)
+			locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
 			ctx, cancel := context.WithCancel(b.Context())
 			cancel()
 			_, err = mu.Lock(ctx)
-			is(b, err, context.Canceled)
-			unlock(b, held)
+			locktest.Is(b, err, context.Canceled)
+			locktest.Unlock(b, held)
 		}
 	})
 }
@@ -174,61 +176,61 @@ func TestLockReacquire(t *testing.T) {
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
 // does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	each(t, func(b *testLock) {
-		g := lock(b, b.mutex())
-		middle := b.locks()
-		second := middle.Mutex(b.path).Acquire(within(b))
-		b.waitNodes(2)
-		third := b.mutex().Acquire(within(b))
-		b.waitNodes(3)
-		must(b, middle.Close())
-		is(b, failure(b, second), actors.ErrClosed)
-		zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 2 && len(b.nodes()) == 2 }, "the third contender watches again")
-		pending(b, third)
-		unlock(b, g)
-		unlock(b, result(b, third))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		g := locktest.Lock(b, b.Mutex())
+		middle := b.Locks()
+		second := middle.Mutex(b.LockPath).Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		third := b.Mutex().Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		locktest.Must(b, middle.Close())
+		locktest.Is(b, locktest.Failure(b, second), actors.ErrClosed)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() >= 2 && len(b.LockNodes()) == 2 }, "the third contender watches again")
+		locktest.Pending(b, third)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, third))
 	})
 }
 
 // Consul's LockDeleteKey: the node is deleted by an operator, ten times.
 func TestLockDeleteKey(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, mu := b.Client(b), b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, mu := b.Client(b), b.Mutex()
 		for range 10 {
-			g := lock(b, mu, actors.Revocable())
-			zktest.Eventually(b, timeLimit, func() bool { return b.watches() > 0 }, "the holder watches its node")
-			must(b, conn.Delete(g.Node(), -1))
-			closes(b, g.Done(), "the grant")
-			is(b, g.Err(), actors.ErrNodeDeleted)
-			is(b, g.Unlock(within(b)), actors.ErrNodeDeleted)
+			g := locktest.Lock(b, mu, actors.Revocable())
+			zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() > 0 }, "the holder watches its node")
+			locktest.Must(b, conn.Delete(g.Node(), -1))
+			locktest.Closes(b, g.Done(), "the grant")
+			locktest.Is(b, g.Err(), actors.ErrNodeDeleted)
+			locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNodeDeleted)
 		}
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 // Curator's testSomeLocksFailToLock: one member cannot be acquired, so the multi-lock holds none.
 func TestSomeLocksFailToLock(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, conn := b.locks(), b.Client(b)
-		members := b.threeMembers(locks)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, conn := b.Locks(), b.Client(b)
+		members := locktest.ThreeMembers(locks, b.LockPath)
 		closed := members[1].Path()
 		_, err := conn.Create(closed, nil, 0, zk.WorldACL(zk.PermRead|zk.PermAdmin))
-		must(b, err)
+		locktest.Must(b, err)
 		multi := locks.MultiLock(members...)
-		_, err = multi.Lock(within(b))
-		is(b, err, actors.ErrNoAuth)
-		b.waitNodes(0, "-a", "-b", "-c")
+		_, err = multi.Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrNoAuth)
+		b.WaitNodes(0, "-a", "-b", "-c")
 		for _, i := range []int{0, 2} {
-			unlock(b, lock(b, b.threeMembers(b.locks())[i].(handle), actors.Try()))
+			locktest.Unlock(b, locktest.Lock(b, locktest.ThreeMembers(b.Locks(), b.LockPath)[i].(locktest.Handle), actors.Try()))
 		}
 		_, err = conn.SetACL(closed, zk.WorldACL(zk.PermAll), -1)
-		must(b, err)
-		g := lock(b, multi)
+		locktest.Must(b, err)
+		g := locktest.Lock(b, multi)
 		if !slices.ContainsFunc(g.Nodes(), func(node string) bool { return strings.HasPrefix(node, closed) }) {
 			b.Errorf("nodes %v", g.Nodes())
 		}
-		unlock(b, g)
-		b.waitNodes(0, "-a", "-b", "-c")
-		must(b, conn.Delete(closed, -1))
+		locktest.Unlock(b, g)
+		b.WaitNodes(0, "-a", "-b", "-c")
+		locktest.Must(b, conn.Delete(closed, -1))
 	})
 }

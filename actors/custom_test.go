@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -23,31 +25,55 @@ func excludes(one, other string) bool {
 	return true
 }
 
+// kindsOfATable are the kinds of a table lock: to intend to read or write rows, and to read or write
+// the table.
+var kindsOfATable = []string{"IS", "IX", "S", "X"}
+
+// tableRule is the rule by which each kind excludes those that are not compatible with it.
+func tableRule() queue.Rule {
+	rule := queue.Rule{Permits: 1}
+	for i, one := range kindsOfATable {
+		var blocked, reenters queue.KindSet
+		for j, other := range kindsOfATable {
+			if excludes(one, other) {
+				blocked |= queue.Kinds(queue.Kind(j))
+			}
+		}
+		reenters = queue.Kinds(queue.Kind(i))
+		if one == "S" {
+			reenters |= queue.Kinds(3) // X may become S
+		}
+		rule.BlockedBy, rule.Reenter = append(rule.BlockedBy, blocked), append(rule.Reenter, reenters)
+		rule.Markers = append(rule.Markers, "-"+strings.ToLower(one)+"-")
+	}
+	return rule
+}
+
 func TestCustomKindsExclude(t *testing.T) {
-	each(t, func(b *testLock) {
-		here, there := b.table(), b.table()
-		for _, one := range tableKinds {
-			g := lock(b, here.Kind(one))
-			for _, other := range tableKinds {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		here, there := newTable(b), newTable(b)
+		for _, one := range kindsOfATable {
+			g := locktest.Lock(b, here.Kind(one))
+			for _, other := range kindsOfATable {
 				for _, table := range []*actors.Custom{here, there} {
-					h, err := table.Kind(other).Lock(within(b), actors.Try())
+					h, err := table.Kind(other).Lock(locktest.Within(b), actors.Try())
 					if excludes(one, other) {
-						is(b, err, actors.ErrNotAcquired)
-						b.waitNodes(1) // the node of the try is gone
+						locktest.Is(b, err, actors.ErrNotAcquired)
+						b.WaitNodes(1) // the node of the try is gone
 						continue
 					}
-					must(b, err)
-					unlock(b, h)
+					locktest.Must(b, err)
+					locktest.Unlock(b, h)
 				}
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 	})
 }
 
 // Clients lock random kinds. Two kinds that exclude each other never hold together.
 func TestCustomContention(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		var mu sync.Mutex
 		inside := map[string]int{}
 		count := func(kind string, change int) {
@@ -60,13 +86,13 @@ func TestCustomContention(t *testing.T) {
 			}
 			inside[kind] += change
 		}
-		all := []*actors.Custom{b.table(), b.table(), b.table(), b.table()}
-		b.turns(8, 15, func(i int) turn {
-			kind := tableKinds[rand.IntN(len(tableKinds))]
+		all := []*actors.Custom{newTable(b), newTable(b), newTable(b), newTable(b)}
+		b.Turns(8, 15, func(i int) locktest.Turn {
+			kind := kindsOfATable[rand.IntN(len(kindsOfATable))]
 			mode := all[i/2].Kind(kind)
-			return turn{lock: mode, inside: func(*actors.Grant) {
+			return locktest.Turn{Lock: mode, Inside: func(*actors.Grant) {
 				count(kind, 1)
-				if _, err := mode.Participants(within(b)); err != nil { // which takes a while
+				if _, err := mode.Participants(locktest.Within(b)); err != nil { // which takes a while
 					b.Error(err)
 				}
 				count(kind, -1)
@@ -83,64 +109,64 @@ func roadRule() queue.Rule {
 // A contender that waits for one kind blocks no contender of another kind that is free, in the same
 // process or another.
 func TestCustomIndependentKinds(t *testing.T) {
-	each(t, func(b *testLock) {
-		here, there := b.locks().Custom(b.path, "road", roadRule(), "north", "south"), b.locks().Custom(b.path, "road", roadRule(), "north", "south")
-		north := lock(b, there.Kind("north"))
-		next := here.Kind("north").Acquire(within(b))
-		b.waitNodes(2)
-		south := lock(b, here.Kind("south"), actors.Try())
-		after := here.Kind("south").Acquire(within(b))
-		b.waitNodes(4)
-		elsewhere := there.Kind("south").Acquire(within(b))
-		b.waitNodes(5)
-		_, err := here.Kind("south").Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		pending(b, next, after, elsewhere)
-		unlock(b, south)
-		first := result(b, after)
-		pending(b, next, elsewhere)
-		unlock(b, first)
-		unlock(b, result(b, elsewhere))
-		pending(b, next)
-		unlock(b, north)
-		unlock(b, result(b, next))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		here, there := b.Locks().Custom(b.LockPath, "road", roadRule(), "north", "south"), b.Locks().Custom(b.LockPath, "road", roadRule(), "north", "south")
+		north := locktest.Lock(b, there.Kind("north"))
+		next := here.Kind("north").Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		south := locktest.Lock(b, here.Kind("south"), actors.Try())
+		after := here.Kind("south").Acquire(locktest.Within(b))
+		b.WaitNodes(4)
+		elsewhere := there.Kind("south").Acquire(locktest.Within(b))
+		b.WaitNodes(5)
+		_, err := here.Kind("south").Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		locktest.Pending(b, next, after, elsewhere)
+		locktest.Unlock(b, south)
+		first := locktest.Result(b, after)
+		locktest.Pending(b, next, elsewhere)
+		locktest.Unlock(b, first)
+		locktest.Unlock(b, locktest.Result(b, elsewhere))
+		locktest.Pending(b, next)
+		locktest.Unlock(b, north)
+		locktest.Unlock(b, locktest.Result(b, next))
 	})
 }
 
 // A holder of one kind enters another kind that its rule lets it re-enter, ahead of the waiters. A
 // request that would wait for its own owner is refused.
 func TestCustomReentry(t *testing.T) {
-	each(t, func(b *testLock) {
-		table, me := b.table(), actors.WithOwner("me")
-		write := lock(b, table.Kind("X"), me)
-		again := lock(b, table.Kind("X"), me)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		table, me := newTable(b), actors.WithOwner("me")
+		write := locktest.Lock(b, table.Kind("X"), me)
+		again := locktest.Lock(b, table.Kind("X"), me)
 		if again.Node() != write.Node() {
 			b.Errorf("the re-entry is on %s, its owner on %s", again.Node(), write.Node())
 		}
-		waiting := b.table().Kind("IX").Acquire(within(b))
-		b.waitNodes(2)
-		read := lock(b, table.Kind("S"), me)
-		unlock(b, again)
-		unlock(b, write)
-		pending(b, waiting)
-		unlock(b, lock(b, b.table().Kind("IS"), actors.Try()))
-		_, err := table.Kind("X").Lock(within(b), me)
-		is(b, err, actors.ErrDeadlock)
-		unlock(b, read)
-		unlock(b, result(b, waiting))
+		waiting := newTable(b).Kind("IX").Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		read := locktest.Lock(b, table.Kind("S"), me)
+		locktest.Unlock(b, again)
+		locktest.Unlock(b, write)
+		locktest.Pending(b, waiting)
+		locktest.Unlock(b, locktest.Lock(b, newTable(b).Kind("IS"), actors.Try()))
+		_, err := table.Kind("X").Lock(locktest.Within(b), me)
+		locktest.Is(b, err, actors.ErrDeadlock)
+		locktest.Unlock(b, read)
+		locktest.Unlock(b, locktest.Result(b, waiting))
 	})
 }
 
 func TestCustomParticipants(t *testing.T) {
-	each(t, func(b *testLock) {
-		table := b.table()
-		reader, intent := lock(b, table.Kind("S")), lock(b, table.Kind("IS"))
-		writer := table.Kind("IX").Acquire(within(b))
-		b.waitNodes(3)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		table := newTable(b)
+		reader, intent := locktest.Lock(b, table.Kind("S")), locktest.Lock(b, table.Kind("IS"))
+		writer := table.Kind("IX").Acquire(locktest.Within(b))
+		b.WaitNodes(3)
 		conn := b.Client(b)
-		foreign := b.foreignNode(conn, curatorID+"-lock-") // of no kind of this rule
-		all, err := b.table().Kind("X").Participants(within(b))
-		must(b, err)
+		foreign := b.ForeignNode(conn, locktest.CuratorID+"-lock-") // of no kind of this rule
+		all, err := newTable(b).Kind("X").Participants(locktest.Within(b))
+		locktest.Must(b, err)
 		var got []string
 		for _, p := range all {
 			got = append(got, fmt.Sprint(p.Kind, " ", p.Holds))
@@ -148,50 +174,50 @@ func TestCustomParticipants(t *testing.T) {
 		if want := "[S true IS true IX false]"; fmt.Sprint(got) != want {
 			b.Errorf("%v, want %s", got, want)
 		}
-		foreign.leave()
-		broken, err := table.Kind("S").RevokeHolders(within(b), 1)
+		foreign.Leave()
+		broken, err := table.Kind("S").RevokeHolders(locktest.Within(b), 1)
 		if err != nil || broken != 2 {
 			b.Errorf("%d holders are broken, %v; want 2", broken, err)
 		}
-		closes(b, reader.Done(), "the reader's grant")
-		closes(b, intent.Done(), "the intention's grant")
-		unlock(b, result(b, writer))
+		locktest.Closes(b, reader.Done(), "the reader's grant")
+		locktest.Closes(b, intent.Done(), "the intention's grant")
+		locktest.Unlock(b, locktest.Result(b, writer))
 	})
 }
 
 // Nodes with the marker of another library take part if the rule has that marker.
 func TestCustomMarkersOfOthers(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		rule := roadRule()
 		rule.Markers[1] = "-lock-"
-		road := b.locks().Custom(b.path, "road", rule, "own", "Curator's")
-		theirs := b.foreignNode(b.Client(b), curatorID+"-lock-")
-		f := road.Kind("Curator's").Acquire(within(b))
-		b.waitNodes(2)
-		unlock(b, lock(b, road.Kind("own")))
-		pending(b, f)
-		theirs.leave()
-		unlock(b, result(b, f))
+		road := b.Locks().Custom(b.LockPath, "road", rule, "own", "Curator's")
+		theirs := b.ForeignNode(b.Client(b), locktest.CuratorID+"-lock-")
+		f := road.Kind("Curator's").Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		locktest.Unlock(b, locktest.Lock(b, road.Kind("own")))
+		locktest.Pending(b, f)
+		theirs.Leave()
+		locktest.Unlock(b, locktest.Result(b, f))
 	})
 }
 
 func TestCustomInMultiLock(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		table := b.tableOf(locks)
-		multi := locks.MultiLock(locks.Mutex(b.path+"-row"), table.Kind("IX"))
-		g := lock(b, multi)
-		unlock(b, lock(b, b.table().Kind("IS"), actors.Try()))
-		_, err := b.table().Kind("S").Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		unlock(b, g)
-		b.waitNodes(0, "-row")
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		table := tableOf(b, locks)
+		multi := locks.MultiLock(locks.Mutex(b.LockPath+"-row"), table.Kind("IX"))
+		g := locktest.Lock(b, multi)
+		locktest.Unlock(b, locktest.Lock(b, newTable(b).Kind("IS"), actors.Try()))
+		_, err := newTable(b).Kind("S").Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		locktest.Unlock(b, g)
+		b.WaitNodes(0, "-row")
 	})
 }
 
 func TestCustomInvalid(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		locks := b.locks()
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
 		change := func(f func(*queue.Rule)) queue.Rule {
 			r := roadRule()
 			f(&r)
@@ -208,31 +234,41 @@ func TestCustomInvalid(t *testing.T) {
 			{"road", "west", change(func(r *queue.Rule) { r.Permits = -1 }), "Permits -1"},
 			{"road", "north", change(func(r *queue.Rule) { r.Markers[1] = "-south\x00-" }), `kind "south": marker "-south\x00-" cannot be in a node's name`},
 		} {
-			_, err := locks.Custom(b.path, c.name, c.rule, "north", "south").Kind(c.kind).Lock(within(b))
-			is(b, err, actors.ErrInvalid)
+			_, err := locks.Custom(b.LockPath, c.name, c.rule, "north", "south").Kind(c.kind).Lock(locktest.Within(b))
+			locktest.Is(b, err, actors.ErrInvalid)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				b.Errorf("got %v, want %s", err, c.want)
 			}
 		}
 		// One path has one rule, with one name for each kind.
-		road := locks.Custom(b.path, "road", roadRule(), "north", "south")
-		g := lock(b, road.Kind("north"))
-		_, err := locks.Custom(b.path, "road", roadRule(), "up", "down").Kind("up").Lock(within(b))
-		is(b, err, actors.ErrInvalid)
-		unlock(b, lock(b, locks.Custom(b.path, "road", roadRule(), "north", "south").Kind("south")))
-		unlock(b, g)
+		road := locks.Custom(b.LockPath, "road", roadRule(), "north", "south")
+		g := locktest.Lock(b, road.Kind("north"))
+		_, err := locks.Custom(b.LockPath, "road", roadRule(), "up", "down").Kind("up").Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrInvalid)
+		locktest.Unlock(b, locktest.Lock(b, locks.Custom(b.LockPath, "road", roadRule(), "north", "south").Kind("south")))
+		locktest.Unlock(b, g)
 	})
 }
 
 // A change of the rule after Custom has no effect.
 func TestCustomKeepsItsRule(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		rule := roadRule()
-		road := b.locks().Custom(b.path, "road", rule, "north", "south")
+		road := b.Locks().Custom(b.LockPath, "road", rule, "north", "south")
 		rule.BlockedBy[0], rule.Markers[0] = 0, "/"
-		g := lock(b, road.Kind("north"))
-		_, err := road.Kind("north").Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		unlock(b, g)
+		g := locktest.Lock(b, road.Kind("north"))
+		_, err := road.Kind("north").Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		locktest.Unlock(b, g)
 	})
+}
+
+// newTable returns the table lock on a connection of its own.
+func newTable(b *locktest.Fixture) *actors.Custom {
+	b.Helper()
+	return tableOf(b, b.Locks())
+}
+
+func tableOf(b *locktest.Fixture, locks *actors.Locks) *actors.Custom {
+	return locks.Custom(b.LockPath, "table lock", tableRule(), kindsOfATable...)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -19,16 +21,16 @@ import (
 const delay = 15 * time.Second
 
 // delayedMutex returns the lock with a lock-delay, on a connection of its own.
-func (v *virtual) delayedMutex() (*actors.Locks, *actors.Mutex) {
+func delayedMutex(v *locktest.Virtual) (*actors.Locks, *actors.Mutex) {
 	v.Helper()
-	locks := v.locks()
+	locks := v.Locks()
 	return locks, locks.Mutex("/lock", actors.LockDelay(delay))
 }
 
 // loseSession acquires the lock, whose session then ends.
-func (v *virtual) loseSession(mu *actors.Mutex) {
+func loseSession(v *locktest.Virtual, mu *actors.Mutex) {
 	v.Helper()
-	g := lock(v, mu)
+	g := locktest.Lock(v, mu)
 	v.Expire(g.Session())
 	v.Cleanup(func() { g.Release() })
 }
@@ -37,7 +39,7 @@ func (v *virtual) loseSession(mu *actors.Mutex) {
 func grantedAfter(t testing.TB, since time.Time, want time.Duration, f *actors.Future[*actors.Grant]) *actors.Grant {
 	t.Helper()
 	g, err := f.Wait(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	if took := time.Since(since); took != want {
 		t.Errorf("granted after %v, want %v", took, want)
 	}
@@ -46,27 +48,27 @@ func grantedAfter(t testing.TB, since time.Time, want time.Duration, f *actors.F
 
 // The held marker exists while the lock is held, and the next contender then holds at once.
 func TestLockDelayAfterRelease(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		one, two := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), b.locks().Mutex(b.path, actors.LockDelay(time.Minute))
+		one, two := b.Locks().Mutex(b.LockPath, actors.LockDelay(time.Minute)), b.Locks().Mutex(b.LockPath, actors.LockDelay(time.Minute))
 		last := actors.Token{}
 		for i := range 6 {
 			mu := []*actors.Mutex{one, two, two}[i%3]
-			g := lock(b, mu)
-			if data, _, err := conn.Get(b.path + heldMarker); err != nil || b.path+"/"+string(data) != g.Node() {
+			g := locktest.Lock(b, mu)
+			if data, _, err := conn.Get(b.LockPath + locktest.HeldMarker); err != nil || b.LockPath+"/"+string(data) != g.Node() {
 				b.Errorf("held marker %q, %v while %s holds", data, err, g.Node())
 			}
-			expectIncreasing(b, last, g.Token())
+			locktest.ExpectIncreasing(b, last, g.Token())
 			last = g.Token()
-			next := []*actors.Future[*actors.Grant]{one.Acquire(within(b)), two.Acquire(within(b))}
-			b.waitNodes(3)
-			_, err := mu.Lock(within(b), actors.Try())
-			is(b, err, actors.ErrNotAcquired)
-			pending(b, next...)
-			unlock(b, g)
-			b.inTurn(func(*actors.Grant) {}, next...)
+			next := []*actors.Future[*actors.Grant]{one.Acquire(locktest.Within(b)), two.Acquire(locktest.Within(b))}
+			b.WaitNodes(3)
+			_, err := mu.Lock(locktest.Within(b), actors.Try())
+			locktest.Is(b, err, actors.ErrNotAcquired)
+			locktest.Pending(b, next...)
+			locktest.Unlock(b, g)
+			b.InTurn(func(*actors.Grant) {}, next...)
 		}
-		if ok, _, err := conn.Exists(b.path + heldMarker); ok || err != nil {
+		if ok, _, err := conn.Exists(b.LockPath + locktest.HeldMarker); ok || err != nil {
 			b.Errorf("the held marker is there: %v, %v", ok, err)
 		}
 	})
@@ -74,29 +76,29 @@ func TestLockDelayAfterRelease(t *testing.T) {
 
 // The held marker exists until the owner's last release.
 func TestLockDelayReentry(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		mu, me := b.locks().Mutex(b.path, actors.LockDelay(time.Minute)), actors.WithOwner("me")
-		f := mu.Acquire(within(b), me) // perhaps before the held marker is made
-		g, h := lock(b, mu, me), result(b, f)
-		unlock(b, g)
-		if data, _, err := conn.Get(b.path + heldMarker); err != nil || b.path+"/"+string(data) != h.Node() {
+		mu, me := b.Locks().Mutex(b.LockPath, actors.LockDelay(time.Minute)), actors.WithOwner("me")
+		f := mu.Acquire(locktest.Within(b), me) // perhaps before the held marker is made
+		g, h := locktest.Lock(b, mu, me), locktest.Result(b, f)
+		locktest.Unlock(b, g)
+		if data, _, err := conn.Get(b.LockPath + locktest.HeldMarker); err != nil || b.LockPath+"/"+string(data) != h.Node() {
 			b.Errorf("held marker %q, %v", data, err)
 		}
-		unlock(b, h)
-		if ok, _, err := conn.Exists(b.path + heldMarker); ok || err != nil {
+		locktest.Unlock(b, h)
+		if ok, _, err := conn.Exists(b.LockPath + locktest.HeldMarker); ok || err != nil {
 			b.Errorf("the held marker is there: %v, %v", ok, err)
 		}
 	})
 }
 
 // losses are the ways in which a grant ends without a release.
-var losses = map[string]func(v *virtual, locks *actors.Locks, g *actors.Grant){
-	"session expired": func(v *virtual, _ *actors.Locks, g *actors.Grant) { v.Expire(g.Session()) },
-	"locks closed":    func(v *virtual, locks *actors.Locks, _ *actors.Grant) { must(v, locks.Close()) },
-	"node deleted": func(v *virtual, locks *actors.Locks, g *actors.Grant) {
-		_, err := locks.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
-		must(v, err)
+var losses = map[string]func(v *locktest.Virtual, locks *actors.Locks, g *actors.Grant){
+	"session expired": func(v *locktest.Virtual, _ *actors.Locks, g *actors.Grant) { v.Expire(g.Session()) },
+	"locks closed":    func(v *locktest.Virtual, locks *actors.Locks, _ *actors.Grant) { locktest.Must(v, locks.Close()) },
+	"node deleted": func(v *locktest.Virtual, locks *actors.Locks, g *actors.Grant) {
+		_, err := locks.Multi(locktest.Within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
+		locktest.Must(v, err)
 	},
 }
 
@@ -105,15 +107,15 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	t.Parallel()
 	for name, end := range losses {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				holder, held := v.delayedMutex()
-				_, one := v.delayedMutex()
-				_, two := v.delayedMutex()
-				g := lock(v, held)
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				holder, held := delayedMutex(v)
+				_, one := delayedMutex(v)
+				_, two := delayedMutex(v)
+				g := locktest.Lock(v, held)
 				var waiting []*actors.Future[*actors.Grant]
 				for i := range 6 {
 					waiting = append(waiting, []*actors.Mutex{one, two}[i%2].Acquire(context.Background()))
-					zktest.Eventually(v, timeLimit, func() bool { return len(v.nodes()) == i+2 }, "the request queues")
+					zktest.Eventually(v, zktest.TimeLimit, func() bool { return len(v.LockNodes()) == i+2 }, "the request queues")
 				}
 				since := time.Now()
 				end(v, holder, g)
@@ -127,9 +129,9 @@ func TestLockDelayAfterLoss(t *testing.T) {
 					if h.Err() != nil {
 						v.Error(h.Err())
 					}
-					unlock(v, h)
+					locktest.Unlock(v, h)
 				}
-				v.clean()
+				v.Clean()
 			})
 		})
 	}
@@ -138,23 +140,23 @@ func TestLockDelayAfterLoss(t *testing.T) {
 // A holder that has not noticed its loss releases. The held marker of the next holder stays.
 func TestLockDelayLateRelease(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		first, held := v.delayedMutex()
-		second, mu := v.delayedMutex()
-		_, other := v.delayedMutex()
-		g := lock(v, held)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		first, held := delayedMutex(v)
+		second, mu := delayedMutex(v)
+		_, other := delayedMutex(v)
+		g := locktest.Lock(v, held)
 		v.Freeze(g.Session())
-		_, err := second.Multi(within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
-		must(v, err)
+		_, err := second.Multi(locktest.Within(v), &zk.DeleteRequest{Path: g.Node(), Version: -1})
+		locktest.Must(v, err)
 		h := grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background()))
 		release := g.Release()
 		v.Thaw(first.Session().ID)
-		release.Wait(within(v))
+		release.Wait(locktest.Within(v))
 		since := time.Now()
 		v.Expire(h.Session())
-		unlock(v, grantedAfter(v, since, delay, other.Acquire(context.Background())))
+		locktest.Unlock(v, grantedAfter(v, since, delay, other.Acquire(context.Background())))
 		h.Release()
-		v.clean()
+		v.Clean()
 	})
 }
 
@@ -162,33 +164,33 @@ func TestLockDelayLateRelease(t *testing.T) {
 // requests.
 func TestLockDelayOfEndedRequests(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		_, held := v.delayedMutex()
-		_, mu := v.delayedMutex()
-		_, other := v.delayedMutex()
-		v.loseSession(held)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		_, held := delayedMutex(v)
+		_, mu := delayedMutex(v)
+		_, other := delayedMutex(v)
+		loseSession(v, held)
 		since := time.Now()
-		_, err := mu.Lock(within(v), actors.Try())
-		is(v, err, actors.ErrNotAcquired)
+		_, err := mu.Lock(locktest.Within(v), actors.Try())
+		locktest.Is(v, err, actors.ErrNotAcquired)
 		ctx, cancel := context.WithCancel(context.Background())
 		bound, timed := mu.Acquire(ctx), mu.Acquire(context.Background(), actors.WithTimeout(2*time.Second))
 		f := mu.Acquire(context.Background())
 		<-time.After(time.Second)
-		pending(v, bound, timed, f)
+		locktest.Pending(v, bound, timed, f)
 		cancel()
-		is(v, failure(v, bound), context.Canceled)
+		locktest.Is(v, locktest.Failure(v, bound), context.Canceled)
 		f.Cancel()
-		is(v, failure(v, f), actors.ErrCancelled)
-		is(v, failure(v, timed), actors.ErrTimedOut)
+		locktest.Is(v, locktest.Failure(v, f), actors.ErrCancelled)
+		locktest.Is(v, locktest.Failure(v, timed), actors.ErrTimedOut)
 		if took := time.Since(since); took != 2*time.Second {
 			v.Errorf("timed out after %v", took)
 		}
-		_, err = mu.Lock(within(v), actors.Try(), actors.WithOwner("me"))
-		is(v, err, actors.ErrNotAcquired)
+		_, err = mu.Lock(locktest.Within(v), actors.Try(), actors.WithOwner("me"))
+		locktest.Is(v, err, actors.ErrNotAcquired)
 		g := grantedAfter(v, since, delay, other.Acquire(context.Background()))
-		unlock(v, g)
-		unlock(v, lock(v, mu, actors.Try()))
-		v.clean()
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Lock(v, mu, actors.Try()))
+		v.Clean()
 	})
 }
 
@@ -196,38 +198,40 @@ func TestLockDelayOfEndedRequests(t *testing.T) {
 // session. Each contender waits for the delay before it holds.
 func TestLockDelayOfLostWaiter(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		_, held := v.delayedMutex()
-		closing, mu := v.delayedMutex()
-		losing, other := v.delayedMutex()
-		v.loseSession(held)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		_, held := delayedMutex(v)
+		closing, mu := delayedMutex(v)
+		losing, other := delayedMutex(v)
+		loseSession(v, held)
 		f := mu.Acquire(context.Background())
 		<-time.After(5 * time.Second)
-		pending(v, f)
-		must(v, closing.Close())
-		is(v, failure(v, f), actors.ErrClosed)
+		locktest.Pending(v, f)
+		locktest.Must(v, closing.Close())
+		locktest.Is(v, locktest.Failure(v, f), actors.ErrClosed)
 
 		since := time.Now()
 		owner := actors.WithOwner("me")
 		f, g := other.Acquire(context.Background(), owner), other.Acquire(context.Background(), owner)
 		<-time.After(5 * time.Second)
-		pending(v, f, g)
-		_, err := losing.Multi(within(v), &zk.DeleteRequest{Path: "/lock/" + strings.Fields(v.nodes()[0])[0], Version: -1})
-		must(v, err)
+		locktest.Pending(v, f, g)
+		_, err := losing.Multi(locktest.Within(v), &zk.DeleteRequest{Path: "/lock/" + strings.Fields(v.LockNodes()[0])[0], Version: -1})
+		locktest.Must(v, err)
 		<-time.After(5 * time.Second)
-		pending(v, f, g)
+		locktest.Pending(v, f, g)
 		if took := time.Since(since); took != 10*time.Second {
 			v.Fatal(took)
 		}
 		v.Expire(losing.Session().ID)
-		zktest.Eventually(v, time.Minute, func() bool { return losing.Session().State == messages.SessionState_CONNECTED && len(v.nodes()) == 1 }, "a new session")
+		zktest.Eventually(v, time.Minute, func() bool {
+			return losing.Session().State == messages.SessionState_CONNECTED && len(v.LockNodes()) == 1
+		}, "a new session")
 		since = time.Now()
-		unlock(v, result(v, f))
-		unlock(v, result(v, g))
+		locktest.Unlock(v, locktest.Result(v, f))
+		locktest.Unlock(v, locktest.Result(v, g))
 		if took := time.Since(since); took < delay-time.Second || took > delay {
 			v.Errorf("granted %v after the new session", took)
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
@@ -244,7 +248,7 @@ func TestLockDelayFaults(t *testing.T) {
 					if !sampled() {
 						continue
 					}
-					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + heldMarker, Nth: nth, Times: times, Action: action, Delay: time.Second}
+					fault := embedded.Fault{Op: embedded.OpAny, Path: "/lock" + locktest.HeldMarker, Nth: nth, Times: times, Action: action, Delay: time.Second}
 					if fired := lockDelayWithFault(t, fault); !fired && nth <= 4 || t.Failed() {
 						t.Fatalf("fault %d, %d times: fired %v", nth, times, fired)
 					}
@@ -256,26 +260,26 @@ func TestLockDelayFaults(t *testing.T) {
 
 func lockDelayWithFault(t *testing.T, fault embedded.Fault) (fired bool) {
 	t.Helper()
-	bubble(t, func(v *virtual) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
 		injected := v.Inject(fault)
-		_, one := v.delayedMutex()
-		_, two := v.delayedMutex()
+		_, one := delayedMutex(v)
+		_, two := delayedMutex(v)
 		lost := false
 		for _, mu := range []*actors.Mutex{one, two, one} {
 			since := time.Now()
 			g, err := mu.Lock(context.Background())
-			must(v, err)
+			locktest.Must(v, err)
 			if took := time.Since(since); took >= delay && !lost {
 				v.Errorf("granted after %v", took)
 			}
 			if err := g.Unlock(context.Background()); err != nil {
-				is(v, err, actors.ErrSessionLost)
+				locktest.Is(v, err, actors.ErrSessionLost)
 				lost = true
 			}
 		}
 		fired = len(injected.Firings()) > 0
 		injected.Remove()
-		v.clean()
+		v.Clean()
 	})
 	return fired
 }
@@ -283,97 +287,97 @@ func lockDelayWithFault(t *testing.T, fault embedded.Fault) (fired bool) {
 // Locks without the option neither wait nor make others wait.
 func TestLockDelayBesideOthers(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		_, held := v.delayedMutex()
-		locks := v.locks()
-		plain := locks.Mutex(v.path)
-		_, mu := v.delayedMutex()
-		unlock(v, lock(v, plain))
-		unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
-		v.loseSession(plain)
-		unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
-		v.loseSession(held)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		_, held := delayedMutex(v)
+		locks := v.Locks()
+		plain := locks.Mutex(v.LockPath)
+		_, mu := delayedMutex(v)
+		locktest.Unlock(v, locktest.Lock(v, plain))
+		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
+		loseSession(v, plain)
+		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
+		loseSession(v, held)
 		zktest.Eventually(v, time.Minute, func() bool { return locks.Session().State == messages.SessionState_CONNECTED }, "a new session")
-		unlock(v, grantedAfter(v, time.Now(), 0, plain.Acquire(context.Background())))
-		unlock(v, grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background())))
-		unlock(v, grantedAfter(v, time.Now(), 0, held.Acquire(context.Background())))
-		v.clean()
+		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, plain.Acquire(context.Background())))
+		locktest.Unlock(v, grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background())))
+		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, held.Acquire(context.Background())))
+		v.Clean()
 	})
 }
 
 func TestLockDelayMessages(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		const short = 3 * time.Second
-		config, all := testActors(b.T, 2)
+		config, all := locktest.OwnerActors(b.T, 2)
 		alice, bob := all[0], all[1]
-		one, two := b.locks(config), b.locks(config)
-		first, second := pid(b, one.Mutex(b.path, actors.LockDelay(short))), pid(b, two.Mutex(b.path, actors.LockDelay(short)))
-		alice.send(first, &messages.Acquire{RequestId: 1})
-		alice.granted(1)
-		bob.send(second, &messages.Acquire{RequestId: 1, Owner: "bob"})
-		b.waitNodes(2)
+		one, two := b.Locks(config), b.Locks(config)
+		first, second := locktest.PID(b, one.Mutex(b.LockPath, actors.LockDelay(short))), locktest.PID(b, two.Mutex(b.LockPath, actors.LockDelay(short)))
+		alice.Send(first, &messages.Acquire{RequestId: 1})
+		alice.Granted(1)
+		bob.Send(second, &messages.Acquire{RequestId: 1, Owner: "bob"})
+		b.WaitNodes(2)
 		since := time.Now()
 		b.Expire(b, one.Session().ID)
-		bob.send(second, &messages.Acquire{RequestId: 2, Owner: "bob", WaitNanos: int64(time.Minute)})
-		bob.send(second, &messages.Acquire{RequestId: 3, Owner: "bob", Try: true})
-		bob.refused(3, messages.Reason_NOT_ACQUIRED)
-		expectMessage[*messages.Lost](alice)
-		node := bob.granted(1).GetNode()
+		bob.Send(second, &messages.Acquire{RequestId: 2, Owner: "bob", WaitNanos: int64(time.Minute)})
+		bob.Send(second, &messages.Acquire{RequestId: 3, Owner: "bob", Try: true})
+		bob.Refused(3, messages.Reason_NOT_ACQUIRED)
+		locktest.ExpectMessage[*messages.Lost](alice)
+		node := bob.Granted(1).GetNode()
 		if took := time.Since(since); took < short {
 			b.Errorf("granted after %v", took)
 		}
-		if again := bob.granted(2).GetNode(); again != node {
+		if again := bob.Granted(2).GetNode(); again != node {
 			b.Errorf("holds by %s and %s", node, again)
 		}
-		bob.send(second, &messages.Release{RequestId: 1, Owner: "bob"})
-		bob.released(1, 1)
-		bob.send(second, &messages.Cancel{RequestId: 2, Owner: "bob"}) // releases it
-		bob.refused(2, messages.Reason_CANCELLED)
-		b.waitNodes(0)
+		bob.Send(second, &messages.Release{RequestId: 1, Owner: "bob"})
+		bob.Released(1, 1)
+		bob.Send(second, &messages.Cancel{RequestId: 2, Owner: "bob"}) // releases it
+		bob.Refused(2, messages.Reason_CANCELLED)
+		b.WaitNodes(0)
 	})
 }
 
 // A process that may not create the held marker does not get the lock.
 func TestLockDelayMayNotCreateHeldMarker(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		_, err := conn.Create(b.path, nil, 0, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		_, err = conn.Create(b.path+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
-		must(b, err)
-		_, err = b.locks().Mutex(b.path+"/lock", actors.LockDelay(delay)).Lock(within(b))
-		is(b, err, actors.ErrNoAuth)
-		if err != nil && !strings.Contains(err.Error(), "CREATE is not granted on "+b.path) {
+		_, err := conn.Create(b.LockPath, nil, 0, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		_, err = conn.Create(b.LockPath+"/lock", nil, 0, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		_, err = conn.SetACL(b.LockPath, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		locktest.Must(b, err)
+		_, err = b.Locks().Mutex(b.LockPath+"/lock", actors.LockDelay(delay)).Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrNoAuth)
+		if err != nil && !strings.Contains(err.Error(), "CREATE is not granted on "+b.LockPath) {
 			b.Error(err)
 		}
-		b.waitNodes(0, "/lock")
-		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
-		must(b, err)
-		must(b, conn.Delete(b.path+"/lock", -1))
+		b.WaitNodes(0, "/lock")
+		_, err = conn.SetACL(b.LockPath, zk.WorldACL(zk.PermAll), -1)
+		locktest.Must(b, err)
+		locktest.Must(b, conn.Delete(b.LockPath+"/lock", -1))
 	})
 }
 
 func TestLockDelayOptions(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		locks := b.locks()
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
 		for _, d := range []time.Duration{0, -time.Second, time.Minute + 1, time.Hour} {
-			_, err := locks.Mutex(b.path, actors.LockDelay(d)).Lock(within(b))
-			is(b, err, actors.ErrInvalid)
+			_, err := locks.Mutex(b.LockPath, actors.LockDelay(d)).Lock(locktest.Within(b))
+			locktest.Is(b, err, actors.ErrInvalid)
 			if err != nil && !strings.Contains(err.Error(), d.String()) {
 				b.Error(err)
 			}
 		}
-		_, err := locks.Mutex(b.path, actors.LockDelay(delay), actors.LockDelay(2*delay)).Lock(within(b))
-		is(b, err, actors.ErrInvalid)
-		_, err = locks.RWMutex(b.path, actors.LockDelay(delay)).Read().Lock(within(b))
-		is(b, err, actors.ErrInvalid)
-		g := lock(b, locks.Mutex(b.path, actors.LockDelay(delay)))
+		_, err := locks.Mutex(b.LockPath, actors.LockDelay(delay), actors.LockDelay(2*delay)).Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrInvalid)
+		_, err = locks.RWMutex(b.LockPath, actors.LockDelay(delay)).Read().Lock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrInvalid)
+		g := locktest.Lock(b, locks.Mutex(b.LockPath, actors.LockDelay(delay)))
 		for _, options := range [][]actors.LockOption{{actors.LockDelay(2 * delay)}, nil} {
-			_, err = locks.Mutex(b.path, options...).Lock(within(b))
-			is(b, err, actors.ErrInvalid)
+			_, err = locks.Mutex(b.LockPath, options...).Lock(locktest.Within(b))
+			locktest.Is(b, err, actors.ErrInvalid)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -23,30 +25,30 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 		directory bool // is deleted too
 	}{{"nodes", false}, {"nodes and directory", true}} {
 		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				ours := v.mutex()
-				theirs := v.mutex()
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				ours := v.Mutex()
+				theirs := v.Mutex()
 				const deletion = 1500 * time.Millisecond // the second holds
-				late := time.Now().Add(deletion + noticeLimit)
-				l := newLedger(v) // of the grants from late on
+				late := time.Now().Add(deletion + locktest.NoticeLimit)
+				l := locktest.NewLedger(v) // of the grants from late on
 				use := func(mu *actors.Mutex, hold time.Duration) {
-					g, err := mu.Lock(within(v))
+					g, err := mu.Lock(locktest.Within(v))
 					if err != nil {
 						v.Errorf("lock: %v", err)
 						return
 					}
 					time.AfterFunc(time.Until(late), func() {
 						if g.Err() == nil {
-							l.enter("", g, whole(v.path))
+							l.Enter("", g, locktest.Whole(v.LockPath))
 						}
 					})
 					<-time.After(hold)
 					begun := time.Now()
-					err = g.Unlock(within(v))
-					gone := l.isDeleted(g.Node())
+					err = g.Unlock(locktest.Within(v))
+					gone := l.IsDeleted(g.Node())
 					switch {
 					case err == nil && gone && !begun.Before(late):
-						v.Errorf("unlock %v after the node was deleted: no error", begun.Sub(late)+noticeLimit)
+						v.Errorf("unlock %v after the node was deleted: no error", begun.Sub(late)+locktest.NoticeLimit)
 					case err != nil && !(gone && errors.Is(err, actors.ErrNodeDeleted)):
 						v.Errorf("unlock of %s, which was deleted %v: %v", g.Node(), gone, err)
 					}
@@ -57,25 +59,25 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 				}
 				<-time.After(deletion)
 				var deleted []string
-				for _, node := range v.nodes() {
+				for _, node := range v.LockNodes() {
 					deleted = append(deleted, "/lock/"+node)
 				}
-				l.delete(deleted...)
+				l.Delete(deleted...)
 				if c.directory {
 					deleted = append(deleted, "/lock")
 				}
-				v.remove(deleted...)
-				if n := len(l.deleted); n != 11 {
+				v.Remove(deleted...)
+				if n := len(l.Deleted); n != 11 {
 					v.Errorf("%d nodes were deleted, want 11", n)
 				}
 				use(theirs, 15*time.Second)
 				all.Wait()
-				if l.count(v.path) < 2 {
+				if l.Count(v.LockPath) < 2 {
 					v.Error("the processes did not hold in turn")
 				}
-				unlock(v, lock(v, ours))
-				unlock(v, lock(v, theirs))
-				v.clean()
+				locktest.Unlock(v, locktest.Lock(v, ours))
+				locktest.Unlock(v, locktest.Lock(v, theirs))
+				v.Clean()
 			})
 		})
 	}
@@ -87,44 +89,44 @@ func TestNodesDeletedDuringHandOffs(t *testing.T) {
 func TestReadersDeletedBehindWriter(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		leave func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode)
+		leave func(b *locktest.Fixture, conn *zk.Conn, readers []any, writer *locktest.ForeignNode)
 	}{
-		{"then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
+		{"then the writer leaves", func(b *locktest.Fixture, conn *zk.Conn, readers []any, writer *locktest.ForeignNode) {
 			_, err := conn.Multi(readers...)
-			must(b, err)
-			writer.leave()
+			locktest.Must(b, err)
+			writer.Leave()
 		}},
-		{"one of them, then the writer leaves", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
+		{"one of them, then the writer leaves", func(b *locktest.Fixture, conn *zk.Conn, readers []any, writer *locktest.ForeignNode) {
 			_, err := conn.Multi(readers[1])
-			must(b, err)
-			writer.leave()
+			locktest.Must(b, err)
+			writer.Leave()
 		}},
-		{"with the writer", func(b *testLock, conn *zk.Conn, readers []any, writer *foreignNode) {
-			_, err := conn.Multi(append(readers, &zk.DeleteRequest{Path: writer.path, Version: -1})...)
-			must(b, err)
+		{"with the writer", func(b *locktest.Fixture, conn *zk.Conn, readers []any, writer *locktest.ForeignNode) {
+			_, err := conn.Multi(append(readers, &zk.DeleteRequest{Path: writer.Path, Version: -1})...)
+			locktest.Must(b, err)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, func(b *testLock) {
-				conn, rw := b.Client(b), b.rw()
-				writer, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.watches()
-				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(within(b)), rw.Read().Acquire(within(b))}
-				b.waitNodes(3)
-				zktest.Eventually(b, timeLimit, func() bool { return b.watches() > before }, "the readers watch")
+			locktest.Each(t, func(b *locktest.Fixture) {
+				conn, rw := b.Client(b), b.RWMutex()
+				writer, before := b.ForeignNode(conn, locktest.CuratorID+"-__WRIT__"), b.LockWatches()
+				fs := []*actors.Future[*actors.Grant]{rw.Read().Acquire(locktest.Within(b)), rw.Read().Acquire(locktest.Within(b))}
+				b.WaitNodes(3)
+				zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() > before }, "the readers watch")
 				var deletes []any
-				nodes := b.nodes()
-				slices.SortFunc(nodes, bySequence)
+				nodes := b.LockNodes()
+				slices.SortFunc(nodes, locktest.BySequence)
 				for _, node := range nodes {
-					if path := b.path + "/" + node; path != writer.path {
+					if path := b.LockPath + "/" + node; path != writer.Path {
 						deletes = append(deletes, &zk.DeleteRequest{Path: path, Version: -1})
 					}
 				}
-				pending(b, fs...)
+				locktest.Pending(b, fs...)
 				c.leave(b, conn, deletes, writer)
 				for _, f := range fs {
-					g := result(b, f)
-					must(b, g.Verify(within(b)))
-					unlock(b, g)
+					g := locktest.Result(b, f)
+					locktest.Must(b, g.Verify(locktest.Within(b)))
+					locktest.Unlock(b, g)
 				}
 			})
 		})
@@ -134,28 +136,28 @@ func TestReadersDeletedBehindWriter(t *testing.T) {
 // The node of the last reader is deleted and a second writer queues before the first leaves:
 // the other reader holds, and the last reader waits for the second writer with a new node.
 func TestReaderDeletedBetweenWriters(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, rw := b.Client(b), b.rw()
-		first, before := b.foreignNode(conn, curatorID+"-__WRIT__"), b.watches()
-		f := rw.Read().Acquire(within(b))
-		b.waitNodes(2)
-		others := b.nodes()
-		last := rw.Read().Acquire(within(b))
-		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.watches() > before }, "the readers watch")
-		deleted := slices.DeleteFunc(b.nodes(), func(node string) bool { return slices.Contains(others, node) })[0]
-		results, err := conn.Multi(&zk.DeleteRequest{Path: b.path + "/" + deleted, Version: -1}, &zk.CreateRequest{
-			Path: b.path + "/" + strings.Replace(curatorID, "0", "1", 1) + "-__WRIT__",
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, rw := b.Client(b), b.RWMutex()
+		first, before := b.ForeignNode(conn, locktest.CuratorID+"-__WRIT__"), b.LockWatches()
+		f := rw.Read().Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		others := b.LockNodes()
+		last := rw.Read().Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() > before }, "the readers watch")
+		deleted := slices.DeleteFunc(b.LockNodes(), func(node string) bool { return slices.Contains(others, node) })[0]
+		results, err := conn.Multi(&zk.DeleteRequest{Path: b.LockPath + "/" + deleted, Version: -1}, &zk.CreateRequest{
+			Path: b.LockPath + "/" + strings.Replace(locktest.CuratorID, "0", "1", 1) + "-__WRIT__",
 			Acl:  zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeralSequential})
-		must(b, err)
-		second := &foreignNode{b, conn, results[1].String}
-		first.leave()
-		g := result(b, f)
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 3 || isClosed(last.Done()) }, "the last reader queues again")
-		pending(b, last)
-		unlock(b, g)
-		pending(b, last)
-		second.leave()
-		unlock(b, result(b, last))
+		locktest.Must(b, err)
+		second := b.ForeignNodeAt(conn, results[1].String)
+		first.Leave()
+		g := locktest.Result(b, f)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.LockNodes()) == 3 || locktest.IsClosed(last.Done()) }, "the last reader queues again")
+		locktest.Pending(b, last)
+		locktest.Unlock(b, g)
+		locktest.Pending(b, last)
+		second.Leave()
+		locktest.Unlock(b, locktest.Result(b, last))
 	})
 }

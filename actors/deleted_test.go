@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -12,10 +14,10 @@ import (
 )
 
 // removeDirectory deletes the lock's directory, unless ZooKeeper does, once it has no children.
-func (b *testLock) removeDirectory(conn *zk.Conn) {
+func removeDirectory(b *locktest.Fixture, conn *zk.Conn) {
 	b.Helper()
-	b.waitNodes(0)
-	if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+	b.WaitNodes(0)
+	if err := conn.Delete(b.LockPath, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		b.Fatal(err)
 	}
 }
@@ -25,33 +27,33 @@ func (b *testLock) removeDirectory(conn *zk.Conn) {
 func TestNumbersBeginAgain(t *testing.T) {
 	for name, before := range map[string]int{"fewer than before": 1, "as many as before": 3, "more than before": 5} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
-				mus := []*actors.Mutex{b.mutex(), b.mutex()}
+				mus := []*actors.Mutex{b.Mutex(), b.Mutex()}
 				last := actors.Token{}
 				for range 3 {
-					g := lock(b, mus[1])
+					g := locktest.Lock(b, mus[1])
 					last = g.Token()
-					unlock(b, g)
+					locktest.Unlock(b, g)
 				}
-				b.removeDirectory(conn)
-				var ahead []*foreignNode
+				removeDirectory(b, conn)
+				var ahead []*locktest.ForeignNode
 				for range before {
-					ahead = append(ahead, b.foreignNode(conn, foreignPrefixes["go-zookeeper"]))
+					ahead = append(ahead, b.ForeignNode(conn, locktest.ForeignPrefixes["go-zookeeper"]))
 				}
-				f := mus[1].Acquire(within(b))
-				b.waitNodes(before + 1)
+				f := mus[1].Acquire(locktest.Within(b))
+				b.WaitNodes(before + 1)
 				for _, r := range ahead {
-					pending(b, f)
-					r.leave()
+					locktest.Pending(b, f)
+					r.Leave()
 				}
-				g := result(b, f)
-				expectIncreasing(b, last, g.Token())
-				waiting := mus[0].Acquire(within(b))
-				b.waitNodes(2)
-				pending(b, waiting)
-				unlock(b, g)
-				unlock(b, result(b, waiting))
+				g := locktest.Result(b, f)
+				locktest.ExpectIncreasing(b, last, g.Token())
+				waiting := mus[0].Acquire(locktest.Within(b))
+				b.WaitNodes(2)
+				locktest.Pending(b, waiting)
+				locktest.Unlock(b, g)
+				locktest.Unlock(b, locktest.Result(b, waiting))
 			})
 		})
 	}
@@ -59,64 +61,64 @@ func TestNumbersBeginAgain(t *testing.T) {
 
 // The same with a holder of this library, in the other order.
 func TestNumbersBeginAgainForAHolder(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		one, two := b.mutex(), b.mutex()
+		one, two := b.Mutex(), b.Mutex()
 		for range 4 {
-			unlock(b, lock(b, one))
-			unlock(b, lock(b, two))
+			locktest.Unlock(b, locktest.Lock(b, one))
+			locktest.Unlock(b, locktest.Lock(b, two))
 		}
-		b.removeDirectory(conn)
-		g := lock(b, one)
-		f := two.Acquire(within(b))
-		b.waitNodes(2)
-		_, err := two.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		pending(b, f)
-		unlock(b, g)
-		unlock(b, result(b, f))
+		removeDirectory(b, conn)
+		g := locktest.Lock(b, one)
+		f := two.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		_, err := two.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		locktest.Pending(b, f)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, f))
 	})
 }
 
 // The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		one, two := b.mutex(), b.mutex()
-		first := b.foreignNode(conn, foreignPrefixes["go-zookeeper"])
-		f, h := one.Acquire(within(b)), two.Acquire(within(b))
-		b.waitNodes(3)
-		zktest.Eventually(b, timeLimit, func() bool { return b.watches() >= 3 }, "both watch") // the second waiter watches two nodes
+		one, two := b.Mutex(), b.Mutex()
+		first := b.ForeignNode(conn, locktest.ForeignPrefixes["go-zookeeper"])
+		f, h := one.Acquire(locktest.Within(b)), two.Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() >= 3 }, "both watch") // the second waiter watches two nodes
 		// The last node is deleted first: the end of a node does not let the one behind it hold.
-		nodes := b.nodes()
-		slices.SortFunc(nodes, func(x, y string) int { return bySequence(y, x) })
+		nodes := b.LockNodes()
+		slices.SortFunc(nodes, func(x, y string) int { return locktest.BySequence(y, x) })
 		ops := []any{}
 		for _, node := range nodes {
-			ops = append(ops, &zk.DeleteRequest{Path: b.path + "/" + node, Version: -1})
+			ops = append(ops, &zk.DeleteRequest{Path: b.LockPath + "/" + node, Version: -1})
 		}
-		ops = append(ops, &zk.DeleteRequest{Path: b.path, Version: -1})
+		ops = append(ops, &zk.DeleteRequest{Path: b.LockPath, Version: -1})
 		_, err := conn.Multi(ops...)
-		must(b, err)
+		locktest.Must(b, err)
 		var g *actors.Grant
 		select {
 		case <-f.Done():
 			g, err = f.Result()
-			must(b, err)
-			b.waitNodes(2)
-			pending(b, h)
+			locktest.Must(b, err)
+			b.WaitNodes(2)
+			locktest.Pending(b, h)
 			f = h
 		case <-h.Done():
 			g, err = h.Result()
-			must(b, err)
-			b.waitNodes(2)
-			pending(b, f)
-		case <-within(b).Done():
-			b.Fatalf("no request is granted; nodes %v", b.nodes())
+			locktest.Must(b, err)
+			b.WaitNodes(2)
+			locktest.Pending(b, f)
+		case <-locktest.Within(b).Done():
+			b.Fatalf("no request is granted; nodes %v", b.LockNodes())
 		}
-		if g.Node() == first.path {
+		if g.Node() == first.Path {
 			b.Error("holds by the node of another contender")
 		}
-		unlock(b, g)
-		unlock(b, result(b, f))
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, f))
 	})
 }

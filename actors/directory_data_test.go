@@ -6,33 +6,35 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// makeDirectories makes directories that stay when they are empty. clean deletes them first.
-func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories []string) {
+// makeDirectories makes directories that stay when they are empty. Clean deletes them first.
+func makeDirectories(b *locktest.Fixture, conn *zk.Conn, names ...string) (directories []string) {
 	b.Helper()
 	made := []string{}
 	for _, name := range names {
-		directories = append(directories, b.path+name)
-		for at, c := range b.path + name + "/" {
+		directories = append(directories, b.LockPath+name)
+		for at, c := range b.LockPath + name + "/" {
 			if c != '/' || at == 0 {
 				continue
 			}
-			_, err := conn.Create((b.path + name)[:at], nil, 0, zk.WorldACL(zk.PermAll))
+			_, err := conn.Create((b.LockPath + name)[:at], nil, 0, zk.WorldACL(zk.PermAll))
 			if err == nil {
-				made = append(made, (b.path + name)[:at])
+				made = append(made, (b.LockPath + name)[:at])
 			} else if !errors.Is(err, zk.ErrNodeExists) {
 				b.Fatal(err)
 			}
 		}
 	}
-	b.cleanups = append(b.cleanups, func() {
+	b.Cleanups = append(b.Cleanups, func() {
 		for _, directory := range slices.Backward(made) {
-			zktest.Eventually(b, timeLimit, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
+			zktest.Eventually(b, zktest.TimeLimit, func() bool { return !errors.Is(conn.Delete(directory, -1), zk.ErrNotEmpty) }, "%s is empty", directory)
 		}
 	})
 	return directories
@@ -41,16 +43,16 @@ func (b *testLock) makeDirectories(conn *zk.Conn, names ...string) (directories 
 // Another client has written data into the directories before the first use of the lock. Tokens
 // increase with each grant, in one process and from one to the other.
 func TestTokensWhereTheDirectoryHasData(t *testing.T) {
-	for _, r := range exclusive() {
-		t.Run(r.name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+	for _, r := range locktest.Exclusive() {
+		t.Run(r.Name, func(t *testing.T) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
-				for _, directory := range b.makeDirectories(conn, r.directoryEnds()...) {
+				for _, directory := range makeDirectories(b, conn, r.DirectoryEnds()...) {
 					_, err := conn.Set(directory, []byte("theirs"), -1)
-					must(b, err)
+					locktest.Must(b, err)
 				}
-				one, two := r.at(b.locks(), b.path), r.at(b.locks(), b.path)
-				b.passAround(4, 5, one, one, one, two)
+				one, two := r.At(b.Locks(), b.LockPath), r.At(b.Locks(), b.LockPath)
+				b.PassAround(4, 5, one, one, one, two)
 			})
 		})
 	}
@@ -67,26 +69,26 @@ type content struct {
 // use the lock.
 func TestDirectoryDataStays(t *testing.T) {
 	t.Parallel()
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+	for _, r := range locktest.Recipes {
+		t.Run(r.Name, func(t *testing.T) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
-				directories := b.makeDirectories(conn, r.directoryEnds()...)
-				locks := []*actors.Locks{b.locks(), b.locks()}
-				one, two := r.at(locks[0], b.path), r.at(locks[1], b.path)
-				unlock(b, lock(b, one))
+				directories := makeDirectories(b, conn, r.DirectoryEnds()...)
+				locks := []*actors.Locks{b.Locks(), b.Locks()}
+				one, two := r.At(locks[0], b.LockPath), r.At(locks[1], b.LockPath)
+				locktest.Unlock(b, locktest.Lock(b, one))
 				written := map[string]content{}
 				write := func(text string) {
 					b.Helper()
 					for _, directory := range directories {
 						stat, err := conn.Set(directory, []byte(text), -1)
-						must(b, err)
+						locktest.Must(b, err)
 						written[directory] = content{directory, text, *stat}
 					}
 				}
 				check := func(when string) {
 					b.Helper()
-					b.turns(4, 4, func(i int) turn { return turn{lock: []handle{one, two}[i%2]} })
+					b.Turns(4, 4, func(i int) locktest.Turn { return locktest.Turn{Lock: []locktest.Handle{one, two}[i%2]} })
 					for _, c := range written {
 						c.check(b, conn, when)
 					}
@@ -95,26 +97,26 @@ func TestDirectoryDataStays(t *testing.T) {
 				write("between grants")
 				check("written between grants")
 
-				g := lock(b, one)
+				g := locktest.Lock(b, one)
 				write("during a grant")
-				next := two.Acquire(within(b))
-				unlock(b, g)
-				unlock(b, result(b, next))
+				next := two.Acquire(locktest.Within(b))
+				locktest.Unlock(b, g)
+				locktest.Unlock(b, locktest.Result(b, next))
 				check("written during a grant")
 
-				g = lock(b, two)
+				g = locktest.Lock(b, two)
 				var ops []any
 				for _, directory := range directories {
 					ops = append(ops, &zk.SetDataRequest{Path: directory, Data: []byte("by the holder"), Version: -1})
 				}
-				results, err := locks[1].Multi(within(b), g.Guard(ops...)...)
-				must(b, err)
+				results, err := locks[1].Multi(locktest.Within(b), g.Guard(ops...)...)
+				locktest.Must(b, err)
 				for i, directory := range directories {
 					written[directory] = content{directory, "by the holder", *results[len(results)-len(directories)+i].Stat}
 				}
-				next = one.Acquire(within(b))
-				unlock(b, g)
-				unlock(b, result(b, next))
+				next = one.Acquire(locktest.Within(b))
+				locktest.Unlock(b, g)
+				locktest.Unlock(b, locktest.Result(b, next))
 				check("written by the holder")
 				write("")
 				check("emptied")
@@ -123,10 +125,10 @@ func TestDirectoryDataStays(t *testing.T) {
 	}
 }
 
-func (c content) check(b *testLock, conn *zk.Conn, when string) {
+func (c content) check(b *locktest.Fixture, conn *zk.Conn, when string) {
 	b.Helper()
 	data, stat, err := conn.Get(c.path)
-	must(b, err)
+	locktest.Must(b, err)
 	if got, want := fmt.Sprintf("%q, version %d, zxid %#x", data, stat.Version, stat.Mzxid),
 		fmt.Sprintf("%q, version %d, zxid %#x", c.data, c.stat.Version, c.stat.Mzxid); got != want {
 		b.Errorf("%s, %s has %s, want %s", when, c.path, got, want)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -13,23 +15,23 @@ import (
 func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		b := lockOn(t, s)
-		first, second, client := b.mutex(), b.mutex(), b.Client(b)
+		b := locktest.NewFixture(t, s)
+		first, second, client := b.Mutex(), b.Mutex(), b.Client(b)
 		for range 3 {
-			unlock(b, lock(b, first))
+			locktest.Unlock(b, locktest.Lock(b, first))
 		}
-		zktest.Eventually(b, timeLimit, func() bool {
-			exists, _, _ := client.Exists(b.path)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
+			exists, _, _ := client.Exists(b.LockPath)
 			return !exists
 		}, "the empty directory is deleted")
 
-		holder := lock(b, second)
-		waiting := first.Acquire(within(b))
-		<-time.After(shortWait)
-		pending(b, waiting)
-		unlock(b, holder)
-		g := result(b, waiting)
-		expectIncreasing(b, holder.Token(), g.Token())
-		unlock(b, g)
+		holder := locktest.Lock(b, second)
+		waiting := first.Acquire(locktest.Within(b))
+		<-time.After(locktest.ShortWait)
+		locktest.Pending(b, waiting)
+		locktest.Unlock(b, holder)
+		g := locktest.Result(b, waiting)
+		locktest.ExpectIncreasing(b, holder.Token(), g.Token())
+		locktest.Unlock(b, g)
 	})
 }

@@ -7,27 +7,29 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // Drain refuses waiting and new requests, and returns when the holders have released.
 func TestDrain(t *testing.T) {
-	eachRecipe(t, func(v *virtual, locks *actors.Locks, r recipe) {
-		mu := r.at(locks, v.path)
-		g := lock(v, mu, actors.WithOwner("me"))
-		waiting := mu.Acquire(within(v))
+	locktest.EachRecipe(t, func(v *locktest.Virtual, locks *actors.Locks, r locktest.Recipe) {
+		mu := r.At(locks, v.LockPath)
+		g := locktest.Lock(v, mu, actors.WithOwner("me"))
+		waiting := mu.Acquire(locktest.Within(v))
 		synctest.Wait()
 		drained := make(chan error)
-		go func() { drained <- locks.Drain(within(v)) }()
-		is(v, failure(v, waiting), actors.ErrDraining)
-		_, err := mu.Lock(within(v))
-		is(v, err, actors.ErrDraining)
-		_, err = locks.Mutex("/another").Lock(within(v), actors.Try())
-		is(v, err, actors.ErrDraining)
-		if !r.notReentrant {
-			inner := lock(v, mu, actors.WithOwner("me"))
-			unlock(v, inner)
+		go func() { drained <- locks.Drain(locktest.Within(v)) }()
+		locktest.Is(v, locktest.Failure(v, waiting), actors.ErrDraining)
+		_, err := mu.Lock(locktest.Within(v))
+		locktest.Is(v, err, actors.ErrDraining)
+		_, err = locks.Mutex("/another").Lock(locktest.Within(v), actors.Try())
+		locktest.Is(v, err, actors.ErrDraining)
+		if !r.NotReentrant {
+			inner := locktest.Lock(v, mu, actors.WithOwner("me"))
+			locktest.Unlock(v, inner)
 		}
 		synctest.Wait()
 		select {
@@ -35,15 +37,15 @@ func TestDrain(t *testing.T) {
 			v.Fatalf("drained while a lock is held: %v", err)
 		default:
 		}
-		must(v, g.Err())
-		unlock(v, g)
-		must(v, <-drained)
-		must(v, locks.Drain(within(v)))
+		locktest.Must(v, g.Err())
+		locktest.Unlock(v, g)
+		locktest.Must(v, <-drained)
+		locktest.Must(v, locks.Drain(locktest.Within(v)))
 		if s := locks.Stats(); s.Held+s.Waiting != 0 {
-			v.Error(statsText(s))
+			v.Error(locktest.StatsText(s))
 		}
-		must(v, locks.Close())
-		must(v, locks.Drain(within(v)))
+		locktest.Must(v, locks.Close())
+		locktest.Must(v, locks.Drain(locktest.Within(v)))
 	})
 }
 
@@ -51,28 +53,28 @@ func TestDrain(t *testing.T) {
 // locks.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		other := v.locks()
-		must(v, other.Drain(within(v)))
-		g := lock(v, mu, actors.WithOwner("me"))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
+		other := v.Locks()
+		locktest.Must(v, other.Drain(locktest.Within(v)))
+		g := locktest.Lock(v, mu, actors.WithOwner("me"))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := locks.Drain(ctx)
-		is(v, err, context.DeadlineExceeded)
+		locktest.Is(v, err, context.DeadlineExceeded)
 		for _, want := range []string{"1 requests", "/lock", `by "me"`, "since"} {
 			if !strings.Contains(err.Error(), want) {
 				v.Errorf("%v lacks %q", err, want)
 			}
 		}
 		//lint:ignore SA1012 that is the test
-		is(v, locks.Drain(nil), actors.ErrInvalid)
+		locktest.Is(v, locks.Drain(nil), actors.ErrInvalid)
 		// Drain does not wait for a lost grant, though its owner has not released it.
 		v.Expire(locks.Session().ID)
 		<-g.Done()
-		must(v, locks.Drain(within(v)))
-		is(v, g.Unlock(within(v)), actors.ErrSessionLost)
+		locktest.Must(v, locks.Drain(locktest.Within(v)))
+		locktest.Is(v, g.Unlock(locktest.Within(v)), actors.ErrSessionLost)
 	})
 }
 
@@ -80,22 +82,22 @@ func TestDrainEnds(t *testing.T) {
 // grants were held.
 func TestCloseWhileDraining(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		others, bridge := v.onBridge()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		others, bridge := v.OnBridge()
 		for l, end := range map[*actors.Locks]func() error{locks: locks.Close, others: bridge.Close} {
-			g := lock(v, l.Mutex(v.path))
+			g := locktest.Lock(v, l.Mutex(v.LockPath))
 			drained := make(chan error)
-			go func() { drained <- l.Drain(within(v)) }()
+			go func() { drained <- l.Drain(locktest.Within(v)) }()
 			synctest.Wait()
-			must(v, end())
-			is(v, <-drained, actors.ErrClosed)
-			is(v, l.Drain(within(v)), actors.ErrClosed)
-			is(v, g.Err(), actors.ErrClosed)
+			locktest.Must(v, end())
+			locktest.Is(v, <-drained, actors.ErrClosed)
+			locktest.Is(v, l.Drain(locktest.Within(v)), actors.ErrClosed)
+			locktest.Is(v, g.Err(), actors.ErrClosed)
 		}
-		idle := v.locks()
-		must(v, idle.Close())
-		must(v, idle.Drain(within(v))) // nothing was held
+		idle := v.Locks()
+		locktest.Must(v, idle.Close())
+		locktest.Must(v, idle.Drain(locktest.Within(v))) // nothing was held
 	})
 }
 
@@ -103,30 +105,30 @@ func TestCloseWhileDraining(t *testing.T) {
 // wait for others.
 func TestDrainOfAnOwnerThatWaits(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(v *virtual, g *actors.Grant){
-		"release": func(v *virtual, g *actors.Grant) { unlock(v, g) },
-		"loss": func(v *virtual, g *actors.Grant) {
-			_, err := v.locks().Revoke(v.Context(), g.Node(), time.Second)
-			must(v, err)
+	for name, end := range map[string]func(v *locktest.Virtual, g *actors.Grant){
+		"release": func(v *locktest.Virtual, g *actors.Grant) { locktest.Unlock(v, g) },
+		"loss": func(v *locktest.Virtual, g *actors.Grant) {
+			_, err := v.Locks().Revoke(v.Context(), g.Node(), time.Second)
+			locktest.Must(v, err)
 			<-g.Done()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				locks, others := v.locks(), v.locks()
-				s := locks.Semaphore(v.path, 3)
-				other := lock(v, others.Semaphore(v.path, 3), actors.Permits(2))
-				g := lock(v, s, actors.WithOwner("me"))
-				waiting := s.Acquire(within(v), actors.WithOwner("me"), actors.Permits(2))
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				locks, others := v.Locks(), v.Locks()
+				s := locks.Semaphore(v.LockPath, 3)
+				other := locktest.Lock(v, others.Semaphore(v.LockPath, 3), actors.Permits(2))
+				g := locktest.Lock(v, s, actors.WithOwner("me"))
+				waiting := s.Acquire(locktest.Within(v), actors.WithOwner("me"), actors.Permits(2))
 				synctest.Wait()
 				drained := make(chan error, 1)
-				go func() { drained <- locks.Drain(within(v)) }()
+				go func() { drained <- locks.Drain(locktest.Within(v)) }()
 				synctest.Wait()
-				pending(v, waiting)
+				locktest.Pending(v, waiting)
 				end(v, g)
-				is(v, failure(v, waiting), actors.ErrDraining)
-				must(v, <-drained)
-				unlock(v, other)
+				locktest.Is(v, locktest.Failure(v, waiting), actors.ErrDraining)
+				locktest.Must(v, <-drained)
+				locktest.Unlock(v, other)
 			})
 		})
 	}
@@ -134,37 +136,37 @@ func TestDrainOfAnOwnerThatWaits(t *testing.T) {
 
 // Actors get the reason DRAINING.
 func TestDrainMessages(t *testing.T) {
-	each(t, func(b *testLock) {
-		config, all := testActors(b.T, 2)
-		locks := b.locks(config)
-		lock := pid(b, locks.Mutex(b.path))
-		all[0].send(lock, &messages.Acquire{RequestId: 1})
-		all[0].granted(1)
-		all[1].send(lock, &messages.Acquire{RequestId: 1})
-		b.waitNodes(2)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		config, all := locktest.OwnerActors(b.T, 2)
+		locks := b.Locks(config)
+		lock := locktest.PID(b, locks.Mutex(b.LockPath))
+		all[0].Send(lock, &messages.Acquire{RequestId: 1})
+		all[0].Granted(1)
+		all[1].Send(lock, &messages.Acquire{RequestId: 1})
+		b.WaitNodes(2)
 		drained := make(chan error)
-		go func() { drained <- locks.Drain(within(b)) }()
-		all[1].refused(1, messages.Reason_DRAINING)
-		all[1].send(lock, &messages.Acquire{RequestId: 2})
-		all[1].refused(2, messages.Reason_DRAINING)
-		all[0].send(lock, &messages.Release{RequestId: 1})
-		all[0].released(1, 0)
-		must(b, <-drained)
+		go func() { drained <- locks.Drain(locktest.Within(b)) }()
+		all[1].Refused(1, messages.Reason_DRAINING)
+		all[1].Send(lock, &messages.Acquire{RequestId: 2})
+		all[1].Refused(2, messages.Reason_DRAINING)
+		all[0].Send(lock, &messages.Release{RequestId: 1})
+		all[0].Released(1, 0)
+		locktest.Must(b, <-drained)
 	})
 }
 
 // Goroutines acquire and release while Drain begins. No grant is left when it returns, and all
 // requests end.
 func TestDrainMeanwhile(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		for range 10 {
-			locks := b.locks()
-			local := locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{}))
+			locks := b.Locks()
+			local := locks.Mutex(b.LockPath, actors.LocalQueue(actors.LocalQueueConfig{}))
 			ended := make(chan error)
 			for range 8 {
 				go func() {
 					for {
-						g, err := local.Lock(within(b))
+						g, err := local.Lock(locktest.Within(b))
 						if err != nil {
 							ended <- err
 							return
@@ -173,15 +175,15 @@ func TestDrainMeanwhile(t *testing.T) {
 					}
 				}()
 			}
-			lock(b, local).Release()
-			must(b, locks.Drain(within(b)))
+			locktest.Lock(b, local).Release()
+			locktest.Must(b, locks.Drain(locktest.Within(b)))
 			if s := locks.Stats(); s.Held != 0 {
-				b.Error(statsText(s))
+				b.Error(locktest.StatsText(s))
 			}
 			for range 8 {
-				is(b, <-ended, actors.ErrDraining)
+				locktest.Is(b, <-ended, actors.ErrDraining)
 			}
-			must(b, locks.Close())
+			locktest.Must(b, locks.Close())
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -12,19 +14,19 @@ import (
 // a lost grant does not end the grant of the next holder.
 func TestLostGrantCollectedInVirtualTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		mu := v.locks().Mutex("/lock")
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		mu := v.Locks().Mutex("/lock")
 		func() {
-			<-lock(v, mu, actors.HoldAtMost(time.Second)).Done()
+			<-locktest.Lock(v, mu, actors.HoldAtMost(time.Second)).Done()
 		}()
-		holder := lock(v, mu, actors.HoldAtMost(time.Hour))
+		holder := locktest.Lock(v, mu, actors.HoldAtMost(time.Hour))
 		for range 20 {
 			runtime.GC()
 			runtime.Gosched()
 		}
 		<-time.After(5 * time.Second)
-		must(v, holder.Err())
-		unlock(v, holder)
+		locktest.Must(v, holder.Err())
+		locktest.Unlock(v, holder)
 	})
 }
 
@@ -32,27 +34,27 @@ func TestLostGrantCollectedInVirtualTime(t *testing.T) {
 // either.
 func TestFutureCollectedInVirtualTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks, others := v.locks(), v.locks()
-		mu, held := locks.Mutex("/lock"), lock(v, locks.Mutex("/held"))
-		first := lock(v, mu)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks, others := v.Locks(), v.Locks()
+		mu, held := locks.Mutex("/lock"), locktest.Lock(v, locks.Mutex("/held"))
+		first := locktest.Lock(v, mu)
 		func() {
-			mu.Acquire(within(v))                            // waits
-			<-locks.Mutex("/free").Acquire(within(v)).Done() // holds
+			mu.Acquire(locktest.Within(v))                            // waits
+			<-locks.Mutex("/free").Acquire(locktest.Within(v)).Done() // holds
 		}()
-		next := mu.Acquire(within(v))
-		v.waitNodes(3)
+		next := mu.Acquire(locktest.Within(v))
+		v.WaitNodes(3)
 		<-time.After(5 * time.Second) // a tick arms the leak detection
 		for range 20 {
 			runtime.GC()
 			runtime.Gosched()
 		}
 		<-time.After(5 * time.Second)
-		must(v, held.Err())
-		must(v, first.Err())
-		unlock(v, lock(v, others.Mutex("/free")))
-		unlock(v, first)
-		unlock(v, result(v, next))
-		unlock(v, held)
+		locktest.Must(v, held.Err())
+		locktest.Must(v, first.Err())
+		locktest.Unlock(v, locktest.Lock(v, others.Mutex("/free")))
+		locktest.Unlock(v, first)
+		locktest.Unlock(v, locktest.Result(v, next))
+		locktest.Unlock(v, held)
 	})
 }

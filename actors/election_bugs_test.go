@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -21,22 +23,22 @@ import (
 // contender keeps its node until it releases the node or the node is deleted.
 
 // twoCandidates starts a candidate of each of two processes. The first leads, and the second waits.
-// clean ends both.
-func (v *virtual) twoCandidates(l *ledger, here, there *actors.Locks) (first, second *candidate) {
+// Clean ends both.
+func twoCandidates(v *locktest.Virtual, l *locktest.Ledger, here, there *actors.Locks) (first, second *locktest.Candidate) {
 	v.Helper()
-	first = l.campaign(here.Election("/lock", actors.LeaderLatchNodes()))
-	v.waitNodes(1)
-	second = l.campaign(there.Election("/lock", actors.LeaderLatchNodes()))
-	v.waitNodes(2)
-	v.cleanups = append(v.cleanups, first.end, second.end)
+	first = l.Campaign(here.Election("/lock", actors.LeaderLatchNodes()))
+	v.WaitNodes(1)
+	second = l.Campaign(there.Election("/lock", actors.LeaderLatchNodes()))
+	v.WaitNodes(2)
+	v.Cleanups = append(v.Cleanups, first.End, second.End)
 	return first, second
 }
 
 // expectHeld checks that the node of a term exists, and that the term goes on.
-func (v *virtual) expectHeld(term *actors.Term) {
+func expectHeld(v *locktest.Virtual, term *actors.Term) {
 	v.Helper()
 	var err error // also without a connection
-	zktest.Eventually(v, time.Hour, func() bool { err = term.Grant().Verify(within(v)); return err == nil }, "the leader holds: %v", &err)
+	zktest.Eventually(v, time.Hour, func() bool { err = term.Grant().Verify(locktest.Within(v)); return err == nil }, "the leader holds: %v", &err)
 	if term.Context().Err() != nil {
 		v.Error(context.Cause(term.Context()))
 	}
@@ -48,35 +50,35 @@ func (v *virtual) expectHeld(term *actors.Term) {
 // the process's own deadline, before any server can expire the session, and a term belongs to one
 // session for good.
 func TestCurator444QuorumIsAway(t *testing.T) {
-	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
-	l := newLedger(b)
-	var all []*candidate
+	b := locktest.Ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
+	l := locktest.NewLedger(b)
+	var all []*locktest.Candidate
 	for _, m := range b.Members() {
-		locks := b.locksOn(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
-		all = append(all, l.campaign(locks.Election(b.path, actors.LeaderLatchNodes())))
-		b.waitNodes(len(all))
+		locks := b.LocksOn(m, func(cfg *actors.Config) { cfg.SessionTimeout, cfg.Margin = 10*time.Second, 4500*time.Millisecond })
+		all = append(all, l.Campaign(locks.Election(b.LockPath, actors.LeaderLatchNodes())))
+		b.WaitNodes(len(all))
 	}
-	first := all[0].leads()
+	first := all[0].Leads()
 	for _, m := range b.Members()[1:] { // which cuts all links
 		m.Isolate(b, true)
 	}
-	closes(b, first.Context().Done(), "the term without a quorum")
-	is(b, context.Cause(first.Context()), actors.ErrSessionLost)
+	locktest.Closes(b, first.Context().Done(), "the term without a quorum")
+	locktest.Is(b, context.Cause(first.Context()), actors.ErrSessionLost)
 	<-time.After(5 * time.Second)
 	for _, c := range all {
-		c.waits()
+		c.Waits()
 	}
 	for _, m := range b.Members()[1:] {
 		m.Isolate(b, false)
 	}
-	anyLeads(b, all...)
+	locktest.AnyLeads(b, all...)
 	for _, c := range all {
-		c.waits() // the leader has no second term
+		c.Waits() // the leader has no second term
 	}
 	for _, c := range all { // with the first of these the next one may lead
-		c.end()
+		c.End()
 	}
-	b.waitNodes(0)
+	b.WaitNodes(0)
 }
 
 // CURATOR-504: after a reconnection a latch deleted its node and made a new one, in one thread,
@@ -85,36 +87,36 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 // node: each term and each wait has one node, whatever the order of events.
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		here, there := v.locks(), v.locks()
-		leader, other := v.twoCandidates(newLedger(v), here, there)
-		last, terms := leader.leads(), 2
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		here, there := v.Locks(), v.Locks()
+		leader, other := twoCandidates(v, locktest.NewLedger(v), here, there)
+		last, terms := leader.Leads(), 2
 		for i := range 30 {
 			v.DropConnections()
 			switch i % 3 {
 			case 0: // the predecessor goes while the waiter is disconnected
-				leader.resigns()
+				leader.Resigns()
 			case 1: // and while the waiter reconnects
 				v.Halt()
-				go leader.resigns()
+				go leader.Resigns()
 				<-time.After(time.Second)
 				v.Restart()
 			default:
-				waitState(v, here, messages.SessionState_CONNECTED)
-				leader.resigns()
+				locktest.WaitState(v, here, messages.SessionState_CONNECTED)
+				leader.Resigns()
 			}
-			last = other.leads()
+			last = other.Leads()
 			leader, other = other, leader
-			v.waitNodes(2)
+			v.WaitNodes(2)
 			terms++
 		}
 		node := last.Grant().Node()
 		seq, err := strconv.Atoi(node[len(node)-10:])
-		must(v, err)
+		locktest.Must(v, err)
 		if seq > terms { // numbers begin with 0
 			v.Errorf("%d nodes were made for %d terms", seq+1, terms)
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
@@ -124,27 +126,27 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 // when any client deletes it.
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		here, there := v.locks(), v.locks()
-		one, two := v.twoCandidates(newLedger(v), here, there)
-		one.leads()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		here, there := v.Locks(), v.Locks()
+		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
+		one.Leads()
 		v.DropConnections()
-		one.resigns()
+		one.Resigns()
 		v.DropConnections()
-		term := two.leads()
+		term := two.Leads()
 		for range 2 {
 			v.DropConnections()
-			waitState(v, there, messages.SessionState_CONNECTED)
+			locktest.WaitState(v, there, messages.SessionState_CONNECTED)
 		}
-		v.waitNodes(2)
-		v.expectHeld(term)
+		v.WaitNodes(2)
+		expectHeld(v, term)
 
-		one.end() // it would lead before the leader notices the deletion
-		must(v, v.Client(v).Delete(term.Grant().Node(), -1))
-		closes(v, term.Context().Done(), "the term")
-		is(v, context.Cause(term.Context()), actors.ErrNodeDeleted)
-		v.expectHeld(two.leads())
-		v.clean()
+		one.End() // it would lead before the leader notices the deletion
+		locktest.Must(v, v.Client(v).Delete(term.Grant().Node(), -1))
+		locktest.Closes(v, term.Context().Done(), "the term")
+		locktest.Is(v, context.Cause(term.Context()), actors.ErrNodeDeleted)
+		expectHeld(v, two.Leads())
+		v.Clean()
 	})
 }
 
@@ -156,24 +158,24 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	for name, ops := range map[string][]embedded.Op{"watch": {embedded.OpGetData, embedded.OpSetWatches}, "list": {embedded.OpGetChildren2}} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				l, here, there := newLedger(v), v.locks(), v.locks()
-				one, two := v.twoCandidates(l, here, there)
-				one.leads()
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				l, here, there := locktest.NewLedger(v), v.Locks(), v.Locks()
+				one, two := twoCandidates(v, l, here, there)
+				one.Leads()
 				delayed := 0
 				for range 10 {
-					v.waitNodes(2)
-					two.end()
-					v.waitNodes(1)
+					v.WaitNodes(2)
+					two.End()
+					v.WaitNodes(1)
 					var late []*embedded.Injected
 					for _, op := range ops {
 						late = append(late, v.Inject(embedded.Fault{Op: op, Path: "/lock", Session: there.Session().ID, Action: embedded.DelayRequest, Delay: time.Second}))
 					}
-					two = l.campaign(there.Election("/lock", actors.LeaderLatchNodes()))
-					v.waitNodes(2)
-					own := v.nodes()
-					one.resigns()
-					term := two.leads()
+					two = l.Campaign(there.Election("/lock", actors.LeaderLatchNodes()))
+					v.WaitNodes(2)
+					own := v.LockNodes()
+					one.Resigns()
+					term := two.Leads()
 					if !slices.Contains(own, path.Base(term.Grant().Node())) {
 						v.Errorf("leads by %s, and its nodes were %v", term.Grant().Node(), own)
 					}
@@ -181,14 +183,14 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 						fault.Remove()
 						delayed += len(fault.Firings())
 					}
-					two.resigns()
-					one.leads()
+					two.Resigns()
+					one.Leads()
 				}
 				if delayed < 10 {
 					v.Errorf("only %d requests were delayed", delayed)
 				}
-				two.end()
-				v.clean()
+				two.End()
+				v.Clean()
 			})
 		})
 	}
@@ -201,25 +203,25 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 // first waits behind it.
 func TestCurator652BothAreSuspended(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
 		stopOnSuspended := func(cfg *actors.Config) { cfg.StopOnSuspended = true }
-		here, there := v.locks(stopOnSuspended), v.locks(stopOnSuspended)
-		one, two := v.twoCandidates(newLedger(v), here, there)
-		first, before := one.leads(), v.nodes()
+		here, there := v.Locks(stopOnSuspended), v.Locks(stopOnSuspended)
+		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
+		first, before := one.Leads(), v.LockNodes()
 		v.Halt()
-		closes(v, first.Context().Done(), "the term")
-		is(v, context.Cause(first.Context()), actors.ErrSuspended)
+		locktest.Closes(v, first.Context().Done(), "the term")
+		locktest.Is(v, context.Cause(first.Context()), actors.ErrSuspended)
 		<-time.After(time.Second)
 		v.Restart()
-		term := two.leads()
-		v.waitNodes(2)
-		<-time.After(2 * session)
-		one.waits()
-		v.expectHeld(term)
+		term := two.Leads()
+		v.WaitNodes(2)
+		<-time.After(2 * locktest.SessionTimeout)
+		one.Waits()
+		expectHeld(v, term)
 		if !slices.Contains(before, path.Base(term.Grant().Node())) || there.Session().Epoch != 1 {
 			v.Errorf("leads by %s, and the nodes were %v", term.Grant().Node(), before)
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
@@ -228,26 +230,26 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 // its old node. Here both nodes outlive the reconnection and the leader goes on to lead.
 func TestCurator653BothReconnect(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		here, there := v.locks(), v.locks()
-		one, two := v.twoCandidates(newLedger(v), here, there)
-		first, before := one.leads(), v.Dump()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		here, there := v.Locks(), v.Locks()
+		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
+		first, before := one.Leads(), v.Dump()
 		for range 5 {
 			v.Halt()
-			<-time.After(session / 3)
+			<-time.After(locktest.SessionTimeout / 3)
 			v.Restart()
-			waitState(v, here, messages.SessionState_CONNECTED)
-			waitState(v, there, messages.SessionState_CONNECTED)
-			<-time.After(2 * session)
-			two.waits()
-			v.expectHeld(first)
+			locktest.WaitState(v, here, messages.SessionState_CONNECTED)
+			locktest.WaitState(v, there, messages.SessionState_CONNECTED)
+			<-time.After(2 * locktest.SessionTimeout)
+			two.Waits()
+			expectHeld(v, first)
 			if after := v.Dump(); before != after {
 				v.Errorf("the nodes were\n%s and are\n%s", before, after)
 			}
 		}
-		one.resigns()
-		v.expectHeld(two.leads())
-		v.clean()
+		one.Resigns()
+		expectHeld(v, two.Leads())
+		v.Clean()
 	})
 }
 
@@ -258,27 +260,27 @@ func TestCurator653BothReconnect(t *testing.T) {
 // nodes are other contenders, and all candidates wait until these nodes are gone.
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		one, two := v.twoCandidates(newLedger(v), v.locks(), v.locks())
-		first, old := one.leads(), v.nodes()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		one, two := twoCandidates(v, locktest.NewLedger(v), v.Locks(), v.Locks())
+		first, old := one.Leads(), v.LockNodes()
 		// The processes cannot close their lost sessions, as if they had been killed.
 		unclosed := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})
 		v.Halt()
-		closes(v, first.Context().Done(), "the term")
-		is(v, context.Cause(first.Context()), actors.ErrSessionLost)
+		locktest.Closes(v, first.Context().Done(), "the term")
+		locktest.Is(v, context.Cause(first.Context()), actors.ErrSessionLost)
 		v.Restart()
-		v.waitNodes(4) // of the old sessions, which the restarted server keeps for their timeout, and of the new ones
-		one.waits()
-		two.waits()
-		term := anyLeads(v, one, two)
-		v.expectHeld(term)
-		for _, name := range v.nodes() {
+		v.WaitNodes(4) // of the old sessions, which the restarted server keeps for their timeout, and of the new ones
+		one.Waits()
+		two.Waits()
+		term := locktest.AnyLeads(v, one, two)
+		expectHeld(v, term)
+		for _, name := range v.LockNodes() {
 			if slices.Contains(old, name) {
 				v.Errorf("node %s of a lost session is there, and %s leads", name, term.Grant().Node())
 			}
 		}
-		v.waitNodes(2)
+		v.WaitNodes(2)
 		unclosed.Remove()
-		v.clean()
+		v.Clean()
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
@@ -26,20 +28,20 @@ var javaElections = []struct {
 func TestElectionBesideCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onOneServer(t, func(b *testLock) {
-				curator, locks := b.curator(), b.locks()
-				theirs, observer := java.join(curator, b.path, "java"), java.join(curator, b.path, "observer")
-				e := locks.Election(b.path, append(java.options, actors.AsID("go"))...)
+			locktest.OnOneServer(t, func(b *locktest.Fixture) {
+				curator, locks := curator(b), b.Locks()
+				theirs, observer := java.join(curator, b.LockPath, "java"), java.join(curator, b.LockPath, "observer")
+				e := locks.Election(b.LockPath, append(java.options, actors.AsID("go"))...)
 				expect := func(want ...string) {
 					b.Helper()
-					leader, err := e.Leader(within(b))
+					leader, err := e.Leader(locktest.Within(b))
 					if err != nil || string(leader.Data) != want[0] || leader.Mine != (want[0] == "go") {
 						b.Errorf("the leader is %s, %v, want %s", leader.Data, err, want[0])
 					}
 					if id, err := observer.Leader(); err != nil || id != want[0] {
 						b.Errorf("Curator's leader is %s, %v, want %s", id, err, want[0])
 					}
-					all, err := e.Participants(within(b))
+					all, err := e.Participants(locktest.Within(b))
 					var ids []string
 					for _, p := range all {
 						ids = append(ids, string(p.Data))
@@ -54,18 +56,18 @@ func TestElectionBesideCurator(t *testing.T) {
 				if id, err := observer.Leader(); id != "" || err != nil {
 					b.Errorf("without a leader Curator's leader is %q, %v", id, err)
 				}
-				if held := <-theirs.Begin(timeLimit); !held.Held {
+				if held := <-theirs.Begin(zktest.TimeLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
-				c := b.campaign(e)
-				b.waitNodes(2)
-				c.waits()
+				c := b.Campaign(e)
+				b.WaitNodes(2)
+				c.Waits()
 				expect("java", "go")
 
-				must(b, theirs.Release()) // closes it
-				c.leads()
-				again := theirs.Begin(timeLimit)
-				b.waitNodes(2)
+				locktest.Must(b, theirs.Release()) // closes it
+				c.Leads()
+				again := theirs.Begin(zktest.TimeLimit)
+				b.WaitNodes(2)
 				expect("go", "java")
 				select {
 				case r := <-again:
@@ -73,26 +75,26 @@ func TestElectionBesideCurator(t *testing.T) {
 				default:
 				}
 
-				c.resigns()
+				c.Resigns()
 				if r := <-again; !r.Held {
 					b.Fatal(r.Err)
 				}
-				b.waitNodes(2)
-				c.waits()
+				b.WaitNodes(2)
+				c.Waits()
 				expect("java", "go")
 
-				must(b, theirs.Release())
-				c.leads()
-				again = theirs.Begin(timeLimit)
-				b.waitNodes(2)
-				b.expire(locks) // as if our process had been killed
+				locktest.Must(b, theirs.Release())
+				c.Leads()
+				again = theirs.Begin(zktest.TimeLimit)
+				b.WaitNodes(2)
+				b.ExpireSession(locks) // as if our process had been killed
 				if r := <-again; !r.Held {
 					b.Fatal(r.Err)
 				}
-				b.waitNodes(2)
-				c.waits()
-				must(b, theirs.Release())
-				c.leads()
+				b.WaitNodes(2)
+				c.Waits()
+				locktest.Must(b, theirs.Release())
+				c.Leads()
 			})
 		})
 	}
@@ -102,25 +104,25 @@ func TestElectionBesideCurator(t *testing.T) {
 func TestElectionContendsWithCurator(t *testing.T) {
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onOneServer(t, func(b *testLock) {
+			locktest.OnOneServer(t, func(b *locktest.Fixture) {
 				const rounds = 12
-				resource, curator := interop.NewResource(b), b.curator()
+				resource, curator := interop.NewResource(b), curator(b)
 				var all []<-chan error
 				for _, id := range []string{"java", "java too"} {
-					all = append(all, java.join(curator, b.path, id).Contend(resource, id, rounds))
+					all = append(all, java.join(curator, b.LockPath, id).Contend(resource, id, rounds))
 				}
 				for _, id := range []string{"go", "go too"} {
-					e := b.locks().Election(b.path, append(java.options, actors.AsID(id))...)
+					e := b.Locks().Election(b.LockPath, append(java.options, actors.AsID(id))...)
 					done := make(chan error, 1)
 					all = append(all, done)
 					go func() {
 						var token actors.Token
-						for term, err := range e.Campaign(within(b)) {
+						for term, err := range e.Campaign(locktest.Within(b)) {
 							if err != nil {
 								done <- err
 								return
 							}
-							expectIncreasing(b, token, term.Token())
+							locktest.ExpectIncreasing(b, token, term.Token())
 							token = term.Token()
 							resource.Enter(id, interop.Exclusive, term.Grant().Node())()
 							if term.Number() == rounds {
@@ -147,16 +149,16 @@ func TestJavaLeaderDies(t *testing.T) {
 	t.Parallel()
 	for _, java := range javaElections {
 		t.Run(java.name, func(t *testing.T) {
-			onOneServer(t, func(b *testLock) {
-				curator := b.curator(interop.SessionTimeout(8 * time.Second))
-				if held := <-java.join(curator, b.path, "java").Begin(timeLimit); !held.Held {
+			locktest.OnOneServer(t, func(b *locktest.Fixture) {
+				curator := curator(b, interop.SessionTimeout(8*time.Second))
+				if held := <-java.join(curator, b.LockPath, "java").Begin(zktest.TimeLimit); !held.Held {
 					b.Fatal(held.Err)
 				}
-				c := b.campaign(b.locks().Election(b.path, java.options...))
-				b.waitNodes(2)
-				c.waits()
+				c := b.Campaign(b.Locks().Election(b.LockPath, java.options...))
+				b.WaitNodes(2)
+				c.Waits()
 				curator.Kill()
-				c.leads()
+				c.Leads()
 			})
 		})
 	}
@@ -164,15 +166,15 @@ func TestJavaLeaderDies(t *testing.T) {
 
 // Curator's Revoker asks our leader to resign.
 func TestCuratorRevokesLeader(t *testing.T) {
-	onOneServer(t, func(b *testLock) {
-		curator, e := b.curator(), b.locks().Election(b.path, actors.ResignOnRevoke())
-		c := b.campaign(e)
-		term := c.leads()
-		must(b, curator.Revoke(term.Grant().Node()))
-		closes(b, term.Context().Done(), "the term")
-		if next := c.leads(); next.Number() != 2 {
+	locktest.OnOneServer(t, func(b *locktest.Fixture) {
+		curator, e := curator(b), b.Locks().Election(b.LockPath, actors.ResignOnRevoke())
+		c := b.Campaign(e)
+		term := c.Leads()
+		locktest.Must(b, curator.Revoke(term.Grant().Node()))
+		locktest.Closes(b, term.Context().Done(), "the term")
+		if next := c.Leads(); next.Number() != 2 {
 			b.Errorf("term %d", next.Number())
 		}
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 1 }, "one node")
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.LockNodes()) == 1 }, "one node")
 	})
 }

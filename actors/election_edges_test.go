@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -15,39 +17,39 @@ import (
 
 // An id over MaxNodeData is a final error, though requests over other limits are repeated.
 func TestElectionWithTooLongAnID(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
-		b.campaign(locks.Election(b.path, actors.AsID("four"))).fails(actors.ErrLimit)
-		b.campaign(locks.Election(b.path, actors.AsID("two"))).leads()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
+		b.Campaign(locks.Election(b.LockPath, actors.AsID("four"))).Fails(actors.ErrLimit)
+		b.Campaign(locks.Election(b.LockPath, actors.AsID("two"))).Leads()
 	})
 }
 
 // The nodes of LeaderSelector and of LeaderLatch do not exclude each other. A process refuses the
 // second form, and logs an error if another process has it.
 func TestElectionFormsDoNotMix(t *testing.T) {
-	each(t, func(b *testLock) {
-		var log logs
-		locks := b.locks()
-		b.campaign(locks.Election(b.path)).leads()
-		b.campaign(locks.Election(b.path, actors.LeaderLatchNodes())).fails(actors.ErrInvalid)
-		b.campaign(b.locks(log.config).Election(b.path, actors.LeaderLatchNodes())).leads()
-		zktest.Eventually(b, timeLimit, func() bool { return len(log.with("two recipes use one path")) == 1 }, "a line of the log")
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		locks := b.Locks()
+		b.Campaign(locks.Election(b.LockPath)).Leads()
+		b.Campaign(locks.Election(b.LockPath, actors.LeaderLatchNodes())).Fails(actors.ErrInvalid)
+		b.Campaign(b.Locks(log.Config).Election(b.LockPath, actors.LeaderLatchNodes())).Leads()
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(log.With("two recipes use one path")) == 1 }, "a line of the log")
 	})
 }
 
 // A body that ends its goroutine, as testing's FailNow does, resigns, too.
 func TestBodyEndsItsGoroutine(t *testing.T) {
-	each(t, func(b *testLock) {
-		e, ended := b.locks().Election(b.path), make(chan struct{})
+	locktest.Each(t, func(b *locktest.Fixture) {
+		e, ended := b.Locks().Election(b.LockPath), make(chan struct{})
 		go func() {
 			defer close(ended)
-			for _, err := range e.Campaign(within(b)) {
-				must(b, err)
+			for _, err := range e.Campaign(locktest.Within(b)) {
+				locktest.Must(b, err)
 				runtime.Goexit()
 			}
 		}()
-		closes(b, ended, "the goroutine")
-		if nodes := b.nodes(); len(nodes) > 0 {
+		locktest.Closes(b, ended, "the goroutine")
+		if nodes := b.LockNodes(); len(nodes) > 0 {
 			b.Errorf("nodes %v are left", nodes)
 		}
 	})
@@ -56,20 +58,20 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 // ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not
 // wait behind its own node.
 func TestResigningWithoutTheRight(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		must(b, conn.AddAuth("digest", []byte("admin:secret")))
+		locktest.Must(b, conn.AddAuth("digest", []byte("admin:secret")))
 		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
-		_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
-		must(b, err)
-		locks := b.locks()
-		c := b.campaign(locks.Election(b.path))
-		c.leads()
-		c.resigns()
-		c.fails(actors.ErrNoAuth)
-		must(b, locks.Close())
-		b.waitNodes(0)
-		must(b, conn.Delete(b.path, -1))
+		_, err := conn.Create(b.LockPath, nil, zk.FlagPersistent, acl)
+		locktest.Must(b, err)
+		locks := b.Locks()
+		c := b.Campaign(locks.Election(b.LockPath))
+		c.Leads()
+		c.Resigns()
+		c.Fails(actors.ErrNoAuth)
+		locktest.Must(b, locks.Close())
+		b.WaitNodes(0)
+		locktest.Must(b, conn.Delete(b.LockPath, -1))
 	})
 }
 
@@ -77,41 +79,41 @@ func TestResigningWithoutTheRight(t *testing.T) {
 // session is lost. Then the campaign goes on, or ends with its context.
 func TestResigningWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		c := newLedger(v).campaign(locks.Election("/lock"))
-		c.leads()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		c := locktest.NewLedger(v).Campaign(locks.Election("/lock"))
+		c.Leads()
 		v.Halt()
-		c.resigns()
+		c.Resigns()
 		<-time.After(time.Second)
-		c.waits()
+		c.Waits()
 		v.Restart()
-		if term := c.leads(); term.Number() != 2 || locks.Session().Epoch != 1 {
+		if term := c.Leads(); term.Number() != 2 || locks.Session().Epoch != 1 {
 			v.Errorf("term %d in session %d", term.Number(), locks.Session().Epoch)
 		}
 		v.Halt()
 		left := time.Now()
-		c.stop()
-		closes(v, c.ended, "the campaign")
-		if took := time.Since(left); took > session {
+		c.Stop()
+		locktest.Closes(v, c.Ended, "the campaign")
+		if took := time.Since(left); took > locktest.SessionTimeout {
 			v.Errorf("resigning took %v", took)
 		}
-		is(v, c.err, context.Canceled)
+		locktest.Is(v, c.Err, context.Canceled)
 		v.Restart()
-		v.clean()
+		v.Clean()
 	})
 }
 
 // A process that is no candidate observes the leader, also after the loss of its own session.
 func TestElectionObserve(t *testing.T) {
-	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
-		observer := b.locks()
+	eachForm(t, func(b *locktest.Fixture, form ...actors.ElectionOption) {
+		observer := b.Locks()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		queues := observer.Election(b.path, form...).Observe(ctx)
+		queues := observer.Election(b.LockPath, form...).Observe(ctx)
 		expect := func(want ...string) {
 			b.Helper()
-			limit, ids := within(b).Done(), []string(nil)
+			limit, ids := locktest.Within(b).Done(), []string(nil)
 			for !slices.Equal(ids, want) {
 				select {
 				case q := <-queues:
@@ -128,27 +130,27 @@ func TestElectionObserve(t *testing.T) {
 			}
 		}
 		as := func(id string) []actors.ElectionOption { return append(slices.Clone(form), actors.AsID(id)) }
-		one := b.campaign(b.locks().Election(b.path, as("one")...))
-		one.leads()
+		one := b.Campaign(b.Locks().Election(b.LockPath, as("one")...))
+		one.Leads()
 		expect("one")
-		two := b.campaign(b.locks().Election(b.path, as("two")...))
+		two := b.Campaign(b.Locks().Election(b.LockPath, as("two")...))
 		expect("one", "two")
-		one.resigns()
-		two.leads()
+		one.Resigns()
+		two.Leads()
 		expect("two", "one")
-		b.expire(observer)
-		two.resigns()
-		one.leads()
+		b.ExpireSession(observer)
+		two.Resigns()
+		one.Leads()
 		expect("one", "two")
-		one.end()
-		two.leads()
-		two.end()
+		one.End()
+		two.Leads()
+		two.End()
 		expect()
 		cancel()
 		for range queues { // until it is closed
 		}
-		q, open := <-observer.Election(b.path, nil).Observe(within(b))
-		if is(b, q.Err, actors.ErrInvalid); !open {
+		q, open := <-observer.Election(b.LockPath, nil).Observe(locktest.Within(b))
+		if locktest.Is(b, q.Err, actors.ErrInvalid); !open {
 			b.Error("no queue with the error")
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -22,27 +24,27 @@ import (
 func TestHistoryOfCampaigns(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfCampaigns) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfCampaigns) })
 	}
 }
 
-func historyOfCampaigns(v *virtual) {
-	l := newLedger(v)
+func historyOfCampaigns(v *locktest.Virtual) {
+	l := locktest.NewLedger(v)
 	options := electionForms[[]string{"selector", "latch"}[rand.N(2)]]
 	stopOnSuspended := rand.N(2) == 0
 	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(errEnough)
-	var processes []dialingProcess
+	defer stop(locktest.ErrEnough)
+	var processes []locktest.Process
 	var candidates []string
 	var campaigns sync.WaitGroup
 	for i := range 3 {
-		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = stopOnSuspended })
+		p := v.Process(func(cfg *actors.Config) { cfg.StopOnSuspended = stopOnSuspended })
 		for j := range 1 + i%2 {
 			name := fmt.Sprint("candidate ", i, ".", j)
 			processes, candidates = append(processes, p), append(candidates, name)
 			campaigns.Go(func() {
 				for ctx.Err() == nil {
-					err := randomCampaign(ctx, p.locks.Election("/lock", options...), func(term *actors.Term) { l.beginTerm(name, term) })
+					err := randomCampaign(ctx, p.Locks.Election("/lock", options...), func(term *actors.Term) { l.BeginTerm(name, term) })
 					if err != nil {
 						v.Errorf("a campaign has ended: %v", err)
 						return
@@ -53,16 +55,16 @@ func historyOfCampaigns(v *virtual) {
 	}
 	for range 40 {
 		fault := v.Inject(campaignFaults[rand.N(len(campaignFaults))])
-		processes[rand.N(len(processes))].outage(v)
+		processes[rand.N(len(processes))].Outage(v)
 		fault.Remove()
-		<-time.After(rand.N(2 * session))
+		<-time.After(rand.N(2 * locktest.SessionTimeout))
 	}
-	faulty := l.count(election)
-	l.waitTerms(2, candidates...)
-	stop(errEnough)
+	faulty := l.Count(locktest.Election)
+	l.WaitTerms(2, candidates...)
+	stop(locktest.ErrEnough)
 	campaigns.Wait()
 	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
-	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", l.count(election), faulty, stopOnSuspended)
+	v.Logf("%d terms, %d of them among faults; stop on suspended: %v", l.Count(locktest.Election), faulty, stopOnSuspended)
 }
 
 var campaignFaults = append([]embedded.Fault{
@@ -73,7 +75,7 @@ var campaignFaults = append([]embedded.Fault{
 	{Op: embedded.OpGetData, Action: embedded.DelayRequest, Delay: time.Second},
 	{Op: embedded.OpSetWatches, Action: embedded.DelayRequest, Delay: time.Second},
 	{Op: embedded.OpGetChildren2, Action: embedded.CutAfter},
-}, closingFaults...)
+}, locktest.ClosingFaults...)
 
 var errFailed = errors.New("the work has failed")
 
@@ -89,7 +91,7 @@ func randomCampaign(ctx context.Context, e *actors.Election, begin func(*actors.
 	defer cancel(nil)
 	for term, err := range e.Campaign(ctx) {
 		if err != nil {
-			if !errors.Is(err, errEnough) {
+			if !errors.Is(err, locktest.ErrEnough) {
 				failure = err
 			}
 			continue
@@ -105,7 +107,7 @@ func randomCampaign(ctx context.Context, e *actors.Election, begin func(*actors.
 		case 1:
 			panic(errFailed)
 		case 2:
-			cancel(errEnough)
+			cancel(locktest.ErrEnough)
 		}
 	}
 	return failure

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -15,46 +17,46 @@ import (
 // electionForms are both forms of nodes.
 var electionForms = map[string][]actors.ElectionOption{"selector": nil, "latch": {actors.LeaderLatchNodes()}}
 
-func eachForm(t *testing.T, f func(b *testLock, form ...actors.ElectionOption)) {
+func eachForm(t *testing.T, f func(b *locktest.Fixture, form ...actors.ElectionOption)) {
 	t.Parallel()
 	for name, options := range electionForms {
-		t.Run(name, func(t *testing.T) { each(t, func(b *testLock) { f(b, options...) }) })
+		t.Run(name, func(t *testing.T) { locktest.Each(t, func(b *locktest.Fixture) { f(b, options...) }) })
 	}
 }
 
 // Three participants, two of them of one process, lead in the order of their queue. A participant
 // that resigns queues again, and tokens grow.
 func TestCampaign(t *testing.T) {
-	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
+	eachForm(t, func(b *locktest.Fixture, form ...actors.ElectionOption) {
 		as := func(id string) []actors.ElectionOption { return append(form, actors.AsID(id)) }
-		here, there := b.locks(), b.locks()
-		observer := there.Election(b.path, form...)
-		_, err := observer.Leader(within(b))
-		is(b, err, actors.ErrNoLeader)
+		here, there := b.Locks(), b.Locks()
+		observer := there.Election(b.LockPath, form...)
+		_, err := observer.Leader(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrNoLeader)
 
 		ids := []string{"one", "two", "three"}
-		var all []*candidate
+		var all []*locktest.Candidate
 		for i, locks := range []*actors.Locks{here, here, there} {
-			all = append(all, b.campaign(locks.Election(b.path, as(ids[i])...)))
-			b.waitNodes(i + 1)
+			all = append(all, b.Campaign(locks.Election(b.LockPath, as(ids[i])...)))
+			b.WaitNodes(i + 1)
 		}
 		var last actors.Token
 		for round := range 2 {
 			for i, c := range all {
-				term := c.leads()
+				term := c.Leads()
 				for _, other := range all {
-					other.waits()
+					other.Waits()
 				}
 				if term.Token().Compare(last) <= 0 || term.Number() != round+1 || term.Context().Err() != nil || term.Grant().Err() != nil {
 					b.Errorf("%s leads with %v after %v, term %d, %v", ids[i], term.Token(), last, term.Number(), term.Grant().Err())
 				}
 				last = term.Token()
-				leader := b.waitLeader(observer, ids[i])
+				leader := b.WaitLeader(observer, ids[i])
 				if leader.Node != term.Grant().Node() || leader.Token != term.Token() {
 					b.Errorf("%s leads with %v, and the leader is %+v", ids[i], term.Token(), leader)
 				}
-				b.waitNodes(3) // the last leader queues again
-				queue, err := observer.Participants(within(b))
+				b.WaitNodes(3) // the last leader queues again
+				queue, err := observer.Participants(locktest.Within(b))
 				if err != nil || len(queue) != 3 {
 					b.Fatalf("participants %+v, %v", queue, err)
 				}
@@ -63,8 +65,8 @@ func TestCampaign(t *testing.T) {
 						b.Errorf("place %d has %+v, want %s", k, p, want)
 					}
 				}
-				c.resigns()
-				closes(b, term.Context().Done(), "the context of a term")
+				c.Resigns()
+				locktest.Closes(b, term.Context().Done(), "the context of a term")
 			}
 		}
 	})
@@ -73,15 +75,15 @@ func TestCampaign(t *testing.T) {
 // The leader holds until the body returns, and ZooKeeper has deleted the node before the next
 // statement runs, however the body ends.
 func TestLeavingTheBodyResigns(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		e := locks.Election(b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		e := locks.Election(b.LockPath)
 		var term *actors.Term
 		lead := func() bool {
-			for t, err := range e.Campaign(within(b)) {
-				must(b, err)
+			for t, err := range e.Campaign(locktest.Within(b)) {
+				locktest.Must(b, err)
 				term = t
-				if len(b.nodes()) != 1 || t.Grant().Err() != nil {
+				if len(b.LockNodes()) != 1 || t.Grant().Err() != nil {
 					b.Error("the leader does not hold")
 				}
 				return true
@@ -91,8 +93,8 @@ func TestLeavingTheBodyResigns(t *testing.T) {
 		for name, leave := range map[string]func(){
 			"return": func() { lead() },
 			"break": func() {
-				for t, err := range e.Campaign(within(b)) {
-					must(b, err)
+				for t, err := range e.Campaign(locktest.Within(b)) {
+					locktest.Must(b, err)
 					term = t
 					break
 				}
@@ -103,60 +105,58 @@ func TestLeavingTheBodyResigns(t *testing.T) {
 						b.Errorf("recovered %v", r)
 					}
 				}()
-				for t, err := range e.Campaign(within(b)) {
-					must(b, err)
+				for t, err := range e.Campaign(locktest.Within(b)) {
+					locktest.Must(b, err)
 					term = t
 					panic("of the body")
 				}
 			},
 			"continue, with the end of the context": func() {
-				ctx, cancel := context.WithCancelCause(within(b))
+				ctx, cancel := context.WithCancelCause(locktest.Within(b))
 				defer cancel(nil)
 				bodies := 0
 				for t, err := range e.Campaign(ctx) {
 					if bodies++; bodies == 2 {
-						is(b, err, errEnough)
+						locktest.Is(b, err, locktest.ErrEnough)
 						continue
 					}
-					must(b, err)
+					locktest.Must(b, err)
 					term = t
-					cancel(errEnough)
-					is(b, context.Cause(t.Context()), errEnough)
+					cancel(locktest.ErrEnough)
+					locktest.Is(b, context.Cause(t.Context()), locktest.ErrEnough)
 				}
 				if bodies != 2 {
 					b.Errorf("%d calls of the body", bodies)
 				}
 			},
 			"a release": func() {
-				for t, err := range e.Campaign(within(b)) {
-					must(b, err)
+				for t, err := range e.Campaign(locktest.Within(b)) {
+					locktest.Must(b, err)
 					term = t
-					unlock(b, t.Grant())
+					locktest.Unlock(b, t.Grant())
 					break
 				}
 			},
 		} {
 			leave()
-			is(b, term.Grant().Err(), actors.ErrReleased)
+			locktest.Is(b, term.Grant().Err(), actors.ErrReleased)
 			if term.Context().Err() == nil {
 				b.Errorf("%s: the term's context goes on", name)
 			}
-			if nodes := b.nodes(); len(nodes) > 0 {
+			if nodes := b.LockNodes(); len(nodes) > 0 {
 				b.Errorf("%s leaves %v", name, nodes)
 			}
 		}
 	})
 }
 
-var errEnough = errors.New("enough")
-
 // The errors that end a campaign: the body runs once with each.
 func TestCampaignFails(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
 		cancelled, cancel := context.WithCancelCause(context.Background())
-		cancel(errEnough)
-		holder := lock(b, b.mutex())
+		cancel(locktest.ErrEnough)
+		holder := locktest.Lock(b, b.Mutex())
 		for _, c := range []struct {
 			path    string
 			options []actors.ElectionOption
@@ -165,23 +165,23 @@ func TestCampaignFails(t *testing.T) {
 			want    error
 		}{
 			{path: "relative", want: actors.ErrInvalid},
-			{path: b.path, options: []actors.ElectionOption{nil}, want: actors.ErrInvalid},
-			{path: b.path, options: []actors.ElectionOption{actors.AsID("")}, want: actors.ErrInvalid},
-			{path: b.path, request: []actors.Option{nil}, want: actors.ErrInvalid},
-			{path: b.path, request: []actors.Option{actors.WithOwner("me")}, want: actors.ErrInvalid},
-			{path: b.path, request: []actors.Option{actors.WithData([]byte("me"))}, want: actors.ErrInvalid},
-			{path: b.path, request: []actors.Option{actors.Permits(2)}, want: actors.ErrInvalid},
-			{path: b.path, request: []actors.Option{actors.WithTimeout(1)}, want: actors.ErrTimedOut},
-			{path: b.path, request: []actors.Option{actors.Try()}, want: actors.ErrNotAcquired},
-			{path: b.path, ctx: cancelled, want: errEnough},
+			{path: b.LockPath, options: []actors.ElectionOption{nil}, want: actors.ErrInvalid},
+			{path: b.LockPath, options: []actors.ElectionOption{actors.AsID("")}, want: actors.ErrInvalid},
+			{path: b.LockPath, request: []actors.Option{nil}, want: actors.ErrInvalid},
+			{path: b.LockPath, request: []actors.Option{actors.WithOwner("me")}, want: actors.ErrInvalid},
+			{path: b.LockPath, request: []actors.Option{actors.WithData([]byte("me"))}, want: actors.ErrInvalid},
+			{path: b.LockPath, request: []actors.Option{actors.Permits(2)}, want: actors.ErrInvalid},
+			{path: b.LockPath, request: []actors.Option{actors.WithTimeout(1)}, want: actors.ErrTimedOut},
+			{path: b.LockPath, request: []actors.Option{actors.Try()}, want: actors.ErrNotAcquired},
+			{path: b.LockPath, ctx: cancelled, want: locktest.ErrEnough},
 		} {
 			if c.ctx == nil {
-				c.ctx = within(b)
+				c.ctx = locktest.Within(b)
 			}
 			bodies := 0
 			for term, err := range locks.Election(c.path, c.options...).Campaign(c.ctx, c.request...) {
 				bodies++
-				is(b, err, c.want)
+				locktest.Is(b, err, c.want)
 				if term != nil {
 					b.Errorf("a term beside %v", err)
 				}
@@ -190,86 +190,86 @@ func TestCampaignFails(t *testing.T) {
 				b.Errorf("%d calls of the body with %v", bodies, c.want)
 			}
 		}
-		for _, err := range locks.Election(b.path).Campaign(nil) {
-			is(b, err, actors.ErrInvalid)
+		for _, err := range locks.Election(b.LockPath).Campaign(nil) {
+			locktest.Is(b, err, actors.ErrInvalid)
 		}
-		_, err := locks.Election("relative").Leader(within(b))
-		is(b, err, actors.ErrInvalid)
-		unlock(b, holder)
+		_, err := locks.Election("relative").Leader(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrInvalid)
+		locktest.Unlock(b, holder)
 	})
 }
 
 // Locks are closed while one participant leads and another waits: both campaigns end.
 func TestCampaignOfClosedLocks(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		leader := b.campaign(locks.Election(b.path))
-		term := leader.leads()
-		waiter := b.campaign(locks.Election(b.path))
-		b.waitNodes(2)
-		other := b.campaign(b.locks().Election(b.path))
-		b.waitNodes(3)
-		must(b, locks.Close())
-		closes(b, term.Context().Done(), "the context of the term")
-		is(b, context.Cause(term.Context()), actors.ErrClosed)
-		leader.fails(actors.ErrClosed)
-		waiter.fails(actors.ErrClosed)
-		other.leads()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		leader := b.Campaign(locks.Election(b.LockPath))
+		term := leader.Leads()
+		waiter := b.Campaign(locks.Election(b.LockPath))
+		b.WaitNodes(2)
+		other := b.Campaign(b.Locks().Election(b.LockPath))
+		b.WaitNodes(3)
+		locktest.Must(b, locks.Close())
+		locktest.Closes(b, term.Context().Done(), "the context of the term")
+		locktest.Is(b, context.Cause(term.Context()), actors.ErrClosed)
+		leader.Fails(actors.ErrClosed)
+		waiter.Fails(actors.ErrClosed)
+		other.Leads()
 	})
 }
 
 // A mutex on the path of an election is a contender like others.
 func TestElectionBesideMutex(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, c := locks.Mutex(b.path), b.campaign(locks.Election(b.path))
-		term := c.leads()
-		_, err := mu.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		f := mu.Acquire(within(b))
-		b.waitNodes(2)
-		pending(b, f)
-		c.resigns()
-		g := result(b, f)
-		c.waits()
-		unlock(b, g)
-		expectIncreasing(b, term.Token(), g.Token(), c.leads().Token())
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, c := locks.Mutex(b.LockPath), b.Campaign(locks.Election(b.LockPath))
+		term := c.Leads()
+		_, err := mu.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		f := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		locktest.Pending(b, f)
+		c.Resigns()
+		g := locktest.Result(b, f)
+		c.Waits()
+		locktest.Unlock(b, g)
+		locktest.ExpectIncreasing(b, term.Token(), g.Token(), c.Leads().Token())
 	})
 }
 
 // An election on the path of a local queue of its process is refused: the two would not exclude
 // each other.
 func TestElectionBesideLocalQueue(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path, actors.LocalQueue(actors.LocalQueueConfig{})))
-		b.campaign(locks.Election(b.path)).fails(actors.ErrInvalid)
-		unlock(b, g)
-		other := b.campaign(b.locks().Election(b.path)) // of another process, which waits for the node
-		other.leads()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath, actors.LocalQueue(actors.LocalQueueConfig{})))
+		b.Campaign(locks.Election(b.LockPath)).Fails(actors.ErrInvalid)
+		locktest.Unlock(b, g)
+		other := b.Campaign(b.Locks().Election(b.LockPath)) // of another process, which waits for the node
+		other.Leads()
 	})
 }
 
 // The sessions of a leader and of a waiter end. Both campaigns go on.
 func TestCampaignOutlivesSessions(t *testing.T) {
-	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
-		here, there := b.locks(), b.locks()
-		one := b.campaign(here.Election(b.path, form...))
-		first := one.leads()
-		two := b.campaign(there.Election(b.path, form...))
-		b.waitNodes(2)
-		b.expire(there)
-		b.waitNodes(2)
-		two.waits()
-		b.expire(here)
-		closes(b, first.Context().Done(), "the context of the term")
+	eachForm(t, func(b *locktest.Fixture, form ...actors.ElectionOption) {
+		here, there := b.Locks(), b.Locks()
+		one := b.Campaign(here.Election(b.LockPath, form...))
+		first := one.Leads()
+		two := b.Campaign(there.Election(b.LockPath, form...))
+		b.WaitNodes(2)
+		b.ExpireSession(there)
+		b.WaitNodes(2)
+		two.Waits()
+		b.ExpireSession(here)
+		locktest.Closes(b, first.Context().Done(), "the context of the term")
 		if cause := context.Cause(first.Context()); !errors.Is(cause, actors.ErrSessionLost) && !errors.Is(cause, actors.ErrNodeDeleted) { // the server may tell of the node first
 			b.Error(cause)
 		}
-		second := two.leads()
-		b.waitNodes(2) // the first candidate waits again
-		two.resigns()
-		third := one.leads()
+		second := two.Leads()
+		b.WaitNodes(2) // the first candidate waits again
+		two.Resigns()
+		third := one.Leads()
 		if third.Number() != 2 || second.Number() != 1 || third.Token().Compare(second.Token()) <= 0 || second.Token().Compare(first.Token()) <= 0 {
 			b.Errorf("terms %d %v, %d %v", second.Number(), second.Token(), third.Number(), third.Token())
 		}
@@ -278,55 +278,55 @@ func TestCampaignOutlivesSessions(t *testing.T) {
 
 // A campaign repeats a request that has failed for a passing reason, and logs that.
 func TestCampaignRetries(t *testing.T) {
-	each(t, func(b *testLock) {
-		var log logs
-		locks := b.locks(log.config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
-		g := lock(b, locks.Mutex(b.path))
-		c := b.campaign(locks.Election(b.path))
-		zktest.Eventually(b, timeLimit, func() bool { return len(log.with("request of a participant")) > 1 }, "two repetitions")
-		c.waits()
-		unlock(b, g)
-		c.leads()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		locks := b.Locks(log.Config, func(cfg *actors.Config) { cfg.MaxRequestsPerLock = 1 })
+		g := locktest.Lock(b, locks.Mutex(b.LockPath))
+		c := b.Campaign(locks.Election(b.LockPath))
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(log.With("request of a participant")) > 1 }, "two repetitions")
+		c.Waits()
+		locktest.Unlock(b, g)
+		c.Leads()
 	})
 }
 
 // A client asks the leader to resign, as Curator's Revoker does.
 func TestResignOnRevoke(t *testing.T) {
-	each(t, func(b *testLock) {
-		revoker := b.locks()
-		one := b.campaign(b.locks().Election(b.path, actors.ResignOnRevoke()))
-		term := one.leads()
-		two := b.campaign(b.locks().Election(b.path), actors.Revocable())
-		b.waitNodes(2)
-		_, err := revoker.Revoke(within(b), term.Grant().Node(), 0)
-		must(b, err)
-		closes(b, term.Context().Done(), "the context of the term")
-		is(b, context.Cause(term.Context()), actors.ErrRevoked)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		revoker := b.Locks()
+		one := b.Campaign(b.Locks().Election(b.LockPath, actors.ResignOnRevoke()))
+		term := one.Leads()
+		two := b.Campaign(b.Locks().Election(b.LockPath), actors.Revocable())
+		b.WaitNodes(2)
+		_, err := revoker.Revoke(locktest.Within(b), term.Grant().Node(), 0)
+		locktest.Must(b, err)
+		locktest.Closes(b, term.Context().Done(), "the context of the term")
+		locktest.Is(b, context.Cause(term.Context()), actors.ErrRevoked)
 
-		term = two.leads() // which does not resign on Revoke
-		_, err = revoker.Revoke(within(b), term.Grant().Node(), 0)
-		must(b, err)
-		closes(b, term.Grant().Revoked(), "the wait for the request")
+		term = two.Leads() // which does not resign on Revoke
+		_, err = revoker.Revoke(locktest.Within(b), term.Grant().Node(), 0)
+		locktest.Must(b, err)
+		locktest.Closes(b, term.Grant().Revoked(), "the wait for the request")
 		if term.Context().Err() != nil {
 			b.Error("the term has ended")
 		}
-		b.waitNodes(2) // the first candidate queues again
-		two.resigns()
-		one.leads()
+		b.WaitNodes(2) // the first candidate queues again
+		two.Resigns()
+		one.Leads()
 	})
 }
 
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
-		locks := b.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		c := b.campaign(locks.Election(b.path))
-		term := c.leads()
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		c := b.Campaign(locks.Election(b.LockPath))
+		term := c.Leads()
 		b.Embedded().DropConnections()
-		closes(b, term.Context().Done(), "the context of the term")
-		is(b, context.Cause(term.Context()), actors.ErrSuspended)
-		if next := c.leads(); next.Grant().Session() != term.Grant().Session() || next.Number() != 2 {
+		locktest.Closes(b, term.Context().Done(), "the context of the term")
+		locktest.Is(b, context.Cause(term.Context()), actors.ErrSuspended)
+		if next := c.Leads(); next.Grant().Session() != term.Grant().Session() || next.Number() != 2 {
 			b.Errorf("term %d, session %x after %x", next.Number(), next.Grant().Session(), term.Grant().Session())
 		}
 	})
@@ -334,17 +334,17 @@ func TestCampaignStopsOnSuspended(t *testing.T) {
 
 // With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on.
 func TestCampaignFailsOnSessionLoss(t *testing.T) {
-	each(t, func(b *testLock) {
-		here, there := b.locks(), b.locks()
-		leader := b.campaign(here.Election(b.path), actors.FailOnSessionLoss())
-		term := leader.leads()
-		waiter := b.campaign(there.Election(b.path), actors.FailOnSessionLoss())
-		b.waitNodes(2)
-		b.expire(there)
-		waiter.fails(actors.ErrSessionLost)
-		b.expire(here)
-		closes(b, term.Context().Done(), "the term")
-		if next := leader.leads(); next.Number() != 2 {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		here, there := b.Locks(), b.Locks()
+		leader := b.Campaign(here.Election(b.LockPath), actors.FailOnSessionLoss())
+		term := leader.Leads()
+		waiter := b.Campaign(there.Election(b.LockPath), actors.FailOnSessionLoss())
+		b.WaitNodes(2)
+		b.ExpireSession(there)
+		waiter.Fails(actors.ErrSessionLost)
+		b.ExpireSession(here)
+		locktest.Closes(b, term.Context().Done(), "the term")
+		if next := leader.Leads(); next.Number() != 2 {
 			b.Errorf("term %d", next.Number())
 		}
 	})
@@ -354,40 +354,40 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 // and the leader still leads then.
 func TestCampaignHoldsAtMost(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
 		for want, options := range map[error][]actors.ElectionOption{
 			actors.ErrHoldExpired: nil,
 			actors.ErrRevoked:     {actors.ResignOnRevoke()},
 		} {
-			c := newLedger(v).campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
+			c := locktest.NewLedger(v).Campaign(locks.Election("/lock", options...), actors.HoldAtMost(4*time.Second))
 			for range 3 {
-				term := c.leads()
-				closes(v, term.Context().Done(), "the term")
-				is(v, context.Cause(term.Context()), want)
+				term := c.Leads()
+				locktest.Closes(v, term.Context().Done(), "the term")
+				locktest.Is(v, context.Cause(term.Context()), want)
 			}
-			c.end()
+			c.End()
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
 // Drain ends the campaign of a waiter, and waits for that of a leader.
 func TestCampaignOfDrainedLocks(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		leader := b.campaign(locks.Election(b.path))
-		term := leader.leads()
-		waiter := b.campaign(locks.Election(b.path))
-		b.waitNodes(2)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		leader := b.Campaign(locks.Election(b.LockPath))
+		term := leader.Leads()
+		waiter := b.Campaign(locks.Election(b.LockPath))
+		b.WaitNodes(2)
 		drained := make(chan error)
-		go func() { drained <- locks.Drain(within(b)) }()
-		waiter.fails(actors.ErrDraining)
+		go func() { drained <- locks.Drain(locktest.Within(b)) }()
+		waiter.Fails(actors.ErrDraining)
 		if term.Context().Err() != nil {
 			b.Errorf("the term is over: %v", context.Cause(term.Context()))
 		}
-		leader.resigns()
-		leader.fails(actors.ErrDraining)
-		must(b, <-drained)
+		leader.Resigns()
+		leader.Fails(actors.ErrDraining)
+		locktest.Must(b, <-drained)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -13,21 +15,21 @@ import (
 )
 
 func TestVerify(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, others := b.locks(), b.locks()
-		g := lock(b, locks.Mutex(b.path))
-		must(b, g.Verify(within(b)))
-		must(b, others.VerifyToken(within(b), g.Node(), g.Token()))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, others := b.Locks(), b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath))
+		locktest.Must(b, g.Verify(locktest.Within(b)))
+		locktest.Must(b, others.VerifyToken(locktest.Within(b), g.Node(), g.Token()))
 		wrong := g.Token()
 		wrong.Czxid++
-		if err := others.VerifyToken(within(b), g.Node(), wrong); !errors.Is(err, actors.ErrNotHeld) {
+		if err := others.VerifyToken(locktest.Within(b), g.Node(), wrong); !errors.Is(err, actors.ErrNotHeld) {
 			b.Errorf("of another token: %v", err)
 		}
-		must(b, g.Unlock(within(b)))
-		if err := g.Verify(within(b)); !errors.Is(err, actors.ErrNotHeld) {
+		locktest.Must(b, g.Unlock(locktest.Within(b)))
+		if err := g.Verify(locktest.Within(b)); !errors.Is(err, actors.ErrNotHeld) {
 			b.Errorf("after release: %v", err)
 		}
-		if err := others.VerifyToken(within(b), g.Node(), g.Token()); !errors.Is(err, actors.ErrNotHeld) {
+		if err := others.VerifyToken(locktest.Within(b), g.Node(), g.Token()); !errors.Is(err, actors.ErrNotHeld) {
 			b.Errorf("of a released grant: %v", err)
 		}
 	})
@@ -35,10 +37,10 @@ func TestVerify(t *testing.T) {
 
 // Verify finds that the node is deleted before the holder has noticed that.
 func TestVerifyOfADeletedNode(t *testing.T) {
-	each(t, func(b *testLock) {
-		g := lock(b, b.mutex())
-		must(b, b.Client(b).Delete(g.Node(), -1))
-		if err := g.Verify(within(b)); !errors.Is(err, actors.ErrNodeDeleted) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		g := locktest.Lock(b, b.Mutex())
+		locktest.Must(b, b.Client(b).Delete(g.Node(), -1))
+		if err := g.Verify(locktest.Within(b)); !errors.Is(err, actors.ErrNodeDeleted) {
 			b.Errorf("got %v", err)
 		}
 		g.Release()
@@ -48,64 +50,64 @@ func TestVerifyOfADeletedNode(t *testing.T) {
 // ZooKeeper executes a write with Guard while the grant holds, and refuses the write after its end,
 // from whichever client.
 func TestGuard(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		client, resource := b.Client(b), b.Path(b)
 		_, err := client.Create(resource, []byte("0"), 0, zk.WorldACL(zk.PermAll))
-		must(b, err)
+		locktest.Must(b, err)
 		b.Cleanup(func() { client.Delete(resource, -1) })
 		write := func(text string) any { return &zk.SetDataRequest{Path: resource, Data: []byte(text), Version: -1} }
 
-		locks, others := b.locks(), b.locks()
-		g := lock(b, locks.Mutex(b.path))
-		results, err := locks.Multi(within(b), g.Guard(write("1"))...)
-		must(b, err)
+		locks, others := b.Locks(), b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath))
+		results, err := locks.Multi(locktest.Within(b), g.Guard(write("1"))...)
+		locktest.Must(b, err)
 		if len(results) != 2 || results[1].Stat.Version != 1 {
 			b.Errorf("results %+v", results)
 		}
 		_, err = client.Multi(g.Guard(write("2"))...)
-		must(b, err)
+		locktest.Must(b, err)
 
 		b.Expire(b, g.Session())
-		next := lock(b, others.Mutex(b.path))
+		next := locktest.Lock(b, others.Mutex(b.LockPath))
 		_, err = client.Multi(g.Guard(write("late"))...)
 		if !errors.Is(err, zk.ErrNoNode) {
 			b.Errorf("a late write by another client: %v", err)
 		}
-		zktest.Eventually(b, timeLimit, func() bool {
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
 			now := locks.Session()
 			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
 		}, "the holder has noticed its loss, and has a new session")
-		_, err = locks.Multi(within(b), g.Guard(write("late"))...)
+		_, err = locks.Multi(locktest.Within(b), g.Guard(write("late"))...)
 		var failed *zkbridge.OpError
 		if !errors.As(err, &failed) || failed.Index != 0 || !errors.Is(err, zk.ErrNoNode) {
 			b.Errorf("a late write: %v", err)
 		}
-		_, err = others.Multi(within(b), next.Guard(write("3"))...)
-		must(b, err)
+		_, err = others.Multi(locktest.Within(b), next.Guard(write("3"))...)
+		locktest.Must(b, err)
 		data, _, err := client.Get(resource)
-		must(b, err)
+		locktest.Must(b, err)
 		if string(data) != "3" {
 			b.Errorf("data %q", data)
 		}
-		unlock(b, next)
+		locktest.Unlock(b, next)
 		g.Release()
 	})
 }
 
 func TestSuspendedEndsContexts(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		for _, stop := range []bool{true, false} {
 			proxy := zktest.Proxy(b, b.Addr())
-			locks, err := actors.Connect(within(b), proxy.Addr(), actors.Config{SessionTimeout: longSession, StopOnSuspended: stop})
-			must(b, err)
-			g := lock(b, locks.Mutex(b.path))
+			locks, err := actors.Connect(locktest.Within(b), proxy.Addr(), actors.Config{SessionTimeout: locktest.LongSession, StopOnSuspended: stop})
+			locktest.Must(b, err)
+			g := locktest.Lock(b, locks.Mutex(b.LockPath))
 			ctx := g.Context(b.Context())
 			proxy.Cut()
 			if stop {
 				<-ctx.Done()
 			}
-			zktest.Eventually(b, timeLimit, func() bool {
-				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(within(b)) == nil
+			zktest.Eventually(b, zktest.TimeLimit, func() bool {
+				return locks.Session().State == messages.SessionState_CONNECTED && g.Verify(locktest.Within(b)) == nil
 			}, "the grant goes on")
 			if ended := ctx.Err() != nil; ended != stop {
 				b.Errorf("StopOnSuspended %v: context ended %v", stop, ended)
@@ -113,32 +115,32 @@ func TestSuspendedEndsContexts(t *testing.T) {
 			if g.Err() != nil || g.Context(b.Context()).Err() != nil {
 				b.Errorf("the grant has ended: %v", g.Err())
 			}
-			unlock(b, g)
-			must(b, locks.Close())
+			locktest.Unlock(b, g)
+			locktest.Must(b, locks.Close())
 		}
 	})
 }
 
 // The rule of a custom lock determines whether a node may be newer than its token.
 func TestVerifyTokenOfADowngradedCustomLock(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		table, there := b.tableOf(locks), b.table()
-		x := lock(b, table.Kind("X"), actors.WithOwner("me"))
-		s := lock(b, table.Kind("S"), actors.WithOwner("me"))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		table, there := tableOf(b, locks), newTable(b)
+		x := locktest.Lock(b, table.Kind("X"), actors.WithOwner("me"))
+		s := locktest.Lock(b, table.Kind("S"), actors.WithOwner("me"))
 		if s.Token() != x.Token() {
 			b.Errorf("tokens %v and %v", s.Token(), x.Token())
 		}
-		must(b, there.VerifyToken(within(b), x.Node(), x.Token()))
-		must(b, there.VerifyToken(within(b), s.Node(), s.Token()))
+		locktest.Must(b, there.VerifyToken(locktest.Within(b), x.Node(), x.Token()))
+		locktest.Must(b, there.VerifyToken(locktest.Within(b), s.Node(), s.Token()))
 		older, newer := s.Token(), s.Token()
 		older.Czxid--
 		newer.Czxid += 1000
-		is(b, there.VerifyToken(within(b), x.Node(), older), actors.ErrNotHeld) // no kind becomes X
-		is(b, there.VerifyToken(within(b), s.Node(), newer), actors.ErrNotHeld)
-		unlock(b, x)
-		must(b, there.VerifyToken(within(b), s.Node(), s.Token()))
-		unlock(b, s)
-		is(b, there.VerifyToken(within(b), s.Node(), s.Token()), actors.ErrNotHeld)
+		locktest.Is(b, there.VerifyToken(locktest.Within(b), x.Node(), older), actors.ErrNotHeld) // no kind becomes X
+		locktest.Is(b, there.VerifyToken(locktest.Within(b), s.Node(), newer), actors.ErrNotHeld)
+		locktest.Unlock(b, x)
+		locktest.Must(b, there.VerifyToken(locktest.Within(b), s.Node(), s.Token()))
+		locktest.Unlock(b, s)
+		locktest.Is(b, there.VerifyToken(locktest.Within(b), s.Node(), s.Token()), actors.ErrNotHeld)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -13,20 +15,20 @@ import (
 // its create again and again, for an epoch that did not exist.)
 func TestFirstUseWhileSuspended(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
 		v.DropConnections()
-		waitState(v, locks, messages.SessionState_SUSPENDED)
+		locktest.WaitState(v, locks, messages.SessionState_SUSPENDED)
 		f := locks.Mutex("/lock").Acquire(context.Background())
 		<-time.After(time.Second)
-		pending(v, f)
+		locktest.Pending(v, f)
 		away.Remove()
-		g := result(v, f)
+		g := locktest.Result(v, f)
 		if now := locks.Session(); now.Epoch != 1 || g.Session() != now.ID {
 			v.Errorf("granted in session %#x, now it is %#x of epoch %d", g.Session(), now.ID, now.Epoch)
 		}
-		unlock(v, g)
-		v.clean()
+		locktest.Unlock(v, g)
+		v.Clean()
 	})
 }

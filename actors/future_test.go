@@ -9,98 +9,100 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 func TestCancelWhileWaiting(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, elsewhere := locks.Mutex(b.path), b.mutex()
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
+		g := locktest.Lock(b, mu)
 		for _, other := range []*actors.Mutex{mu, elsewhere} {
-			f := other.Acquire(within(b))
-			b.waitNodes(2)
+			f := other.Acquire(locktest.Within(b))
+			b.WaitNodes(2)
 			f.Cancel()
 			f.Cancel()
-			is(b, failure(b, f), actors.ErrCancelled)
-			contains(b, failure(b, f).Error(), b.path+": future was cancelled")
-			b.waitNodes(1)
+			locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
+			locktest.ExpectParts(b, locktest.Failure(b, f).Error(), b.LockPath+": future was cancelled")
+			b.WaitNodes(1)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 // The request in the middle of the queue is cancelled. The next does not hold while the first
 // holds.
 func TestCancelInTheMiddle(t *testing.T) {
-	each(t, func(b *testLock) {
-		first, second, third := b.mutex(), b.mutex(), b.mutex()
-		g := lock(b, first)
-		middle := second.Acquire(within(b))
-		b.waitNodes(2)
-		last := third.Acquire(within(b))
-		b.waitNodes(3)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		first, second, third := b.Mutex(), b.Mutex(), b.Mutex()
+		g := locktest.Lock(b, first)
+		middle := second.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		last := third.Acquire(locktest.Within(b))
+		b.WaitNodes(3)
 		middle.Cancel()
-		b.waitNodes(2)
-		pending(b, last)
-		unlock(b, g)
-		unlock(b, result(b, last))
+		b.WaitNodes(2)
+		locktest.Pending(b, last)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, last))
 	})
 }
 
 func TestCancelBeforeAnything(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
 		for range 20 {
-			f := mu.Acquire(within(b))
+			f := mu.Acquire(locktest.Within(b))
 			f.Cancel()
 			if g, err := f.Result(); err == nil && g.Err() == nil {
 				b.Fatal("granted after Cancel")
 			}
 		}
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 // Cancel releases a grant that no call has returned, and the future does not return it afterwards.
 func TestCancelGivesBack(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
-		f := mu.Acquire(within(b))
-		closes(b, f.Done(), "the request")
-		b.waitNodes(1)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
+		f := mu.Acquire(locktest.Within(b))
+		locktest.Closes(b, f.Done(), "the request")
+		b.WaitNodes(1)
 		f.Cancel()
-		b.waitNodes(0)
+		b.WaitNodes(0)
 		if g, err := f.Result(); err == nil {
 			b.Errorf("Result returns a grant without an error, which has ended: %v", g.Err())
 		} else {
-			is(b, err, actors.ErrCancelled)
+			locktest.Is(b, err, actors.ErrCancelled)
 		}
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 func TestCancelAfterResult(t *testing.T) {
-	each(t, func(b *testLock) {
-		f := b.mutex().Acquire(within(b))
-		g := result(b, f)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		f := b.Mutex().Acquire(locktest.Within(b))
+		g := locktest.Result(b, f)
 		f.Cancel()
 		again, err := f.Result()
-		if err != nil || again != g || g.Err() != nil || len(b.nodes()) != 1 {
-			b.Errorf("%v, %v; %v; nodes %v", again, err, g.Err(), b.nodes())
+		if err != nil || again != g || g.Err() != nil || len(b.LockNodes()) != 1 {
+			b.Errorf("%v, %v; %v; nodes %v", again, err, g.Err(), b.LockNodes())
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 // Contexts end at the moment at which the lock is granted. A call that returns a grant without an
 // error holds the lock.
 func TestContextRacesGrant(t *testing.T) {
-	each(t, func(b *testLock) {
-		var log logs
-		mu := b.mutex(log.config)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		mu := b.Mutex(log.Config)
 		var wg sync.WaitGroup
 		granted := 0
 		for range 8 {
@@ -113,11 +115,11 @@ func TestContextRacesGrant(t *testing.T) {
 						if g.Err() != nil {
 							b.Errorf("granted without an error, and ended: %v", g.Err())
 						}
-						if err := g.Unlock(within(b)); err != nil {
+						if err := g.Unlock(locktest.Within(b)); err != nil {
 							b.Errorf("unlock: %v", err)
 						}
 					} else {
-						is(b, err, context.DeadlineExceeded)
+						locktest.Is(b, err, context.DeadlineExceeded)
 					}
 					cancel()
 				}
@@ -125,13 +127,13 @@ func TestContextRacesGrant(t *testing.T) {
 		}
 		wg.Wait()
 		b.Logf("%d of %d granted", granted, 8*150)
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 		// The log does not warn of a grant that was released in time.
 		for range 5 {
 			runtime.GC()
 			runtime.Gosched()
 		}
-		if lines := log.with("dropped"); len(lines) != 0 {
+		if lines := log.With("dropped"); len(lines) != 0 {
 			b.Errorf("the log has %d dropped grants: %s", len(lines), lines[0])
 		}
 	})
@@ -139,8 +141,8 @@ func TestContextRacesGrant(t *testing.T) {
 
 // The context ends when the request is complete, during the call of Result.
 func TestContextRacesResult(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		mu := b.mutex()
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
 		for range 300 {
 			ctx, cancel := context.WithCancel(b.Context())
 			f := mu.Acquire(ctx)
@@ -152,21 +154,21 @@ func TestContextRacesResult(t *testing.T) {
 				if g.Err() != nil {
 					b.Fatalf("granted without an error, and ended: %v", g.Err())
 				}
-				unlock(b, g)
+				locktest.Unlock(b, g)
 			}
 		}
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 func TestCancelRacesGrant(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 60 {
-					f := mu.Acquire(within(b))
+					f := mu.Acquire(locktest.Within(b))
 					stop := make(chan struct{})
 					go func() {
 						<-time.After(rand.N(3 * time.Millisecond))
@@ -184,28 +186,28 @@ func TestCancelRacesGrant(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 // The request of a dropped future leaves the queue, also with a grant that no call has returned.
 func TestDroppedFuture(t *testing.T) {
-	each(t, func(b *testLock) {
-		var log logs
-		mu := b.mutex(log.config)
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		mu := b.Mutex(log.Config)
+		g := locktest.Lock(b, mu)
 		f := mu.Acquire(context.Background())
-		b.waitNodes(2)
+		b.WaitNodes(2)
 		runtime.KeepAlive(f)
-		collectUntil(b, func() bool { return len(b.nodes()) == 1 }, "the node of the dropped request is deleted")
-		if len(log.with("dropped")) != 1 {
-			b.Errorf("log: %v", log.with())
+		locktest.CollectUntil(b, func() bool { return len(b.LockNodes()) == 1 }, "the node of the dropped request is deleted")
+		if len(log.With("dropped")) != 1 {
+			b.Errorf("log: %v", log.With())
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		mu.Acquire(context.Background()) // is granted
-		collectUntil(b, func() bool { return len(log.with("dropped")) == 2 }, "the log has the dropped grant")
-		b.waitNodes(0)
-		unlock(b, lock(b, mu))
+		locktest.CollectUntil(b, func() bool { return len(log.With("dropped")) == 2 }, "the log has the dropped grant")
+		b.WaitNodes(0)
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
@@ -220,9 +222,9 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 		"Result": func(mu *actors.Mutex) (*actors.Grant, error) { return mu.Acquire(context.Background()).Result() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEmbedded(t, func(b *testLock) {
-				mu := b.mutex()
-				g := lock(b, mu)
+			locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+				mu := b.Mutex()
+				g := locktest.Lock(b, mu)
 				errs := make(chan error)
 				go func() {
 					g, err := wait(mu)
@@ -231,12 +233,12 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 					}
 					errs <- err
 				}()
-				b.waitNodes(2)
+				b.WaitNodes(2)
 				for range 20 {
 					runtime.GC()
 					runtime.Gosched()
 				}
-				unlock(b, g)
+				locktest.Unlock(b, g)
 				if err := <-errs; err != nil {
 					b.Errorf("while a goroutine waited for it: %v", err)
 				}
@@ -246,26 +248,26 @@ func TestWaitedForIsNotDropped(t *testing.T) {
 }
 
 func TestDroppedGrant(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		for name, drop := range map[string]func(*actors.Grant){
 			"as it is":      func(*actors.Grant) {},
 			"after Done":    func(g *actors.Grant) { g.Done() },
 			"after Context": func(g *actors.Grant) { g.Context(context.Background()) },
 		} {
 			b.Run(name, func(t *testing.T) {
-				var log logs
-				locks := connect(t, b.Addr(), log.config)
-				drop(lock(t, locks.Mutex(b.path)))
+				var log locktest.Log
+				locks := locktest.Connect(t, b.Addr(), log.Config)
+				drop(locktest.Lock(t, locks.Mutex(b.LockPath)))
 				begun := time.Now()
-				for len(log.with("dropped without Release")) == 0 {
+				for len(log.With("dropped without Release")) == 0 {
 					runtime.GC()
 					runtime.Gosched()
-					if time.Since(begun) > timeLimit {
+					if time.Since(begun) > zktest.TimeLimit {
 						t.Error("the log does not say that the grant was dropped")
 						break
 					}
 				}
-				must(t, locks.Close())
+				locktest.Must(t, locks.Close())
 			})
 		}
 	})
@@ -273,58 +275,58 @@ func TestDroppedGrant(t *testing.T) {
 
 // A grant whose context is in use does not count as dropped.
 func TestGrantInContext(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		var log logs
-		locks := b.locks(log.config)
-		ctx := lock(b, locks.Mutex(b.path)).Context(b.Context())
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		locks := b.Locks(log.Config)
+		ctx := locktest.Lock(b, locks.Mutex(b.LockPath)).Context(b.Context())
 		for range 20 {
 			runtime.GC()
 			runtime.Gosched()
 		}
-		if lines := log.with("dropped"); len(lines) != 0 || ctx.Err() != nil {
+		if lines := log.With("dropped"); len(lines) != 0 || ctx.Err() != nil {
 			b.Errorf("%v; %v", lines, ctx.Err())
 		}
-		must(b, locks.Close())
-		closes(b, ctx.Done(), "the context")
-		is(b, context.Cause(ctx), actors.ErrClosed)
+		locktest.Must(b, locks.Close())
+		locktest.Closes(b, ctx.Done(), "the context")
+		locktest.Is(b, context.Cause(ctx), actors.ErrClosed)
 	})
 }
 
 // Cancel completes the future without an answer from ZooKeeper.
 func TestCancelWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
-		mu := b.mutex()
-		unlock(b, lock(b, mu))
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
+		locktest.Unlock(b, locktest.Lock(b, mu))
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: 300 * time.Millisecond})
-		f := mu.Acquire(within(b))
-		b.waitNodes(1)
+		f := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(1)
 		f.Cancel()
-		if !isClosed(f.Done()) {
+		if !locktest.IsClosed(f.Done()) {
 			b.Error("Cancel waits for ZooKeeper")
 		}
-		is(b, failure(b, f), actors.ErrCancelled)
-		b.waitNodes(0)
+		locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
+		b.WaitNodes(0)
 	})
 }
 
 func TestManyHandlesOneContext(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
 		ctx, cancel := context.WithCancelCause(b.Context())
-		g := lock(b, mu)
+		g := locktest.Lock(b, mu)
 		var fs []*actors.Future[*actors.Grant]
 		for range 50 {
 			fs = append(fs, mu.Acquire(ctx))
 		}
-		b.waitNodes(51)
+		b.WaitNodes(51)
 		why := errors.New("over")
 		cancel(why)
 		for _, f := range fs {
-			is(b, failure(b, f), why)
+			locktest.Is(b, locktest.Failure(b, f), why)
 		}
-		b.waitNodes(1)
-		unlock(b, g)
-		zktest.Eventually(b, timeLimit, func() bool { return b.watches() == 0 }, "no watch is left")
+		b.WaitNodes(1)
+		locktest.Unlock(b, g)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() == 0 }, "no watch is left")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -16,36 +18,36 @@ const (
 
 // fillBridge has as many requests of a process unanswered as MaxOutstanding allows. The server is
 // paused.
-func fillBridge(v *virtual, locks *actors.Locks) {
+func fillBridge(v *locktest.Virtual, locks *actors.Locks) {
 	for range fewOutstanding {
 		go locks.Multi(v.Context(), zkbridge.CheckNode("/"))
 	}
 	synctest.Wait()
 	_, err := locks.Multi(v.Context(), zkbridge.CheckNode("/"))
-	is(v, err, actors.ErrLimit)
+	locktest.Is(v, err, actors.ErrLimit)
 }
 
 // expectGrantSoon waits for the grant of a request that has waited behind the process that was at
 // its limits.
-func expectGrantSoon(v *virtual, next *actors.Future[*actors.Grant]) {
+func expectGrantSoon(v *locktest.Virtual, next *actors.Future[*actors.Grant]) {
 	since := time.Now()
-	g := result(v, next)
+	g := locktest.Result(v, next)
 	if d := time.Since(since); d > soon {
 		v.Errorf("the next holder has the lock after %v", d)
 	}
-	unlock(v, g)
+	locktest.Unlock(v, g)
 }
 
 // Whatever gives something back is exempt from all limits.
 func TestGivingBackAtTheLimits(t *testing.T) {
 	t.Parallel()
 	for _, row := range tableRows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
+		t.Run(row.Name, func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
 				const most = 2
-				var log logs
-				c := &cell{testLock: v.testLock, row: row, theirs: v.locks()}
-				c.ours = v.locks(log.config, func(cfg *actors.Config) {
+				var log locktest.Log
+				c := &cell{Fixture: v.Fixture, row: row, theirs: v.Locks()}
+				c.ours = v.Locks(log.Config, func(cfg *actors.Config) {
 					cfg.MaxRequests, cfg.MaxRequestsPerLock, cfg.MaxNodeData, cfg.MaxOutstanding = most, most, 1, fewOutstanding
 				})
 				c.hold()
@@ -54,8 +56,8 @@ func TestGivingBackAtTheLimits(t *testing.T) {
 					ours = c.request(c.ours)
 				}
 				theirs := c.request(c.theirs)
-				_, err := row.at(c.ours, c.path).Lock(within(v), row.options...)
-				is(v, err, actors.ErrLimit)
+				_, err := row.At(c.ours, c.LockPath).Lock(locktest.Within(v), row.Options...)
+				locktest.Is(v, err, actors.ErrLimit)
 				synctest.Wait()
 				v.Pause()
 				fillBridge(v, c.ours)
@@ -70,10 +72,10 @@ func TestGivingBackAtTheLimits(t *testing.T) {
 				v.Resume()
 				expectGrantSoon(v, theirs)
 				for _, f := range released {
-					result(v, f)
+					locktest.Result(v, f)
 				}
 				for _, level := range []string{"level=WARN", "level=ERROR"} {
-					if lines := log.with(level); len(lines) > 0 {
+					if lines := log.With(level); len(lines) > 0 {
 						v.Errorf("logged: %s", lines)
 					}
 				}
@@ -86,11 +88,11 @@ func TestGivingBackAtTheLimits(t *testing.T) {
 func TestCloseAtTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, row := range tableRows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				c := &cell{testLock: v.testLock, row: row, theirs: v.locks()}
+		t.Run(row.Name, func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				c := &cell{Fixture: v.Fixture, row: row, theirs: v.Locks()}
 				var bridge *zkbridge.Bridge
-				c.ours, bridge = v.onBridge(func(cfg *zkbridge.Config) { cfg.MaxOutstanding = fewOutstanding })
+				c.ours, bridge = v.OnBridge(func(cfg *zkbridge.Config) { cfg.MaxOutstanding = fewOutstanding })
 				c.hold()
 				ours := c.request(c.ours)
 				theirs := c.request(c.theirs)
@@ -101,12 +103,12 @@ func TestCloseAtTheLimit(t *testing.T) {
 				go func() { closed <- c.ours.Close() }()
 				synctest.Wait()
 				v.Resume()
-				must(v, <-closed)
-				is(v, failure(v, ours), actors.ErrClosed)
-				if row.name != "lock-delay" { // a Close is no release: the next holder waits for the delay
+				locktest.Must(v, <-closed)
+				locktest.Is(v, locktest.Failure(v, ours), actors.ErrClosed)
+				if row.Name != "lock-delay" { // a Close is no release: the next holder waits for the delay
 					expectGrantSoon(v, theirs)
 				} else {
-					unlock(v, result(v, theirs))
+					locktest.Unlock(v, locktest.Result(v, theirs))
 				}
 				if s := bridge.Session(); s.Epoch != 1 {
 					v.Errorf("%v", s)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -63,7 +65,7 @@ func expectEnds(t testing.TB, all []context.Context, when string, whys ...error)
 			continue
 		}
 		for _, why := range whys {
-			is(t, cause, why)
+			locktest.Is(t, cause, why)
 		}
 	}
 }
@@ -71,28 +73,28 @@ func expectEnds(t testing.TB, all []context.Context, when string, whys ...error)
 // grantEndings are the ends of a grant with a HoldAtMost of a minute.
 var grantEndings = []struct {
 	name string
-	end  func(v *virtual, locks *actors.Locks, g *actors.Grant, n *dialer)
+	end  func(v *locktest.Virtual, locks *actors.Locks, g *actors.Grant, n *locktest.Network)
 	why  error
 }{
-	{"released", func(_ *virtual, _ *actors.Locks, g *actors.Grant, _ *dialer) { g.Release() }, actors.ErrReleased},
-	{"held too long", func(*virtual, *actors.Locks, *actors.Grant, *dialer) {}, actors.ErrHoldExpired},
-	{"session lost", func(v *virtual, _ *actors.Locks, g *actors.Grant, n *dialer) {
-		n.disconnect() // else it may notice the deletion of its node first
+	{"released", func(_ *locktest.Virtual, _ *actors.Locks, g *actors.Grant, _ *locktest.Network) { g.Release() }, actors.ErrReleased},
+	{"held too long", func(*locktest.Virtual, *actors.Locks, *actors.Grant, *locktest.Network) {}, actors.ErrHoldExpired},
+	{"session lost", func(v *locktest.Virtual, _ *actors.Locks, g *actors.Grant, n *locktest.Network) {
+		n.Disconnect() // else it may notice the deletion of its node first
 		v.Expire(g.Session())
-		n.refuse(false)
+		n.Refuse(false)
 	}, actors.ErrSessionLost},
-	{"closed", func(_ *virtual, locks *actors.Locks, _ *actors.Grant, _ *dialer) { locks.Close() }, actors.ErrClosed},
+	{"closed", func(_ *locktest.Virtual, locks *actors.Locks, _ *actors.Grant, _ *locktest.Network) { locks.Close() }, actors.ErrClosed},
 }
 
 // onEachEnding runs f in a bubble for each ending of a grant.
-func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), why error)) {
+func onEachEnding(t *testing.T, f func(v *locktest.Virtual, g *actors.Grant, end func(), why error)) {
 	t.Parallel()
 	for _, e := range grantEndings {
 		t.Run(e.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				p := v.process()
-				g := lock(v, p.locks.Mutex(v.path), actors.HoldAtMost(time.Minute))
-				f(v, g, func() { e.end(v, p.locks, g, p.dialer) }, e.why)
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				p := v.Process()
+				g := locktest.Lock(v, p.Locks.Mutex(v.LockPath), actors.HoldAtMost(time.Minute))
+				f(v, g, func() { e.end(v, p.Locks, g, p.Network) }, e.why)
 			})
 		})
 	}
@@ -101,15 +103,15 @@ func onEachEnding(t *testing.T, f func(v *virtual, g *actors.Grant, end func(), 
 // When Done is closed, all contexts of the grant have ended with their cause. A parent context that
 // is called before may call the grant: if one method of the grant reports its end, all others do.
 func TestDoneIsLast(t *testing.T) {
-	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
+	onEachEnding(t, func(v *locktest.Virtual, g *actors.Grant, end func(), why error) {
 		done := g.Done()
 		all, wait := callingContexts(g, func(all []context.Context) {
-			if isClosed(done) {
+			if locktest.IsClosed(done) {
 				expectEnds(v, all, "Done is closed", why)
 			}
-			is(v, g.Err(), why)
+			locktest.Is(v, g.Err(), why)
 			expectEnds(v, all, "Err is not nil", why)
-			if !isClosed(g.Done()) || !isClosed(done) {
+			if !locktest.IsClosed(g.Done()) || !locktest.IsClosed(done) {
 				v.Error("Done is open, and Err is not nil")
 			}
 		})
@@ -124,39 +126,39 @@ func TestDoneIsLast(t *testing.T) {
 // A grant that is released while a lost connection ends its contexts closes Done after them.
 func TestDoneIsLastWhileSuspended(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		p := v.process(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		mu := p.locks.Mutex(v.path)
-		g := lock(v, mu)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		p := v.Process(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		mu := p.Locks.Mutex(v.LockPath)
+		g := locktest.Lock(v, mu)
 		done := g.Done()
 		all, wait := callingContexts(g, func(all []context.Context) {
 			g.Release()
-			if !isClosed(done) {
+			if !locktest.IsClosed(done) {
 				v.Error("Done is open after Release")
 			}
 			expectEnds(v, all, "after Release")
 		})
-		p.disconnect()
+		p.Disconnect()
 		<-done
 		expectEnds(v, all, "after Done")
 		wait()
-		is(v, g.Err(), actors.ErrReleased)
-		p.refuse(false)
-		waitState(v, p.locks, messages.SessionState_CONNECTED)
-		v.clean()
+		locktest.Is(v, g.Err(), actors.ErrReleased)
+		p.Refuse(false)
+		locktest.WaitState(v, p.Locks, messages.SessionState_CONNECTED)
+		v.Clean()
 	})
 }
 
 // Functions that the end of a grant calls may call the grant, and release it. Many goroutines that
 // wait for the end, by any channel, all find the grant and all its contexts ended.
 func TestManyGoroutinesFindTheEnd(t *testing.T) {
-	onEachEnding(t, func(v *virtual, g *actors.Grant, end func(), why error) {
+	onEachEnding(t, func(v *locktest.Virtual, g *actors.Grant, end func(), why error) {
 		all, done := workContexts(v.Context(), g), g.Done()
 		var waiting sync.WaitGroup
 		check := func(when string) {
-			is(v, g.Err(), why)
+			locktest.Is(v, g.Err(), why)
 			expectEnds(v, all, when, why)
-			if !isClosed(g.Done()) || !isClosed(done) {
+			if !locktest.IsClosed(g.Done()) || !locktest.IsClosed(done) {
 				v.Errorf("%s: Done is open", when)
 			}
 		}
@@ -164,15 +166,19 @@ func TestManyGoroutinesFindTheEnd(t *testing.T) {
 			waiting.Add(1)
 			context.AfterFunc(work, func() {
 				defer waiting.Done()
-				is(v, g.Err(), why)
+				locktest.Is(v, g.Err(), why)
 				<-done
 				check("AfterFunc")
 				g.Release()
 			})
 			for range 10 {
 				waiting.Go(func() { <-done; expectEnds(v, all, "Done", why); check("Done") })
-				waiting.Go(func() { <-work.Done(); is(v, context.Cause(work), why); check("Done of a context") })
-				waiting.Go(func() { <-g.Done(); expectEnds(v, all, "Done", why); is(v, g.Context(work).Err(), context.Canceled) })
+				waiting.Go(func() { <-work.Done(); locktest.Is(v, context.Cause(work), why); check("Done of a context") })
+				waiting.Go(func() {
+					<-g.Done()
+					expectEnds(v, all, "Done", why)
+					locktest.Is(v, g.Context(work).Err(), context.Canceled)
+				})
 			}
 		}
 		end()
@@ -183,10 +189,10 @@ func TestManyGoroutinesFindTheEnd(t *testing.T) {
 // Goroutines wait for the end of one grant after the other, and find all its contexts ended.
 func TestGoroutinesFindTheEnd(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		mu := v.mutex()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		mu := v.Mutex()
 		for range 500 {
-			g := lock(v, mu)
+			g := locktest.Lock(v, mu)
 			all, done := workContexts(v.Context(), g), g.Done()
 			var waiting sync.WaitGroup
 			for range 4 {

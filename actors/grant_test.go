@@ -6,67 +6,69 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 func TestRelease(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
+		g := locktest.Lock(b, mu)
 		done := g.Done()
-		if g.Err() != nil || isClosed(done) {
+		if g.Err() != nil || locktest.IsClosed(done) {
 			b.Errorf("held: %v", g.Err())
 		}
 		f := g.Release()
-		is(b, g.Err(), actors.ErrReleased)
-		if !isClosed(done) || !isClosed(g.Done()) {
+		locktest.Is(b, g.Err(), actors.ErrReleased)
+		if !locktest.IsClosed(done) || !locktest.IsClosed(g.Done()) {
 			b.Error("Done is open after Release")
 		}
-		result(b, f)
-		if nodes := b.nodes(); len(nodes) != 0 {
+		locktest.Result(b, f)
+		if nodes := b.LockNodes(); len(nodes) != 0 {
 			b.Errorf("Release is done before ZooKeeper has removed %v", nodes)
 		}
 		for range 2 {
-			is(b, failure(b, g.Release()), actors.ErrNotHeld)
-			is(b, g.Unlock(within(b)), actors.ErrNotHeld)
+			locktest.Is(b, locktest.Failure(b, g.Release()), actors.ErrNotHeld)
+			locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNotHeld)
 		}
 		// A second release does not end the grant of a later holder.
-		later := lock(b, mu)
-		is(b, g.Unlock(within(b)), actors.ErrNotHeld)
-		if later.Err() != nil || len(b.nodes()) != 1 {
+		later := locktest.Lock(b, mu)
+		locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNotHeld)
+		if later.Err() != nil || len(b.LockNodes()) != 1 {
 			b.Errorf("%v", later.Err())
 		}
-		unlock(b, later)
-		if !isClosed(g.Done()) {
+		locktest.Unlock(b, later)
+		if !locktest.IsClosed(g.Done()) {
 			b.Error("Done of an ended grant is open")
 		}
 	})
 }
 
 func TestUnlockContext(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
+		g := locktest.Lock(b, mu)
 		why := errors.New("no time")
 		ctx, cancel := context.WithCancelCause(b.Context())
 		cancel(why)
 		if err := g.Unlock(ctx); err != nil {
-			is(b, err, why)
+			locktest.Is(b, err, why)
 		}
-		is(b, g.Err(), actors.ErrReleased)
-		b.waitNodes(0) // the release goes on
-		unlock(b, lock(b, mu))
+		locktest.Is(b, g.Err(), actors.ErrReleased)
+		b.WaitNodes(0) // the release goes on
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 func TestUnlockWaits(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
-		g := lock(b, b.mutex())
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		g := locktest.Lock(b, b.Mutex())
 		b.Embedded().Inject(embedded.Fault{Op: embedded.OpDelete, Action: embedded.DelayReply, Delay: 200 * time.Millisecond})
 		begun := time.Now()
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		if took := time.Since(begun); took < 200*time.Millisecond {
 			b.Errorf("Unlock has returned after %v, before ZooKeeper's answer", took)
 		}
@@ -74,10 +76,10 @@ func TestUnlockWaits(t *testing.T) {
 }
 
 func TestGrantContext(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu := locks.Mutex(b.LockPath)
+		g := locktest.Lock(b, mu)
 		type key struct{}
 		parent, cancel := context.WithCancelCause(context.WithValue(b.Context(), key{}, "value"))
 		first, second := g.Context(parent), g.Context(b.Context())
@@ -86,25 +88,25 @@ func TestGrantContext(t *testing.T) {
 		}
 		why := errors.New("the parent has ended")
 		cancel(why)
-		closes(b, first.Done(), "the context")
-		is(b, context.Cause(first), why)
+		locktest.Closes(b, first.Done(), "the context")
+		locktest.Is(b, context.Cause(first), why)
 		if second.Err() != nil || g.Err() != nil {
 			b.Errorf("the other context: %v; the grant: %v", second.Err(), g.Err())
 		}
 		ended := g.Context(parent)
-		is(b, context.Cause(ended), why)
+		locktest.Is(b, context.Cause(ended), why)
 
 		g.Release()
 		if second.Err() == nil {
 			b.Error("Release has not ended the context")
 		}
-		is(b, context.Cause(second), actors.ErrReleased)
-		is(b, context.Cause(first), why)
+		locktest.Is(b, context.Cause(second), actors.ErrReleased)
+		locktest.Is(b, context.Cause(first), why)
 		late := g.Context(b.Context())
 		if late.Err() == nil {
 			b.Error("the context of an ended grant goes on")
 		}
-		is(b, context.Cause(late), actors.ErrReleased)
-		b.waitNodes(0)
+		locktest.Is(b, context.Cause(late), actors.ErrReleased)
+		b.WaitNodes(0)
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -78,9 +80,9 @@ func compares(t *testing.T, block string) bool {
 	file, at, _ := strings.Cut(strings.TrimPrefix(block, "github.com/actorlock/actorlock/"), ":")
 	line, _, _ := strings.Cut(at, ".")
 	n, err := strconv.Atoi(line)
-	must(t, err)
+	locktest.Must(t, err)
 	code, err := os.ReadFile(filepath.Join("..", file))
-	must(t, err)
+	locktest.Must(t, err)
 	return comparing.MatchString(strings.Split(string(code), "\n")[n-1])
 }
 
@@ -104,7 +106,7 @@ func command(t *testing.T, name string, args ...string) {
 func readCounts(t *testing.T, profile string) map[string]int {
 	t.Helper()
 	f, err := os.Open(profile)
-	must(t, err)
+	locktest.Must(t, err)
 	defer f.Close()
 	counts := map[string]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -116,9 +118,9 @@ func readCounts(t *testing.T, profile string) map[string]int {
 	return counts
 }
 
-var growthScenarios = map[string]func(v *virtual, n int){
-	"new_paths": func(v *virtual, n int) {
-		locks := v.locks()
+var growthScenarios = map[string]func(v *locktest.Virtual, n int){
+	"new_paths": func(v *locktest.Virtual, n int) {
+		locks := v.Locks()
 		var fs []*actors.Future[*actors.Grant]
 		for i := range n {
 			fs = append(fs, locks.Mutex(fmt.Sprint("/m/", i)).Acquire(v.Context()),
@@ -126,12 +128,12 @@ var growthScenarios = map[string]func(v *virtual, n int){
 				locks.MultiLock(locks.Mutex(fmt.Sprint("/a/", i)), locks.Mutex(fmt.Sprint("/b/", i))).Acquire(v.Context()))
 		}
 		for _, f := range fs {
-			result(v, f)
+			locktest.Result(v, f)
 		}
 	},
-	"waiters": func(v *virtual, n int) {
-		mu := v.locks().Mutex("/lock")
-		holder := lock(v, mu)
+	"waiters": func(v *locktest.Virtual, n int) {
+		mu := v.Locks().Mutex("/lock")
+		holder := locktest.Lock(v, mu)
 		var fs []*actors.Future[*actors.Grant]
 		for range n {
 			fs = append(fs, mu.Acquire(v.Context()))
@@ -140,15 +142,15 @@ var growthScenarios = map[string]func(v *virtual, n int){
 		for _, f := range fs[:n/2] {
 			f.Cancel()
 		}
-		unlock(v, holder)
+		locktest.Unlock(v, holder)
 		for _, f := range fs[n/2:] {
-			unlock(v, result(v, f))
+			locktest.Unlock(v, locktest.Result(v, f))
 		}
 	},
-	"unanswered": func(v *virtual, n int) { // creates wait in the writer's queue, and their requests end
-		locks := v.locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 }) // their nodes are in one list
+	"unanswered": func(v *locktest.Virtual, n int) { // creates wait in the writer's queue, and their requests end
+		locks := v.Locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 }) // their nodes are in one list
 		mu := locks.Mutex("/lock")
-		unlock(v, lock(v, mu))
+		locktest.Unlock(v, locktest.Lock(v, mu))
 		v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DelayReply, Delay: time.Second, Times: 3})
 		for range n {
 			ctx, cancel := context.WithCancel(v.Context())
@@ -157,128 +159,128 @@ var growthScenarios = map[string]func(v *virtual, n int){
 			cancel()
 			<-f.Done()
 		}
-		unlock(v, lock(v, mu))
+		locktest.Unlock(v, locktest.Lock(v, mu))
 	},
-	"unknown": func(v *virtual, n int) { // answers to creates are lost, in a directory with many names
-		locks := v.locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 })
+	"unknown": func(v *locktest.Virtual, n int) { // answers to creates are lost, in a directory with many names
+		locks := v.Locks(func(cfg *actors.Config) { cfg.MaxReply = 64 << 20 })
 		rw := locks.RWMutex("/lock")
-		writer := lock(v, rw.Write())
+		writer := locktest.Lock(v, rw.Write())
 		read := func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }
-		fs := v.many(n, read)
+		fs := many(v, n, read)
 		for range 5 {
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DropReply})
-			fs = append(fs, v.many(n/5, read)...)
+			fs = append(fs, many(v, n/5, read)...)
 			<-time.After(time.Second)
 		}
-		unlock(v, writer)
-		v.unlockAll(v.results(fs))
+		locktest.Unlock(v, writer)
+		unlockAll(v, results(v, fs))
 	},
-	"watches": func(v *virtual, n int) {
-		here, there := v.locks(), v.locks()
+	"watches": func(v *locktest.Virtual, n int) {
+		here, there := v.Locks(), v.Locks()
 		var held []*actors.Grant
 		var fs []*actors.Future[*actors.Grant]
 		for i := range n {
-			held = append(held, lock(v, there.Mutex(fmt.Sprint("/w/", i))))
+			held = append(held, locktest.Lock(v, there.Mutex(fmt.Sprint("/w/", i))))
 			fs = append(fs, here.Mutex(fmt.Sprint("/w/", i)).Acquire(v.Context()))
 		}
 		synctest.Wait()
 		v.DropConnections()
 		<-time.After(time.Second)
 		for _, g := range held {
-			unlock(v, g)
+			locktest.Unlock(v, g)
 		}
 		for _, f := range fs {
-			result(v, f)
+			locktest.Result(v, f)
 		}
 	},
-	"one_actor": func(v *virtual, n int) { // the open requests of one actor
-		config, all := testActors(v.T, 1)
+	"one_actor": func(v *locktest.Virtual, n int) { // the open requests of one actor
+		config, all := locktest.OwnerActors(v.T, 1)
 		me := all[0]
-		mu := pid(v.testLock, v.locks(config).Mutex("/lock"))
+		mu := locktest.PID(v.Fixture, v.Locks(config).Mutex("/lock"))
 		for i := range n {
-			me.send(mu, &messages.Acquire{RequestId: uint64(i) + 1})
+			me.Send(mu, &messages.Acquire{RequestId: uint64(i) + 1})
 		}
-		me.granted(1)
+		me.Granted(1)
 		for i := range n - 1 {
-			me.send(mu, &messages.Cancel{RequestId: uint64(i) + 2})
-			me.refused(uint64(i)+2, messages.Reason_CANCELLED)
+			me.Send(mu, &messages.Cancel{RequestId: uint64(i) + 2})
+			me.Refused(uint64(i)+2, messages.Reason_CANCELLED)
 		}
 	},
-	"one_owner": func(v *virtual, n int) { // enters again and again
-		mu := v.locks().Mutex("/lock")
-		held := v.results(v.many(n, func() *actors.Future[*actors.Grant] { return mu.Acquire(v.Context(), actors.WithOwner("me")) }))
+	"one_owner": func(v *locktest.Virtual, n int) { // enters again and again
+		mu := v.Locks().Mutex("/lock")
+		held := results(v, many(v, n, func() *actors.Future[*actors.Grant] { return mu.Acquire(v.Context(), actors.WithOwner("me")) }))
 		for _, g := range slices.Backward(held) {
-			unlock(v, g)
+			locktest.Unlock(v, g)
 		}
 	},
-	"session_lost": func(v *virtual, n int) {
-		locks := v.locks()
+	"session_lost": func(v *locktest.Virtual, n int) {
+		locks := v.Locks()
 		var fs []*actors.Future[*actors.Grant]
 		for i := range n {
 			fs = append(fs, locks.Mutex(fmt.Sprint("/l/", i%7)).Acquire(v.Context()))
 		}
 		synctest.Wait()
-		v.expire(locks)
+		v.ExpireSession(locks)
 		for range 7 {
-			<-time.After(session)
+			<-time.After(locktest.SessionTimeout)
 		}
 		for _, f := range fs {
 			f.Cancel()
 		}
 	},
-	"readers": func(v *virtual, n int) { // they hold beside each other, before and between the writers of another process
-		rw, there := v.locks().RWMutex("/lock"), v.locks()
+	"readers": func(v *locktest.Virtual, n int) { // they hold beside each other, before and between the writers of another process
+		rw, there := v.Locks().RWMutex("/lock"), v.Locks()
 		read := func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }
-		first := v.results(v.many(n/2, read))
+		first := results(v, many(v, n/2, read))
 		writer := there.RWMutex("/lock").Write().Acquire(v.Context())
 		synctest.Wait()
-		second := v.many(n/2, read)
+		second := many(v, n/2, read)
 		last := there.RWMutex("/lock").Write().Acquire(v.Context())
 		synctest.Wait()
 		_, err := there.Inspect(v.Context(), "/lock")
-		must(v, err)
-		v.unlockAll(first)
-		unlock(v, result(v, writer))
-		v.unlockAll(v.results(second))
-		unlock(v, result(v, last))
+		locktest.Must(v, err)
+		unlockAll(v, first)
+		locktest.Unlock(v, locktest.Result(v, writer))
+		unlockAll(v, results(v, second))
+		locktest.Unlock(v, locktest.Result(v, last))
 	},
-	"permits": func(v *virtual, n int) { // many hold and as many wait, of which the last are cancelled first
-		s := v.locks().Semaphore("/lock", n/2)
-		fs := v.many(n, func() *actors.Future[*actors.Grant] { return s.Acquire(v.Context()) })
+	"permits": func(v *locktest.Virtual, n int) { // many hold and as many wait, of which the last are cancelled first
+		s := v.Locks().Semaphore("/lock", n/2)
+		fs := many(v, n, func() *actors.Future[*actors.Grant] { return s.Acquire(v.Context()) })
 		for _, f := range slices.Backward(fs[n*3/4:]) {
 			f.Cancel()
 		}
-		v.unlockAll(v.results(fs[:n/2]))
-		v.unlockAll(v.results(fs[n/2 : n*3/4]))
+		unlockAll(v, results(v, fs[:n/2]))
+		unlockAll(v, results(v, fs[n/2:n*3/4]))
 	},
-	"contended": func(v *virtual, n int) { // readers of another process come beside a local queue, which waits for writers
-		rw, there := v.locks().RWMutex("/lock", longLinger), v.locks().RWMutex("/lock")
-		mine := lock(v, rw.Read())
+	"contended": func(v *locktest.Virtual, n int) { // readers of another process come beside a local queue, which waits for writers
+		rw, there := v.Locks().RWMutex("/lock", locktest.LongLinger), v.Locks().RWMutex("/lock")
+		mine := locktest.Lock(v, rw.Read())
 		var held []*actors.Grant
 		for range n {
-			held = append(held, lock(v, there.Read()))
+			held = append(held, locktest.Lock(v, there.Read()))
 			synctest.Wait()
 		}
 		writer := there.Write().Acquire(v.Context())
-		v.unlockAll(held)
-		unlock(v, mine)
-		unlock(v, result(v, writer))
+		unlockAll(v, held)
+		locktest.Unlock(v, mine)
+		locktest.Unlock(v, locktest.Result(v, writer))
 	},
-	"deleted": func(v *virtual, n int) { // another client deletes the nodes of many holders, which have no watch yet
-		rw := v.locks().RWMutex("/lock")
-		held := v.results(v.many(n, func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }))
-		client := v.testLock.Client(v.T)
-		for _, node := range v.nodes() {
-			must(v, client.Delete(v.path+"/"+node, -1))
+	"deleted": func(v *locktest.Virtual, n int) { // another client deletes the nodes of many holders, which have no watch yet
+		rw := v.Locks().RWMutex("/lock")
+		held := results(v, many(v, n, func() *actors.Future[*actors.Grant] { return rw.Read().Acquire(v.Context()) }))
+		client := v.Fixture.Client(v.T)
+		for _, node := range v.LockNodes() {
+			locktest.Must(v, client.Delete(v.LockPath+"/"+node, -1))
 		}
 		for _, g := range held {
-			closes(v, g.Done(), "the grant")
+			locktest.Closes(v, g.Done(), "the grant")
 		}
 	},
 }
 
 // many makes many requests.
-func (v *virtual) many(n int, acquire func() *actors.Future[*actors.Grant]) (fs []*actors.Future[*actors.Grant]) {
+func many(v *locktest.Virtual, n int, acquire func() *actors.Future[*actors.Grant]) (fs []*actors.Future[*actors.Grant]) {
 	for range n {
 		fs = append(fs, acquire())
 	}
@@ -286,16 +288,16 @@ func (v *virtual) many(n int, acquire func() *actors.Future[*actors.Grant]) (fs 
 	return fs
 }
 
-func (v *virtual) results(fs []*actors.Future[*actors.Grant]) (all []*actors.Grant) {
+func results(v *locktest.Virtual, fs []*actors.Future[*actors.Grant]) (all []*actors.Grant) {
 	for _, f := range fs {
-		all = append(all, result(v, f))
+		all = append(all, locktest.Result(v, f))
 	}
 	return all
 }
 
-func (v *virtual) unlockAll(all []*actors.Grant) {
+func unlockAll(v *locktest.Virtual, all []*actors.Grant) {
 	for _, g := range all {
-		unlock(v, g)
+		locktest.Unlock(v, g)
 	}
 }
 
@@ -315,7 +317,7 @@ func TestGrowthScenarios(t *testing.T) {
 	}
 	for name, scenario := range growthScenarios {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) { scenario(v, n) })
+			locktest.Bubble(t, func(v *locktest.Virtual) { scenario(v, n) })
 		})
 	}
 }

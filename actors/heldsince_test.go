@@ -4,59 +4,63 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
 // Observe knows since when a participant holds if it has come to hold meanwhile, and claims it of
 // no other.
 func TestObserveHeldSince(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		first := lock(b, b.mutex())
-		second := b.mutex().Acquire(within(b))
-		b.waitNodes(2)
-		queues := b.observe(locks, b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		first := locktest.Lock(b, b.Mutex())
+		second := b.Mutex().Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		queues := observe(b, locks, b.LockPath)
 		if q := expectQueue(b, queues, "mutex: exclusive! exclusive"); !q.Participants[0].HeldSince.IsZero() || !q.Participants[1].HeldSince.IsZero() {
 			b.Errorf("at first: %v", q.Participants)
 		}
 		before := time.Now()
-		unlock(b, first)
+		locktest.Unlock(b, first)
 		q := expectQueue(b, queues, "mutex: exclusive!")
 		since := q.Participants[0].HeldSince
 		if since.Before(before) || since.After(time.Now()) {
 			b.Errorf("held since %v, after %v", since, before)
 		}
-		third := b.mutex().Acquire(within(b))
+		third := b.Mutex().Acquire(locktest.Within(b))
 		if q := expectQueue(b, queues, "mutex: exclusive! exclusive"); !q.Participants[0].HeldSince.Equal(since) || !q.Participants[1].HeldSince.IsZero() {
 			b.Errorf("with a waiter: %v, not since %v", q.Participants, since)
 		}
-		if q := inspect(b, locks, b.path); !q.Participants[0].HeldSince.IsZero() {
+		if q := locktest.Inspect(b, locks, b.LockPath); !q.Participants[0].HeldSince.IsZero() {
 			b.Errorf("Inspect: %v", q.Participants)
 		}
-		unlock(b, result(b, second))
-		unlock(b, result(b, third))
+		locktest.Unlock(b, locktest.Result(b, second))
+		locktest.Unlock(b, locktest.Result(b, third))
 	})
 }
 
 // A process knows since when its own owners hold, in each recipe.
 func TestHeldSinceOfOwnHolders(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, other := b.locks(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, other := b.Locks(), b.Locks()
 		for name, c := range map[string]struct {
-			lock    func(path string) handle
+			lock    func(path string) locktest.Handle
 			options []actors.Option
 		}{
-			"mutex":       {func(path string) handle { return locks.Mutex(path) }, nil},
-			"read":        {func(path string) handle { return locks.RWMutex(path).Read() }, nil},
-			"local-queue": {func(path string) handle { return locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{})) }, nil},
-			"semaphore":   {func(path string) handle { return locks.Semaphore(path, 3) }, []actors.Option{actors.Permits(2)}},
-			"multi-lock":  {func(path string) handle { return locks.MultiLock(locks.Mutex(path), locks.Mutex(path+"-2")) }, nil},
+			"mutex": {func(path string) locktest.Handle { return locks.Mutex(path) }, nil},
+			"read":  {func(path string) locktest.Handle { return locks.RWMutex(path).Read() }, nil},
+			"local-queue": {func(path string) locktest.Handle {
+				return locks.Mutex(path, actors.LocalQueue(actors.LocalQueueConfig{}))
+			}, nil},
+			"semaphore":  {func(path string) locktest.Handle { return locks.Semaphore(path, 3) }, []actors.Option{actors.Permits(2)}},
+			"multi-lock": {func(path string) locktest.Handle { return locks.MultiLock(locks.Mutex(path), locks.Mutex(path+"-2")) }, nil},
 		} {
-			path := b.path + "-" + name
+			path := b.LockPath + "-" + name
 			before := time.Now()
-			g := lock(b, c.lock(path), c.options...)
+			g := locktest.Lock(b, c.lock(path), c.options...)
 			for _, l := range []*actors.Locks{locks, other} {
-				q := inspect(b, l, path)
+				q := locktest.Inspect(b, l, path)
 				if len(q.Participants) == 0 {
 					b.Errorf("%s has no participant", name)
 				}
@@ -66,7 +70,7 @@ func TestHeldSinceOfOwnHolders(t *testing.T) {
 					}
 				}
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -17,14 +19,14 @@ func TestHistoryOfLocalReadersAndWriters(t *testing.T) {
 }
 
 func readWriteClients(options ...actors.LockOption) clients {
-	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
-		rw := locks.RWMutex(b.path, options...)
+	return func(h *history, b *locktest.Fixture, locks *actors.Locks, r *resource) func(int) {
+		rw := locks.RWMutex(b.LockPath, options...)
 		return func(client int) { h.readOrWrite(b, client, rw, r) }
 	}
 }
 
 // readOrWrite acquires one of the locks, and releases it.
-func (h *history) readOrWrite(b *testLock, client int, rw *actors.RWMutex, r *resource) {
+func (h *history) readOrWrite(b *locktest.Fixture, client int, rw *actors.RWMutex, r *resource) {
 	owner := actors.WithOwner(actors.Owner(fmt.Sprint(client)))
 	if rand.N(3) > 0 {
 		h.read(b, client, h.lock(b, client, rw.Read(), operation{shared: true}, owner))
@@ -43,7 +45,7 @@ func (h *history) readOrWrite(b *testLock, client int, rw *actors.RWMutex, r *re
 	h.read(b, client, reader)
 }
 
-func (h *history) read(b *testLock, client int, g *actors.Grant) {
+func (h *history) read(b *locktest.Fixture, client int, g *actors.Grant) {
 	if g == nil {
 		return
 	}

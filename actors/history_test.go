@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/anishathalye/porcupine"
 
 	"github.com/actorlock/actorlock/actors"
@@ -183,7 +185,7 @@ func (h *history) check(t testing.TB) {
 }
 
 // lockOnce acquires the lock, writes to the resource, and releases.
-func (h *history) lockOnce(b *testLock, client int, mu handle, r *resource) {
+func (h *history) lockOnce(b *locktest.Fixture, client int, mu locktest.Handle, r *resource) {
 	if g := h.lock(b, client, mu, operation{}); g != nil {
 		h.writeSome(client, g, r)
 		h.unlock(b, client, g, operation{})
@@ -191,8 +193,8 @@ func (h *history) lockOnce(b *testLock, client int, mu handle, r *resource) {
 }
 
 // lock acquires the lock. It returns nil if the request times out.
-func (h *history) lock(b *testLock, client int, mu handle, op operation, options ...actors.Option) *actors.Grant {
-	ctx, cancel := context.WithTimeout(b.Context(), timeLimit)
+func (h *history) lock(b *locktest.Fixture, client int, mu locktest.Handle, op operation, options ...actors.Option) *actors.Grant {
+	ctx, cancel := context.WithTimeout(b.Context(), zktest.TimeLimit)
 	defer cancel()
 	if rand.N(4) == 0 && !op.again {
 		options = append(options, actors.WithTimeout(rand.N(20*time.Millisecond)+1))
@@ -234,8 +236,8 @@ func (h *history) holdLonger(g *actors.Grant) {
 	h.holding.Store(0)
 }
 
-func (h *history) unlock(b *testLock, client int, g *actors.Grant, op operation) {
-	ctx, cancel := context.WithTimeout(b.Context(), timeLimit)
+func (h *history) unlock(b *locktest.Fixture, client int, g *actors.Grant, op operation) {
+	ctx, cancel := context.WithTimeout(b.Context(), zktest.TimeLimit)
 	defer cancel()
 	call := h.now()
 	release := g.Release()
@@ -268,18 +270,18 @@ func TestHistoryOfLocalQueues(t *testing.T) {
 var fewGrants = actors.LocalQueue(actors.LocalQueueConfig{Grants: 4, Linger: 30 * time.Millisecond})
 
 // clients returns what each client of a connection does again and again.
-type clients func(h *history, b *testLock, locks *actors.Locks, r *resource) (lockOnce func(client int))
+type clients func(h *history, b *locktest.Fixture, locks *actors.Locks, r *resource) (lockOnce func(client int))
 
 func mutexClients(options ...actors.LockOption) clients {
-	return func(h *history, b *testLock, locks *actors.Locks, r *resource) func(int) {
-		mu := locks.Mutex(b.path, options...)
+	return func(h *history, b *locktest.Fixture, locks *actors.Locks, r *resource) func(int) {
+		mu := locks.Mutex(b.LockPath, options...)
 		return func(client int) { h.lockOnce(b, client, mu, r) }
 	}
 }
 
 func testHistory(t *testing.T, clients clients) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		h := &history{begun: time.Now(), sessions: map[actors.Token]int64{}, expired: map[int64]int64{}}
 		var r resource
 		stop := make(chan struct{})
@@ -290,12 +292,12 @@ func testHistory(t *testing.T, clients clients) {
 		var connections []*actors.Locks
 		for i := range 3 {
 			proxy := zktest.Proxy(b, b.Addr())
-			locks := connect(b.T, proxy.Addr())
+			locks := locktest.Connect(b.T, proxy.Addr())
 			proxies, connections = append(proxies, proxy), append(connections, locks)
 			for j := range 3 {
 				client, lockOnce := 3*i+j, clients(h, b, locks, &r)
 				wg.Go(func() {
-					for !isClosed(stop) {
+					for !locktest.IsClosed(stop) {
 						lockOnce(client)
 						<-time.After(rand.N(20 * time.Millisecond))
 					}
@@ -308,7 +310,7 @@ func testHistory(t *testing.T, clients clients) {
 				proxies[rand.N(len(proxies))].Cut()
 				continue
 			}
-			zktest.Eventually(b, timeLimit, func() bool {
+			zktest.Eventually(b, zktest.TimeLimit, func() bool {
 				session := h.holding.Load()
 				for _, locks := range connections {
 					// A client may not know yet that its session was expired before.
@@ -322,7 +324,7 @@ func testHistory(t *testing.T, clients clients) {
 			}, "a client holds the lock")
 		}
 		for _, locks := range connections {
-			waitState(b, locks, messages.SessionState_CONNECTED)
+			locktest.WaitState(b, locks, messages.SessionState_CONNECTED)
 		}
 		<-time.After(200 * time.Millisecond)
 		end()

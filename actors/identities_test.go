@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -16,22 +18,22 @@ import (
 func TestTwoIdentities(t *testing.T) {
 	for name, prepared := range map[string]bool{"prepared": true, "not prepared": false} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
 				make := func(path string, perms int32) {
 					_, err := conn.Create(path, nil, 0, zk.WorldACL(perms))
-					must(b, err)
+					locktest.Must(b, err)
 				}
-				chroot := b.path
+				chroot := b.LockPath
 				make(chroot, zk.PermAll)
 				if prepared {
 					make(chroot+"/actorlock", zk.PermCreate|zk.PermRead)
 				}
 				make(chroot+"/orders", zk.PermCreate|zk.PermDelete|zk.PermRead)
-				b.path += "/orders"
-				identity := func(user string) (*actors.Mutex, *dialer) {
-					d := &dialer{}
-					locks := connect(b.T, b.Addr()+chroot, d.config, func(cfg *actors.Config) {
+				b.LockPath += "/orders"
+				identity := func(user string) (*actors.Mutex, *locktest.Network) {
+					d := &locktest.Network{}
+					locks := locktest.Connect(b.T, b.Addr()+chroot, d.Config, func(cfg *actors.Config) {
 						cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: user + ":secret"}}
 						cfg.ACL = append(zkbridge.CreatorAll(), zk.WorldACL(zk.PermRead)...)
 					})
@@ -41,20 +43,20 @@ func TestTwoIdentities(t *testing.T) {
 				bob, his := identity("bob")
 				for _, by := range []struct {
 					mu   *actors.Mutex
-					d    *dialer
+					d    *locktest.Network
 					fast bool
 				}{{alice, hers, true}, {bob, his, prepared}} {
-					unlock(b, lock(b, by.mu)) // which shows the directory
-					_, ops := by.d.during(func() { unlock(b, lock(b, by.mu)) })
+					locktest.Unlock(b, locktest.Lock(b, by.mu)) // which shows the directory
+					_, ops := by.d.During(func() { locktest.Unlock(b, locktest.Lock(b, by.mu)) })
 					if fast := ops[embedded.OpMulti] == 1 && ops[embedded.OpCreate2] == 0; fast != by.fast {
 						b.Errorf("a lock and its release took %v", ops)
 					}
 				}
-				g := lock(b, alice)
+				g := locktest.Lock(b, alice)
 				f := bob.Acquire(context.Background())
-				b.waitNodes(2)
-				unlock(b, g)
-				unlock(b, result(b, f))
+				b.WaitNodes(2)
+				locktest.Unlock(b, g)
+				locktest.Unlock(b, locktest.Result(b, f))
 			})
 		})
 	}

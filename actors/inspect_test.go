@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -16,110 +18,72 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// outline returns a queue as a short text: "mutex: exclusive! exclusive" for a holder and a waiter.
-func outline(q actors.Queue) string {
-	text := q.Recipe + ":"
-	for i, p := range q.Participants {
-		text += " " + p.Kind
-		if p.Holds {
-			text += "!"
-		}
-		if p.Ahead > i {
-			text += fmt.Sprintf(" (%d ahead of place %d)", p.Ahead, i)
-		}
-	}
-	return text
-}
-
-func inspect(t testing.TB, locks *actors.Locks, path string) actors.Queue {
-	t.Helper()
-	q, err := locks.Inspect(within(t), path)
-	must(t, err)
-	if q.Path != path {
-		t.Errorf("path %q, want %q", q.Path, path)
-	}
-	return q
-}
-
-// waitQueue waits until the outline of the queue is the wanted one.
-func waitQueue(t testing.TB, locks *actors.Locks, path, want string) actors.Queue {
-	t.Helper()
-	var q actors.Queue
-	got := []string{""} // whose element Eventually prints
-	zktest.Eventually(t, timeLimit, func() bool {
-		q = inspect(t, locks, path)
-		got[0] = outline(q)
-		return got[0] == want
-	}, "the queue is %v, want %s", &got, want)
-	return q
-}
-
 func TestInspectEachRecipe(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, reader := b.locks(), b.locks()
-		rw := locks.RWMutex(b.path + "-rw")
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, reader := b.Locks(), b.Locks()
+		rw := locks.RWMutex(b.LockPath + "-rw")
 		for _, c := range []struct {
-			first, second handle
+			first, second locktest.Handle
 			want          string
 		}{
-			{locks.Mutex(b.path + "-m"), locks.Mutex(b.path + "-m"), "mutex: exclusive! exclusive"},
+			{locks.Mutex(b.LockPath + "-m"), locks.Mutex(b.LockPath + "-m"), "mutex: exclusive! exclusive"},
 			{rw.Read(), rw.Write(), "read-write: read! write"},
 			{rw.Read(), rw.Read(), "read-write: read! read!"},
 			{rw.Write(), rw.Read(), "read-write: write! read"},
-			{locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), locks.Mutex(b.path+"-d", actors.LockDelay(time.Second)), "mutex: exclusive! exclusive"},
-			{locks.Semaphore(b.path+"-s", 1), locks.Semaphore(b.path+"-s", 1), "semaphore: permit! permit"},
+			{locks.Mutex(b.LockPath+"-d", actors.LockDelay(time.Second)), locks.Mutex(b.LockPath+"-d", actors.LockDelay(time.Second)), "mutex: exclusive! exclusive"},
+			{locks.Semaphore(b.LockPath+"-s", 1), locks.Semaphore(b.LockPath+"-s", 1), "semaphore: permit! permit"},
 		} {
-			g := lock(b, c.first, actors.WithOwner("first"))
-			f := c.second.Acquire(within(b))
-			q := waitQueue(b, reader, g.Path(), c.want)
+			g := locktest.Lock(b, c.first, actors.WithOwner("first"))
+			f := c.second.Acquire(locktest.Within(b))
+			q := locktest.WaitQueue(b, reader, g.Path(), c.want)
 			holder := q.Participants[0]
 			host, _ := os.Hostname()
 			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
 				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
-				holder.Owner != "first" || time.Since(holder.Since) > timeLimit {
+				holder.Owner != "first" || time.Since(holder.Since) > zktest.TimeLimit {
 				b.Errorf("%s: %+v of %v", c.want, holder, g)
 			}
-			if q := inspect(b, locks, g.Path()); !q.Participants[0].Mine {
+			if q := locktest.Inspect(b, locks, g.Path()); !q.Participants[0].Mine {
 				b.Errorf("not of this process: %v", q)
 			}
-			unlock(b, g)
-			unlock(b, result(b, f))
-			waitQueue(b, reader, g.Path(), ":")
+			locktest.Unlock(b, g)
+			locktest.Unlock(b, locktest.Result(b, f))
+			locktest.WaitQueue(b, reader, g.Path(), ":")
 		}
 	})
 }
 
 func TestInspectUnused(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, conn := b.locks(), b.Client(b)
-		q := inspect(b, locks, b.path+"/none/below")
-		if want := b.path + "/none/below: not in use"; outline(q) != ":" || q.String() != want {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, conn := b.Locks(), b.Client(b)
+		q := locktest.Inspect(b, locks, b.LockPath+"/none/below")
+		if want := b.LockPath + "/none/below: not in use"; locktest.Outline(q) != ":" || q.String() != want {
 			b.Errorf("%v, want %s", q, want)
 		}
 		for _, path := range []string{"relative", "/", "/actorlock/sessions", "/a//b"} {
-			_, err := locks.Inspect(within(b), path)
-			is(b, err, actors.ErrInvalid)
+			_, err := locks.Inspect(locktest.Within(b), path)
+			locktest.Is(b, err, actors.ErrInvalid)
 		}
 		// Directories of locks and other nodes are no contenders.
-		for _, path := range []string{b.path, b.path + "/locks", b.path + "/leases", b.path + "/lock", b.path + "/W",
-			b.path + "/0123456789abcdef0123456789abcdef", b.path + "/config"} {
+		for _, path := range []string{b.LockPath, b.LockPath + "/locks", b.LockPath + "/leases", b.LockPath + "/lock", b.LockPath + "/W",
+			b.LockPath + "/0123456789abcdef0123456789abcdef", b.LockPath + "/config"} {
 			_, err := conn.Create(path, []byte("data"), 0, zk.WorldACL(zk.PermAll))
-			must(b, err)
-			b.cleanups = append(b.cleanups, func() { conn.Delete(path, -1) })
+			locktest.Must(b, err)
+			b.Cleanups = append(b.Cleanups, func() { conn.Delete(path, -1) })
 		}
-		slices.Reverse(b.cleanups)
-		for _, path := range []string{b.path, b.path + "/config", b.path + "/locks"} {
-			if q := inspect(b, locks, path); outline(q) != ":" {
-				b.Errorf("%s: %s", path, outline(q))
+		slices.Reverse(b.Cleanups)
+		for _, path := range []string{b.LockPath, b.LockPath + "/config", b.LockPath + "/locks"} {
+			if q := locktest.Inspect(b, locks, path); locktest.Outline(q) != ":" {
+				b.Errorf("%s: %s", path, locktest.Outline(q))
 			}
 		}
 		// Locks at the paths of a semaphore's directories.
 		for _, name := range []string{"/locks", "/leases"} {
-			g := lock(b, locks.Mutex(b.path+name))
-			if q := inspect(b, locks, b.path); name == "/leases" && outline(q) != ":" {
-				b.Errorf("with a mutex at %s: %s", name, outline(q))
+			g := locktest.Lock(b, locks.Mutex(b.LockPath+name))
+			if q := locktest.Inspect(b, locks, b.LockPath); name == "/leases" && locktest.Outline(q) != ":" {
+				b.Errorf("with a mutex at %s: %s", name, locktest.Outline(q))
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 	})
 }
@@ -135,41 +99,41 @@ func TestInspectASemaphore(t *testing.T) {
 		},
 	} {
 		t.Run(fmt.Sprint(permits), func(t *testing.T) {
-			each(t, func(b *testLock) { inspectASemaphore(b, permits, options(b.path)...) })
+			locktest.Each(t, func(b *locktest.Fixture) { inspectASemaphore(b, permits, options(b.LockPath)...) })
 		})
 	}
 }
 
-func inspectASemaphore(b *testLock, permits int, options ...actors.LockOption) {
-	here, there, reader := b.locks(), b.locks(), b.locks()
-	two := lock(b, here.Semaphore(b.path, 3, options...), actors.Permits(2), actors.WithOwner("two"))
-	one := lock(b, there.Semaphore(b.path, 3, options...), actors.WithData([]byte("one")))
-	waitQueue(b, reader, b.path, "semaphore: permit! permit! permit!")
-	wait := there.Semaphore(b.path, 3, options...).Acquire(within(b), actors.Permits(2), actors.WithOwner("waits"))
+func inspectASemaphore(b *locktest.Fixture, permits int, options ...actors.LockOption) {
+	here, there, reader := b.Locks(), b.Locks(), b.Locks()
+	two := locktest.Lock(b, here.Semaphore(b.LockPath, 3, options...), actors.Permits(2), actors.WithOwner("two"))
+	one := locktest.Lock(b, there.Semaphore(b.LockPath, 3, options...), actors.WithData([]byte("one")))
+	locktest.WaitQueue(b, reader, b.LockPath, "semaphore: permit! permit! permit!")
+	wait := there.Semaphore(b.LockPath, 3, options...).Acquire(locktest.Within(b), actors.Permits(2), actors.WithOwner("waits"))
 	// The last three leases are of one session. The third has another transaction.
-	q := waitQueue(b, reader, b.path, "semaphore: permit! permit! permit! permit permit")
+	q := locktest.WaitQueue(b, reader, b.LockPath, "semaphore: permit! permit! permit! permit permit")
 	if q.Permits != permits || q.Participants[0].Permits != permits || q.Participants[1].Owner != "two" || string(q.Participants[2].Data) != "one" ||
 		q.Participants[3].Owner != "waits" {
 		b.Errorf("%+v", q)
 	}
-	if q := inspect(b, reader, b.path+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
+	if q := locktest.Inspect(b, reader, b.LockPath+"/leases"); q.Recipe != "semaphore" || len(q.Participants) != 5 {
 		b.Errorf("%v of the leases", q)
 	}
-	unlock(b, two)
-	unlock(b, result(b, wait))
-	unlock(b, one)
-	must(b, here.Close()) // ends the watch of a shared number
-	must(b, there.Close())
+	locktest.Unlock(b, two)
+	locktest.Unlock(b, locktest.Result(b, wait))
+	locktest.Unlock(b, one)
+	locktest.Must(b, here.Close()) // ends the watch of a shared number
+	locktest.Must(b, there.Close())
 }
 
 // Each request for a semaphore counts once, whether it waits by a lease or in the request queue.
 func TestInspectCountsOnce(t *testing.T) {
-	each(t, func(b *testLock) {
-		reader := b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		reader := b.Locks()
 		var futures []*actors.Future[*actors.Grant]
 		for i, want := range []string{"permit!", "permit! permit!", "permit! permit! permit", "permit! permit! permit request", "permit! permit! permit request request"} {
-			futures = append(futures, b.semaphore(2).Acquire(within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
-			q := waitQueue(b, reader, b.path, "semaphore: "+want)
+			futures = append(futures, b.Semaphore(2).Acquire(locktest.Within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
+			q := locktest.WaitQueue(b, reader, b.LockPath, "semaphore: "+want)
 			for place, p := range q.Participants {
 				if p.Owner != fmt.Sprint(place) || p.Ahead != place {
 					b.Errorf("%d is %v", place, p)
@@ -177,75 +141,75 @@ func TestInspectCountsOnce(t *testing.T) {
 			}
 		}
 		for _, f := range futures {
-			unlock(b, result(b, f))
+			locktest.Unlock(b, locktest.Result(b, f))
 		}
 		// The owners of one process wait by leases.
-		s := reader.Semaphore(b.path, 1)
+		s := reader.Semaphore(b.LockPath, 1)
 		futures = nil
 		for i := range 3 {
-			futures = append(futures, s.Acquire(within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
+			futures = append(futures, s.Acquire(locktest.Within(b), actors.WithOwner(actors.Owner(fmt.Sprint(i)))))
 		}
-		waitQueue(b, reader, b.path, "semaphore: permit! permit permit")
+		locktest.WaitQueue(b, reader, b.LockPath, "semaphore: permit! permit permit")
 		for _, f := range futures {
-			unlock(b, result(b, f))
+			locktest.Unlock(b, locktest.Result(b, f))
 		}
 	})
 }
 
 // A child of the leases that is no lease takes a permit, perhaps the only one.
 func TestInspectASemaphoreWithAForeignChild(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, locks, reader := b.Client(b), b.locks(), b.locks()
-		s := locks.Semaphore(b.path, 2)
-		g := lock(b, s)
-		foreign, err := conn.Create(b.path+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		waitQueue(b, reader, b.path, "semaphore: permit!")
-		unlock(b, g)
-		one := locks.Semaphore(b.path+"-2", 1)
-		h := lock(b, one) // makes the directories, and keeps the server from deleting them
-		second, err := conn.Create(b.path+"-2/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		unlock(b, h)
-		f := one.Acquire(within(b))
-		waitQueue(b, reader, b.path+"-2", "semaphore: permit")
-		must(b, conn.Delete(second, -1))
-		unlock(b, result(b, f))
-		must(b, conn.Delete(foreign, -1))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, locks, reader := b.Client(b), b.Locks(), b.Locks()
+		s := locks.Semaphore(b.LockPath, 2)
+		g := locktest.Lock(b, s)
+		foreign, err := conn.Create(b.LockPath+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		locktest.WaitQueue(b, reader, b.LockPath, "semaphore: permit!")
+		locktest.Unlock(b, g)
+		one := locks.Semaphore(b.LockPath+"-2", 1)
+		h := locktest.Lock(b, one) // makes the directories, and keeps the server from deleting them
+		second, err := conn.Create(b.LockPath+"-2/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		locktest.Unlock(b, h)
+		f := one.Acquire(locktest.Within(b))
+		locktest.WaitQueue(b, reader, b.LockPath+"-2", "semaphore: permit")
+		locktest.Must(b, conn.Delete(second, -1))
+		locktest.Unlock(b, locktest.Result(b, f))
+		locktest.Must(b, conn.Delete(foreign, -1))
 	})
 }
 
 func TestInspectADowngrade(t *testing.T) {
-	each(t, func(b *testLock) {
-		rw, reader := b.rw(), b.locks()
-		w := lock(b, rw.Write(), actors.WithOwner("me"))
-		r := lock(b, rw.Read(), actors.WithOwner("me"))
-		next := rw.Read().Acquire(within(b))
-		waitQueue(b, reader, b.path, "read-write: write! read! read")
-		unlock(b, w)
-		unlock(b, result(b, next))
-		unlock(b, r)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		rw, reader := b.RWMutex(), b.Locks()
+		w := locktest.Lock(b, rw.Write(), actors.WithOwner("me"))
+		r := locktest.Lock(b, rw.Read(), actors.WithOwner("me"))
+		next := rw.Read().Acquire(locktest.Within(b))
+		locktest.WaitQueue(b, reader, b.LockPath, "read-write: write! read! read")
+		locktest.Unlock(b, w)
+		locktest.Unlock(b, locktest.Result(b, next))
+		locktest.Unlock(b, r)
 	})
 }
 
 // Inspect knows the names of other libraries.
 func TestInspectForeignForms(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, reader := b.Client(b), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, reader := b.Client(b), b.Locks()
 		for _, c := range []struct{ first, second, want string }{
-			{foreignPrefixes["zk-recipes"], foreignPrefixes["go-zookeeper"], "mutex: exclusive! exclusive"},
-			{foreignPrefixes["kazoo"], foreignPrefixes["Curator"], "mutex: exclusive! exclusive"},
-			{foreignPrefixes["kazoo reader"], foreignPrefixes["kazoo"], "read-write: read! write"},
-			{curatorID + "-latch-", curatorID + "-latch-", "leader latch: exclusive! exclusive"},
-			{curatorID + "-north-", curatorID + "-no-north-", "custom: north no-north"},
-			{foreignPrefixes["lease"], foreignPrefixes["lease"], "semaphore: permit! permit!"},
+			{locktest.ForeignPrefixes["zk-recipes"], locktest.ForeignPrefixes["go-zookeeper"], "mutex: exclusive! exclusive"},
+			{locktest.ForeignPrefixes["kazoo"], locktest.ForeignPrefixes["Curator"], "mutex: exclusive! exclusive"},
+			{locktest.ForeignPrefixes["kazoo reader"], locktest.ForeignPrefixes["kazoo"], "read-write: read! write"},
+			{locktest.CuratorID + "-latch-", locktest.CuratorID + "-latch-", "leader latch: exclusive! exclusive"},
+			{locktest.CuratorID + "-north-", locktest.CuratorID + "-no-north-", "custom: north no-north"},
+			{locktest.ForeignPrefixes["lease"], locktest.ForeignPrefixes["lease"], "semaphore: permit! permit!"},
 		} {
-			one, two := b.foreignNode(conn, c.first), b.foreignNode(conn, c.second)
-			if got := outline(inspect(b, reader, b.path)); got != c.want {
+			one, two := b.ForeignNode(conn, c.first), b.ForeignNode(conn, c.second)
+			if got := locktest.Outline(locktest.Inspect(b, reader, b.LockPath)); got != c.want {
 				b.Errorf("%s, %s: %s, want %s", c.first, c.second, got, c.want)
 			}
-			one.leave()
-			two.leave()
+			one.Leave()
+			two.Leave()
 		}
 	})
 }
@@ -255,37 +219,37 @@ var olderThan384 = regexp.MustCompile(`^3\.([0-7]\.\d+|8\.[0-3]|9\.[01])$`)
 
 // A node that the process may not read is a contender.
 func TestInspectUnreadable(t *testing.T) {
-	each(t, func(b *testLock) {
-		secret := b.locks(func(cfg *actors.Config) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		secret := b.Locks(func(cfg *actors.Config) {
 			cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
 		})
-		reader, conn := b.locks(), b.Client(b)
-		g := lock(b, secret.Mutex(b.path), actors.WithOwner("me"))
-		must(b, conn.AddAuth("digest", []byte("me:secret")))
+		reader, conn := b.Locks(), b.Client(b)
+		g := locktest.Lock(b, secret.Mutex(b.LockPath), actors.WithOwner("me"))
+		locktest.Must(b, conn.AddAuth("digest", []byte("me:secret")))
 		_, err := conn.SetACL(g.Node(), zk.DigestACL(zk.PermAll, "me", "secret"), -1)
-		must(b, err)
+		locktest.Must(b, err)
 		session := g.Session()
 		if !olderThan384.MatchString(b.Version(b)) {
 			session = 0 // the server denies the stat, too
 		}
-		q := inspect(b, reader, b.path)
-		if p := q.Participants[0]; outline(q) != "mutex: exclusive!" || p.Owner != "" || p.Data != nil || p.Session != session || p.Since.IsZero() != (session == 0) {
+		q := locktest.Inspect(b, reader, b.LockPath)
+		if p := q.Participants[0]; locktest.Outline(q) != "mutex: exclusive!" || p.Owner != "" || p.Data != nil || p.Session != session || p.Since.IsZero() != (session == 0) {
 			b.Errorf("%+v", q)
 		}
-		all, err := reader.Mutex(b.path).Participants(within(b))
+		all, err := reader.Mutex(b.LockPath).Participants(locktest.Within(b))
 		if err != nil || len(all) != 1 || all[0].Session != session {
 			b.Errorf("%v, %v", all, err)
 		}
-		_, err = conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
-		must(b, err)
-		_, err = reader.Inspect(within(b), b.path)
-		is(b, err, actors.ErrNoAuth)
-		if q := inspect(b, secret, b.path); q.Participants[0].Owner != "me" {
+		_, err = conn.SetACL(b.LockPath, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		locktest.Must(b, err)
+		_, err = reader.Inspect(locktest.Within(b), b.LockPath)
+		locktest.Is(b, err, actors.ErrNoAuth)
+		if q := locktest.Inspect(b, secret, b.LockPath); q.Participants[0].Owner != "me" {
 			b.Errorf("%+v", q)
 		}
-		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
-		must(b, err)
-		unlock(b, g)
+		_, err = conn.SetACL(b.LockPath, zk.WorldACL(zk.PermAll), -1)
+		locktest.Must(b, err)
+		locktest.Unlock(b, g)
 	})
 }
 
@@ -297,9 +261,9 @@ func TestTextOfAParticipant(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	p.HeldSince = time.Unix(60, 0).UTC()
-	contains(t, p.String(), "holds (exclusive) since 1970-01-01T00:01:00Z, in the queue since 1970-01-01T00:00:00Z, session")
-	contains(t, logLine(p), "is.heldSince=1970-01-01T00:01:00.000Z")
-	contains(t, logLine(p), "is.holds=true", "is.kind=exclusive", "is.session="+messages.FormatSession(-1), "is.owner=o", "is.host=h", "is.pid=7")
+	locktest.ExpectParts(t, p.String(), "holds (exclusive) since 1970-01-01T00:01:00Z, in the queue since 1970-01-01T00:00:00Z, session")
+	locktest.ExpectParts(t, logLine(p), "is.heldSince=1970-01-01T00:01:00.000Z")
+	locktest.ExpectParts(t, logLine(p), "is.holds=true", "is.kind=exclusive", "is.session="+messages.FormatSession(-1), "is.owner=o", "is.host=h", "is.pid=7")
 	p = actors.Participant{Data: []byte("10.0.0.1\n")} // of which neither session nor time is known
 	if got, want := p.String(), `waits (), data "10.0.0.1\n", node `; got != want {
 		t.Errorf("%s, want %s", got, want)

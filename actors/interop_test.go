@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -16,35 +18,35 @@ import (
 
 func TestForeignContenders(t *testing.T) {
 	t.Parallel()
-	for name, prefix := range foreignPrefixes {
+	for name, prefix := range locktest.ForeignPrefixes {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
-				mu, other := b.mutex(), b.mutex()
-				first, second := b.foreignNode(conn, prefix), b.foreignNode(conn, prefix)
-				f := mu.Acquire(within(b))
-				b.waitNodes(3)
-				third := b.foreignNode(conn, prefix)
-				last := other.Acquire(within(b))
-				b.waitNodes(5)
-				_, err := mu.Lock(within(b), actors.Try())
-				is(b, err, actors.ErrNotAcquired)
+				mu, other := b.Mutex(), b.Mutex()
+				first, second := b.ForeignNode(conn, prefix), b.ForeignNode(conn, prefix)
+				f := mu.Acquire(locktest.Within(b))
+				b.WaitNodes(3)
+				third := b.ForeignNode(conn, prefix)
+				last := other.Acquire(locktest.Within(b))
+				b.WaitNodes(5)
+				_, err := mu.Lock(locktest.Within(b), actors.Try())
+				locktest.Is(b, err, actors.ErrNotAcquired)
 				// A contender that leaves the queue lets no other contender hold.
-				second.leave()
-				b.waitNodes(4)
-				_, err = other.Lock(within(b), actors.Try())
-				is(b, err, actors.ErrNotAcquired)
-				pending(b, f, last)
-				first.leave()
-				g := result(b, f)
-				pending(b, last)
-				unlock(b, g)
-				b.waitNodes(2)
-				_, err = mu.Lock(within(b), actors.Try())
-				is(b, err, actors.ErrNotAcquired)
-				pending(b, last)
-				third.leave()
-				unlock(b, result(b, last))
+				second.Leave()
+				b.WaitNodes(4)
+				_, err = other.Lock(locktest.Within(b), actors.Try())
+				locktest.Is(b, err, actors.ErrNotAcquired)
+				locktest.Pending(b, f, last)
+				first.Leave()
+				g := locktest.Result(b, f)
+				locktest.Pending(b, last)
+				locktest.Unlock(b, g)
+				b.WaitNodes(2)
+				_, err = mu.Lock(locktest.Within(b), actors.Try())
+				locktest.Is(b, err, actors.ErrNotAcquired)
+				locktest.Pending(b, last)
+				third.Leave()
+				locktest.Unlock(b, locktest.Result(b, last))
 			})
 		})
 	}
@@ -52,60 +54,60 @@ func TestForeignContenders(t *testing.T) {
 
 // One transaction deletes both foreign nodes ahead.
 func TestForeignLeaveTogether(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		one, two := b.foreignNode(conn, foreignPrefixes["Curator"]), b.foreignNode(conn, foreignPrefixes["kazoo"])
-		f := b.mutex().Acquire(within(b))
-		b.waitNodes(3)
-		_, err := conn.Multi(&zk.DeleteRequest{Path: two.path, Version: -1}, &zk.DeleteRequest{Path: one.path, Version: -1})
-		must(b, err)
-		unlock(b, result(b, f))
+		one, two := b.ForeignNode(conn, locktest.ForeignPrefixes["Curator"]), b.ForeignNode(conn, locktest.ForeignPrefixes["kazoo"])
+		f := b.Mutex().Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		_, err := conn.Multi(&zk.DeleteRequest{Path: two.Path, Version: -1}, &zk.DeleteRequest{Path: one.Path, Version: -1})
+		locktest.Must(b, err)
+		locktest.Unlock(b, locktest.Result(b, f))
 	})
 }
 
 // Children with unknown names are no contenders. The log has each name once.
 func TestUnknownNames(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		var log logs
-		mu := b.mutex(log.config)
-		unlock(b, lock(b, mu))
+		var log locktest.Log
+		mu := b.Mutex(log.Config)
+		locktest.Unlock(b, locktest.Lock(b, mu))
 		unknown := []string{"0-foreign", "zz-foreign", "config", "-lock-", "_c_x-lock-12", "lock-0000000000x", "x--", "ü",
 			"_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lock-99999999999"}
-		first := b.foreignNode(conn, foreignPrefixes["Curator"])
+		first := b.ForeignNode(conn, locktest.ForeignPrefixes["Curator"])
 		for _, name := range unknown {
-			_, err := conn.Create(b.path+"/"+name, []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			must(b, err)
+			_, err := conn.Create(b.LockPath+"/"+name, []byte("data"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			locktest.Must(b, err)
 		}
 		for range 3 {
-			f := mu.Acquire(within(b))
-			b.waitNodes(len(unknown) + 2)
-			pending(b, f)
-			first.leave()
-			g := result(b, f)
-			first = b.foreignNode(conn, foreignPrefixes["Curator"])
-			unlock(b, g)
+			f := mu.Acquire(locktest.Within(b))
+			b.WaitNodes(len(unknown) + 2)
+			locktest.Pending(b, f)
+			first.Leave()
+			g := locktest.Result(b, f)
+			first = b.ForeignNode(conn, locktest.ForeignPrefixes["Curator"])
+			locktest.Unlock(b, g)
 		}
-		first.leave()
-		unlock(b, lock(b, mu, actors.Try()))
+		first.Leave()
+		locktest.Unlock(b, locktest.Lock(b, mu, actors.Try()))
 		for _, name := range unknown {
-			if n := len(log.with(fmt.Sprintf("name=%s do=", name))) + len(log.with(fmt.Sprintf("name=%q do=", name))); n != 1 {
+			if n := len(log.With(fmt.Sprintf("name=%s do=", name))) + len(log.With(fmt.Sprintf("name=%q do=", name))); n != 1 {
 				b.Errorf("%q is reported %d times", name, n)
 			}
-			must(b, conn.Delete(b.path+"/"+name, -1))
+			locktest.Must(b, conn.Delete(b.LockPath+"/"+name, -1))
 		}
 	})
 }
 
 // go-zookeeper's lock and ours hold one lock in turn.
 func TestWithZkLock(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		count := 0 // unsynchronised on purpose
-		mus := []*actors.Mutex{b.mutex(), b.mutex()}
+		mus := []*actors.Mutex{b.Mutex(), b.Mutex()}
 		var wg sync.WaitGroup
 		const rounds = 15
 		for i := range 3 {
-			theirs := zk.NewLock(b.Client(b), b.path, zk.WorldACL(zk.PermAll))
+			theirs := zk.NewLock(b.Client(b), b.LockPath, zk.WorldACL(zk.PermAll))
 			wg.Go(func() {
 				for range rounds {
 					if err := theirs.Lock(); err != nil {
@@ -121,7 +123,7 @@ func TestWithZkLock(t *testing.T) {
 			mu := mus[i%len(mus)]
 			wg.Go(func() {
 				for range rounds {
-					g, err := mu.Lock(within(b))
+					g, err := mu.Lock(locktest.Within(b))
 					if err != nil {
 						b.Error(err)
 						return
@@ -140,18 +142,18 @@ func TestWithZkLock(t *testing.T) {
 
 // A directory keeps its data.
 func TestDirectoryWithData(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		_, err := conn.Create(b.path, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		one, two := b.mutex(), b.mutex()
-		b.passAround(8, 5, one, two)
-		data, _, err := conn.Get(b.path)
+		_, err := conn.Create(b.LockPath, []byte("theirs"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		one, two := b.Mutex(), b.Mutex()
+		b.PassAround(8, 5, one, two)
+		data, _, err := conn.Get(b.LockPath)
 		if err != nil || string(data) != "theirs" {
 			b.Errorf("%q, %v", data, err)
 		}
-		b.waitNodes(0)
-		must(b, conn.Delete(b.path, -1))
+		b.WaitNodes(0)
+		locktest.Must(b, conn.Delete(b.LockPath, -1))
 	})
 }
 
@@ -159,25 +161,25 @@ func TestDirectoryWithData(t *testing.T) {
 func TestNoAuth(t *testing.T) {
 	for name, perms := range map[string]int32{"nothing": 0, "read": zk.PermRead, "no create": zk.PermRead | zk.PermWrite | zk.PermDelete} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *testLock) {
+			locktest.Each(t, func(b *locktest.Fixture) {
 				conn := b.Client(b)
-				must(b, conn.AddAuth("digest", []byte("admin:secret")))
+				locktest.Must(b, conn.AddAuth("digest", []byte("admin:secret")))
 				acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(perms|zk.PermAdmin)...)
-				_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
-				must(b, err)
-				locks := b.locks()
-				_, err = locks.Mutex(b.path).Lock(within(b))
-				is(b, err, actors.ErrNoAuth)
-				if err == nil || !strings.Contains(err.Error(), b.path) {
+				_, err := conn.Create(b.LockPath, nil, zk.FlagPersistent, acl)
+				locktest.Must(b, err)
+				locks := b.Locks()
+				_, err = locks.Mutex(b.LockPath).Lock(locktest.Within(b))
+				locktest.Is(b, err, actors.ErrNoAuth)
+				if err == nil || !strings.Contains(err.Error(), b.LockPath) {
 					b.Errorf("the error does not name the path: %v", err)
 				}
-				_, err = locks.Mutex(b.path + "/below").Lock(within(b))
-				is(b, err, actors.ErrNoAuth)
-				_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
-				must(b, err)
-				unlock(b, lock(b, locks.Mutex(b.path)))
-				b.waitNodes(0)
-				must(b, conn.Delete(b.path, -1))
+				_, err = locks.Mutex(b.LockPath + "/below").Lock(locktest.Within(b))
+				locktest.Is(b, err, actors.ErrNoAuth)
+				_, err = conn.SetACL(b.LockPath, zk.WorldACL(zk.PermAll), -1)
+				locktest.Must(b, err)
+				locktest.Unlock(b, locktest.Lock(b, locks.Mutex(b.LockPath)))
+				b.WaitNodes(0)
+				locktest.Must(b, conn.Delete(b.LockPath, -1))
 			})
 		})
 	}
@@ -186,38 +188,38 @@ func TestNoAuth(t *testing.T) {
 // Unlock has an error if the process may create nodes and not delete them. The node goes with the
 // session.
 func TestNoAuthToDelete(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		must(b, conn.AddAuth("digest", []byte("admin:secret")))
+		locktest.Must(b, conn.AddAuth("digest", []byte("admin:secret")))
 		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
-		_, err := conn.Create(b.path, nil, zk.FlagPersistent, acl)
-		must(b, err)
-		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path))
-		err = g.Unlock(within(b))
-		is(b, err, actors.ErrNoAuth)
+		_, err := conn.Create(b.LockPath, nil, zk.FlagPersistent, acl)
+		locktest.Must(b, err)
+		locks := b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath))
+		err = g.Unlock(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrNoAuth)
 		if err != nil && !strings.Contains(err.Error(), "DELETE") {
 			b.Errorf("the error does not name the missing right: %v", err)
 		}
 		if locks.Session().Epoch != 1 {
 			b.Error("the session has ended")
 		}
-		b.waitNodes(1)
-		must(b, locks.Close())
-		b.waitNodes(0)
-		must(b, conn.Delete(b.path, -1))
+		b.WaitNodes(1)
+		locktest.Must(b, locks.Close())
+		b.WaitNodes(0)
+		locktest.Must(b, conn.Delete(b.LockPath, -1))
 	})
 }
 
 // ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		mu := b.mutex()
+		mu := b.Mutex()
 		for range 2 {
-			unlock(b, lock(b, mu))
-			zktest.Eventually(b, timeLimit, func() bool {
-				exists, _, err := conn.Exists(b.path)
+			locktest.Unlock(b, locktest.Lock(b, mu))
+			zktest.Eventually(b, zktest.TimeLimit, func() bool {
+				exists, _, err := conn.Exists(b.LockPath)
 				return err == nil && !exists
 			}, "the container is gone")
 		}
@@ -226,7 +228,7 @@ func TestContainerCleanup(t *testing.T) {
 
 // The container of a lock in use is deleted whenever it is empty.
 func TestContainerGoesMeanwhile(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
 		stop := time.After(time.Second)
 		done := make(chan struct{})
@@ -237,13 +239,13 @@ func TestContainerGoesMeanwhile(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(rand.N(3 * time.Millisecond)):
-					_ = conn.Delete(b.path, -1) // mostly it is in use
+					_ = conn.Delete(b.LockPath, -1) // mostly it is in use
 				}
 			}
 		}()
-		one, two := b.mutex(), b.mutex()
-		for !isClosed(done) {
-			b.passAround(4, 3, one, two)
+		one, two := b.Mutex(), b.Mutex()
+		for !locktest.IsClosed(done) {
+			b.PassAround(4, 3, one, two)
 			if b.Failed() {
 				break
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -18,7 +20,7 @@ import (
 
 func TestInvalidPath(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		locks := connect(t, s.Addr())
+		locks := locktest.Connect(t, s.Addr())
 		before := append(s.Nodes(t, "/"), "actorlock")
 		for _, path := range []string{"", "/", "relative", "relative/path", "//", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
 			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb", "/actorlock/generation"} {
@@ -26,12 +28,12 @@ func TestInvalidPath(t *testing.T) {
 			if mu.Path() != path {
 				t.Errorf("path %q is %q", path, mu.Path())
 			}
-			_, err := mu.Lock(within(t))
-			f := mu.Acquire(within(t), actors.Try())
+			_, err := mu.Lock(locktest.Within(t))
+			f := mu.Acquire(locktest.Within(t), actors.Try())
 			_, again := f.Result()
 			_, pid := mu.PID()
 			for _, err := range []error{err, again, pid} {
-				isClear(t, err, path)
+				locktest.ExpectClear(t, err, path)
 			}
 		}
 		for _, name := range s.Nodes(t, "/") { // empty containers of other tests may have gone
@@ -44,7 +46,7 @@ func TestInvalidPath(t *testing.T) {
 
 func TestInvalidOptions(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		locks := connect(t, s.Addr())
+		locks := locktest.Connect(t, s.Addr())
 		mu := locks.Mutex(s.Path(t))
 		for _, test := range []struct {
 			value  string
@@ -54,74 +56,74 @@ func TestInvalidOptions(t *testing.T) {
 			{"-1s", actors.WithTimeout(-time.Second)},
 			{"owner", actors.WithOwner("")},
 		} {
-			_, err := mu.Lock(within(t), test.option)
-			isClear(t, err, test.value)
-			_, err = mu.Acquire(within(t), actors.Try(), test.option).Result()
-			isClear(t, err, test.value)
+			_, err := mu.Lock(locktest.Within(t), test.option)
+			locktest.ExpectClear(t, err, test.value)
+			_, err = mu.Acquire(locktest.Within(t), actors.Try(), test.option).Result()
+			locktest.ExpectClear(t, err, test.value)
 		}
 		//lint:ignore SA1012 on purpose
 		_, err := mu.Lock(nil) //nolint:staticcheck
-		isClear(t, err, "nil")
+		locktest.ExpectClear(t, err, "nil")
 		why := errors.New("ended before")
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
 		begun := time.Now()
 		_, err = mu.Lock(ended)
-		is(t, err, why)
+		locktest.Is(t, err, why)
 		if err == nil || !strings.Contains(err.Error(), mu.Path()) {
 			t.Errorf("the error does not name the path: %v", err)
 		}
 		past, cancel2 := context.WithDeadline(t.Context(), begun.Add(-time.Hour))
 		defer cancel2()
 		_, err = mu.Acquire(past).Result()
-		is(t, err, context.DeadlineExceeded)
+		locktest.Is(t, err, context.DeadlineExceeded)
 		if nodes := s.Nodes(t, "/"); len(nodes) > 0 && strings.Contains(strings.Join(nodes, " "), mu.Path()[1:]) {
 			t.Errorf("created: %v", nodes)
 		}
 		// These options are accepted.
-		unlock(t, lock(t, mu, actors.WithTimeout(time.Nanosecond+timeLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
-		unlock(t, lock(t, mu, actors.WithTimeout(1<<63-1)))
+		locktest.Unlock(t, locktest.Lock(t, mu, actors.WithTimeout(time.Nanosecond+zktest.TimeLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
+		locktest.Unlock(t, locktest.Lock(t, mu, actors.WithTimeout(1<<63-1)))
 	})
 }
 
 // The limit of an owner's name is that of no other value, and the error does not have the name. All
 // recipes have it.
 func TestOwnerTooLong(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		for _, r := range recipes {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		for _, r := range locktest.Recipes {
 			for size, accepted := range map[int]bool{1 << 10: true, 1<<10 + 1: false, 700_000: false} {
-				g, err := v.handle(locks, r).Lock(within(v), actors.WithOwner(actors.Owner(strings.Repeat("x", size))))
+				g, err := v.HandleOf(locks, r).Lock(locktest.Within(v), actors.WithOwner(actors.Owner(strings.Repeat("x", size))))
 				if accepted {
-					must(v, err)
-					unlock(v, g)
+					locktest.Must(v, err)
+					locktest.Unlock(v, g)
 					continue
 				}
-				isClear(v.T, err, fmt.Sprint(size))
+				locktest.ExpectClear(v.T, err, fmt.Sprint(size))
 				if err != nil && len(err.Error()) > 500 {
-					v.Errorf("%s: an error of %d bytes: %.100s", r.name, len(err.Error()), err.Error())
+					v.Errorf("%s: an error of %d bytes: %.100s", r.Name, len(err.Error()), err.Error())
 				}
 			}
 		}
-		v.waitNoNode()
-		must(v, locks.Close())
+		v.WaitNoNode()
+		locktest.Must(v, locks.Close())
 	})
 }
 
 func TestTooMuchData(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu := b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu := b.Mutex()
 		fits := make([]byte, 500<<10)
-		g := lock(b, mu, actors.WithData(fits))
-		waiting := mu.Acquire(within(b))
-		b.waitNodes(2)
+		g := locktest.Lock(b, mu, actors.WithData(fits))
+		waiting := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
 		for _, size := range []int{512<<10 + 1, 1 << 20, 10 << 20} {
-			_, err := mu.Lock(within(b), actors.WithData(make([]byte, size)))
-			isClear(b.T, err, "limit")
+			_, err := mu.Lock(locktest.Within(b), actors.WithData(make([]byte, size)))
+			locktest.ExpectClear(b.T, err, "limit")
 		}
-		pending(b, waiting)
-		unlock(b, g)
-		unlock(b, result(b, waiting))
+		locktest.Pending(b, waiting)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, waiting))
 	})
 }
 
@@ -160,18 +162,18 @@ func TestInvalidConfig(t *testing.T) {
 				t.Error("locks with an error")
 				locks.Close()
 			}
-			isClear(t, err, test.value)
+			locktest.ExpectClear(t, err, test.value)
 		})
 	}
 	_, err := actors.Connect(nil, "a:1", actors.Config{}) //lint:ignore SA1012 a nil context is what is tested
-	isClear(t, err, "nil")
+	locktest.ExpectClear(t, err, "nil")
 }
 
 func TestSessionTimeoutNotGranted(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		for timeout, granted := range map[time.Duration]string{150 * time.Millisecond: "400ms", 2 * time.Hour: "1m0s"} {
-			locks, err := actors.Connect(within(t), s.Addr(), actors.Config{SessionTimeout: timeout})
-			is(t, err, zkbridge.ErrSessionTimeout)
+			locks, err := actors.Connect(locktest.Within(t), s.Addr(), actors.Config{SessionTimeout: timeout})
+			locktest.Is(t, err, zkbridge.ErrSessionTimeout)
 			if locks != nil {
 				t.Error("locks with an error")
 			}
@@ -188,10 +190,10 @@ func TestSessionTimeoutNotGranted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	defer silent.Close()
 	refusing, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	refused := refusing.Addr().String()
 	refusing.Close()
 	for name, addr := range map[string]string{"refused": refused, "silent": silent.Addr().String(), "no such host": "host.invalid:1"} {
@@ -202,7 +204,7 @@ func TestUnreachable(t *testing.T) {
 			if locks != nil {
 				t.Error("locks with an error")
 			}
-			is(t, err, context.DeadlineExceeded)
+			locktest.Is(t, err, context.DeadlineExceeded)
 			if err == nil || !strings.Contains(err.Error(), addr) {
 				t.Errorf("the error does not name the server: %v", err)
 			}
@@ -236,7 +238,7 @@ func TestUnreachableInTime(t *testing.T) {
 				begun := time.Now()
 				_, err := actors.Connect(ctx, "silent:1", actors.Config{SessionTimeout: 10 * time.Second,
 					Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }})
-				is(t, err, context.DeadlineExceeded)
+				locktest.Is(t, err, context.DeadlineExceeded)
 				if took := time.Since(begun); took != limit && took != limit+time.Second {
 					t.Errorf("Connect has returned after %v, not %v", took, limit)
 				}
@@ -250,10 +252,10 @@ func TestConnectEndedContext(t *testing.T) {
 	why := errors.New("ended before")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	locks, err := actors.Connect(ctx, s.Addr(), actors.Config{SessionTimeout: session})
+	locks, err := actors.Connect(ctx, s.Addr(), actors.Config{SessionTimeout: locktest.SessionTimeout})
 	if err == nil {
 		locks.Close()
 	}
-	is(t, err, why)
-	zktest.Eventually(t, timeLimit, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
+	locktest.Is(t, err, why)
+	zktest.Eventually(t, zktest.TimeLimit, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -14,65 +16,65 @@ import (
 // Go, Java and Python on one path exclude each other if kazoo's nodes have Curator's names.
 func TestThreeLanguages(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]func(*testLock, *interop.CuratorClient, *interop.KazooClient){
+	for name, f := range map[string]func(*locktest.Fixture, *interop.CuratorClient, *interop.KazooClient){
 		"mutex":      threeLanguagesMutex,
 		"read-write": threeLanguagesReadWrite,
 		"semaphore":  threeLanguagesSemaphore,
 	} {
 		t.Run(name, func(t *testing.T) {
-			onOneServer(t, func(b *testLock) { f(b, b.curator(), b.kazoo()) })
+			locktest.OnOneServer(t, func(b *locktest.Fixture) { f(b, curator(b), kazoo(b)) })
 		})
 	}
 }
 
-func threeLanguagesMutex(b *testLock, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
-	b.keepDirectories("")
-	b.contend(0, map[string]lockClient{"go": exclusiveClient(b.mutex()), "go too": exclusiveClient(b.mutex())},
+func threeLanguagesMutex(b *locktest.Fixture, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
+	keepDirectories(b, "")
+	contendWith(b, 0, map[string]lockClient{"go": exclusiveClient(b.Mutex()), "go too": exclusiveClient(b.Mutex())},
 		map[string]*interop.Lock{
-			"java": curator.Mutex(b.path), "java too": curator.Mutex(b.path),
-			"python": kazoo.CuratorLock(b.path), "python too": kazoo.CuratorLock(b.path),
+			"java": curator.Mutex(b.LockPath), "java too": curator.Mutex(b.LockPath),
+			"python": kazoo.CuratorLock(b.LockPath), "python too": kazoo.CuratorLock(b.LockPath),
 		})
 }
 
-func threeLanguagesReadWrite(b *testLock, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
-	b.keepDirectories("")
-	rw := b.rw()
+func threeLanguagesReadWrite(b *locktest.Fixture, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
+	keepDirectories(b, "")
+	rw := b.RWMutex()
 	theirs := map[string]*interop.Lock{
-		"java reads": curator.ReadLock(b.path), "java writes": curator.WriteLock(b.path),
-		"python writes": kazoo.CuratorWriteLock(b.path), "python writes too": kazoo.CuratorWriteLock(b.path),
+		"java reads": curator.ReadLock(b.LockPath), "java writes": curator.WriteLock(b.LockPath),
+		"python writes": kazoo.CuratorWriteLock(b.LockPath), "python writes too": kazoo.CuratorWriteLock(b.LockPath),
 	}
 	if kazoo.ReadersWait() {
-		theirs["python reads"] = kazoo.CuratorReadLock(b.path)
+		theirs["python reads"] = kazoo.CuratorReadLock(b.LockPath)
 	}
-	b.contend(0, map[string]lockClient{"go reads": sharedClient(rw.Read()), "go writes": exclusiveClient(b.rw().Write())}, theirs)
+	contendWith(b, 0, map[string]lockClient{"go reads": sharedClient(rw.Read()), "go writes": exclusiveClient(b.RWMutex().Write())}, theirs)
 }
 
-func threeLanguagesSemaphore(b *testLock, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
+func threeLanguagesSemaphore(b *locktest.Fixture, curator *interop.CuratorClient, kazoo *interop.KazooClient) {
 	const permits = 2
-	b.keepDirectories("/locks", "/leases", "")
+	keepDirectories(b, "/locks", "/leases", "")
 	ours, theirs := map[string]lockClient{}, map[string]*interop.Lock{}
 	for i := range 2 {
-		ours[fmt.Sprint("go ", i)] = sharedClient(b.locks().Semaphore(b.path, permits))
-		theirs[fmt.Sprint("java ", i)] = curator.Semaphore(b.path, permits)
-		theirs[fmt.Sprint("python ", i)] = kazoo.CuratorSemaphore(b.path, permits)
+		ours[fmt.Sprint("go ", i)] = sharedClient(b.Locks().Semaphore(b.LockPath, permits))
+		theirs[fmt.Sprint("java ", i)] = curator.Semaphore(b.LockPath, permits)
+		theirs[fmt.Sprint("python ", i)] = kazoo.CuratorSemaphore(b.LockPath, permits)
 	}
-	b.contend(permits, ours, theirs)
+	contendWith(b, permits, ours, theirs)
 }
 
 // keepDirectories makes the directories, of which the last is the parent of the others, until the
 // end of the test. kazoo fails if the server removes an empty container between two of its
 // requests.
-func (b *testLock) keepDirectories(ends ...string) {
+func keepDirectories(b *locktest.Fixture, ends ...string) {
 	b.Helper()
 	conn := b.Client(b)
 	for i := range ends {
-		_, err := conn.Create(b.path+ends[len(ends)-1-i], nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		must(b, err)
+		_, err := conn.Create(b.LockPath+ends[len(ends)-1-i], nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
 	}
-	b.cleanups = append(b.cleanups, func() {
+	b.Cleanups = append(b.Cleanups, func() {
 		for _, end := range ends {
-			b.waitNodes(0, end)
-			must(b, conn.Delete(b.path+end, -1))
+			b.WaitNodes(0, end)
+			locktest.Must(b, conn.Delete(b.LockPath+end, -1))
 		}
 	})
 }
@@ -80,15 +82,15 @@ func (b *testLock) keepDirectories(ends ...string) {
 // Curator gets a lock that kazoo holds by a node with a name of kazoo's own, but not with one of
 // Curator's.
 func TestCuratorBesideKazoosNames(t *testing.T) {
-	onOneServer(t, func(b *testLock) {
-		java, kazoo := b.curator().Mutex(b.path), b.kazoo()
+	locktest.OnOneServer(t, func(b *locktest.Fixture) {
+		java, kazoo := curator(b).Mutex(b.LockPath), kazoo(b)
 		for _, c := range []struct {
 			name   string
 			python *interop.Lock
 			waits  bool
 		}{
-			{"kazoo's names", kazoo.Lock(b.path, "-lock-"), false},
-			{"Curator's names", kazoo.CuratorLock(b.path), true},
+			{"kazoo's names", kazoo.Lock(b.LockPath, "-lock-"), false},
+			{"Curator's names", kazoo.CuratorLock(b.LockPath), true},
 		} {
 			mustAcquire(b, c.python)
 			held, err := java.TryAcquire()
@@ -96,9 +98,9 @@ func TestCuratorBesideKazoosNames(t *testing.T) {
 				b.Fatalf("%s: Curator holds %v, %v", c.name, held, err)
 			}
 			if held {
-				must(b, java.Release())
+				locktest.Must(b, java.Release())
 			}
-			must(b, c.python.Release())
+			locktest.Must(b, c.python.Release())
 		}
 	})
 }
@@ -119,20 +121,20 @@ func TestClientsThatDoNotWait(t *testing.T) {
 		{"Curator", "kazoo with Curator's names", false},
 	} {
 		t.Run(c.first+" and "+c.second, func(t *testing.T) {
-			each(t, func(b *testLock) {
-				var log logs
-				conn, mu := b.Client(b), b.mutex(log.config)
+			locktest.Each(t, func(b *locktest.Fixture) {
+				var log locktest.Log
+				conn, mu := b.Client(b), b.Mutex(log.Config)
 				for range 2 {
-					one := b.foreignNode(conn, foreignPrefixes[c.first])
-					other := b.foreignNode(conn, foreignPrefixes[c.second])
-					f := mu.Acquire(within(b))
-					b.waitNodes(3)
-					pending(b, f)
-					one.leave()
-					other.leave()
-					unlock(b, result(b, f))
+					one := b.ForeignNode(conn, locktest.ForeignPrefixes[c.first])
+					other := b.ForeignNode(conn, locktest.ForeignPrefixes[c.second])
+					f := mu.Acquire(locktest.Within(b))
+					b.WaitNodes(3)
+					locktest.Pending(b, f)
+					one.Leave()
+					other.Leave()
+					locktest.Unlock(b, locktest.Result(b, f))
 				}
-				if n := len(log.with("level=ERROR", "do not wait for others", "path="+b.path)); (n == 1) != c.reported || n > 1 {
+				if n := len(log.With("level=ERROR", "do not wait for others", "path="+b.LockPath)); (n == 1) != c.reported || n > 1 {
 					b.Errorf("reported %d times", n)
 				}
 			})
@@ -144,23 +146,23 @@ func TestClientsThatDoNotWait(t *testing.T) {
 // directory of leases it takes a permit like any other.
 func TestKazoosLease(t *testing.T) {
 	const lease = "/0123456789abcdef0123456789abcdef"
-	each(t, func(b *testLock) {
-		var log logs
-		g, conn := lock(b, b.semaphore(2)), b.Client(b)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		g, conn := locktest.Lock(b, b.Semaphore(2)), b.Client(b)
 		for _, end := range []string{lease, "/leases" + lease} {
-			_, err := conn.Create(b.path+end, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			must(b, err)
+			_, err := conn.Create(b.LockPath+end, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			locktest.Must(b, err)
 		}
-		_, err := b.semaphore(2, log.config).Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		zktest.Eventually(b, timeLimit, func() bool {
-			return len(log.with("level=ERROR", "two recipes", "path="+b.path, "kazoo's semaphore")) == 1
+		_, err := b.Semaphore(2, log.Config).Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
+			return len(log.With("level=ERROR", "two recipes", "path="+b.LockPath, "kazoo's semaphore")) == 1
 		}, "the misuse is reported")
-		if lines := log.with("is no lease"); len(lines) > 0 {
+		if lines := log.With("is no lease"); len(lines) > 0 {
 			b.Errorf("%s", lines)
 		}
-		must(b, conn.Delete(b.path+lease, -1))
-		must(b, conn.Delete(b.path+"/leases"+lease, -1))
-		unlock(b, g)
+		locktest.Must(b, conn.Delete(b.LockPath+lease, -1))
+		locktest.Must(b, conn.Delete(b.LockPath+"/leases"+lease, -1))
+		locktest.Unlock(b, g)
 	})
 }

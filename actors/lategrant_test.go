@@ -58,16 +58,3 @@ func TestLateGrant(t *testing.T) {
 		t.Errorf("the log says: %s", log.String())
 	}
 }
-
-// PanicActor has an actor of a lock panic, by a message: for 0 the actor that gets the requests, or
-// else the nth actor that it builds on.
-func PanicActor(m any, n int, message any) {
-	e, err := m.(anyHandle).entry()
-	if err != nil {
-		panic(err)
-	}
-	if n > 0 {
-		e = e.Deps[n-1]
-	}
-	e.Self.Tell(message)
-}

@@ -5,31 +5,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
 // A local queue releases an unused node at once while others wait, not after Linger.
 func TestLocalReleasedAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		other := v.mutex()
-		mu := locks.Mutex("/lock", longLinger)
-		unlock(v, lock(v, mu))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		other := v.Mutex()
+		mu := locks.Mutex("/lock", locktest.LongLinger)
+		locktest.Unlock(v, locktest.Lock(v, mu))
 		<-time.After(time.Minute)
 		begun := time.Now()
-		unlock(v, lock(v, other))
+		locktest.Unlock(v, locktest.Lock(v, other))
 		// A node in use is released after its use.
-		g := lock(v, mu)
-		f := other.Acquire(within(v))
+		g := locktest.Lock(v, mu)
+		f := other.Acquire(locktest.Within(v))
 		<-time.After(10 * time.Second)
-		pending(v, f)
-		unlock(v, g)
-		unlock(v, result(v, f))
+		locktest.Pending(v, f)
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Result(v, f))
 		if took := time.Since(begun); took > 10*time.Second+10*time.Millisecond {
 			v.Errorf("granted after %v", took)
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
@@ -47,10 +49,10 @@ func TestLocalBudget(t *testing.T) {
 		{"count", actors.LocalQueueConfig{Grants: 7, Time: time.Hour}, 7},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
 				var mus []*actors.Mutex
 				for range 2 {
-					locks := v.locks()
+					locks := v.Locks()
 					mus = append(mus, locks.Mutex("/lock", actors.LocalQueue(test.local)))
 				}
 				var turns [][2]int // process, grants
@@ -60,8 +62,8 @@ func TestLocalBudget(t *testing.T) {
 				for process, mu := range mus {
 					for range 8 {
 						wg.Go(func() {
-							for !isClosed(stop) {
-								g, err := mu.Lock(within(v))
+							for !locktest.IsClosed(stop) {
+								g, err := mu.Lock(locktest.Within(v))
 								if err != nil {
 									v.Error(err)
 									return
@@ -70,7 +72,7 @@ func TestLocalBudget(t *testing.T) {
 									turns = append(turns, [2]int{process, 0})
 								}
 								turns[len(turns)-1][1]++
-								expectIncreasing(v, last, g.Token())
+								locktest.ExpectIncreasing(v, last, g.Token())
 								last = g.Token()
 								<-time.After(hold)
 								g.Release()
@@ -90,7 +92,7 @@ func TestLocalBudget(t *testing.T) {
 						break
 					}
 				}
-				v.clean()
+				v.Clean()
 			})
 		})
 	}
@@ -98,17 +100,17 @@ func TestLocalBudget(t *testing.T) {
 
 // Processes with and without a local queue acquire all the time. All are granted, one at a time.
 func TestLocalManyConnections(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Linger: 20 * time.Millisecond})
-		b.passAround(24, 30, b.local(busy), b.local(shortLinger), b.mutex())
+		b.PassAround(24, 30, b.LocalMutex(busy), b.LocalMutex(locktest.ShortLinger), b.Mutex())
 	})
 }
 
 // Two processes hold in turn, though each has waiters all the time.
 func TestLocalTurns(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		option := actors.LocalQueue(actors.LocalQueueConfig{Grants: 50, Linger: 50 * time.Millisecond})
-		mus := []*actors.Mutex{b.local(option), b.local(option)}
+		mus := []*actors.Mutex{b.LocalMutex(option), b.LocalMutex(option)}
 		const enough = 5
 		var turns [2]int // guarded by the lock
 		last := -1
@@ -118,8 +120,8 @@ func TestLocalTurns(t *testing.T) {
 		for process, mu := range mus {
 			for range 8 {
 				wg.Go(func() {
-					for !isClosed(stop) {
-						g, err := mu.Lock(within(b))
+					for !locktest.IsClosed(stop) {
+						g, err := mu.Lock(locktest.Within(b))
 						if err != nil {
 							b.Error(err)
 							end()
@@ -142,5 +144,5 @@ func TestLocalTurns(t *testing.T) {
 }
 
 func TestLocalManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { b.passAround(64, 100, b.local(shortLinger)) })
+	locktest.Each(t, func(b *locktest.Fixture) { b.PassAround(64, 100, b.LocalMutex(locktest.ShortLinger)) })
 }

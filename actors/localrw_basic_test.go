@@ -9,24 +9,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
 // Processes with and without a local queue read and write at random, downgrade, try and time out.
 // No writer holds beside another holder, and tokens grow.
 func TestLocalReadWriteBasic(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		busy := actors.LocalQueue(actors.LocalQueueConfig{Grants: 5, Time: 5 * time.Millisecond, Linger: 10 * time.Millisecond})
-		l := newLedger(b)
+		l := locktest.NewLedger(b)
 		n := 0
 		var wg sync.WaitGroup
-		for _, rw := range []*actors.RWMutex{b.localRW(busy), b.localRW(shortLinger), b.rw()} {
+		for _, rw := range []*actors.RWMutex{b.LocalRWMutex(busy), b.LocalRWMutex(locktest.ShortLinger), b.RWMutex()} {
 			for range 4 {
 				n++
 				owner := actors.Owner(fmt.Sprint(n))
 				wg.Go(func() {
 					for range 40 {
-						if err := l.readOrWrite(within(b), rw, actors.WithOwner(owner)); err != nil {
+						if err := useOnce(l, locktest.Within(b), rw, actors.WithOwner(owner)); err != nil {
 							b.Error(err)
 							return
 						}
@@ -35,7 +37,7 @@ func TestLocalReadWriteBasic(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		b.Logf("%d grants", l.grants[b.path])
+		b.Logf("%d grants", l.Grants[b.LockPath])
 	})
 }
 
@@ -45,12 +47,12 @@ type downgraded struct{ *actors.Grant }
 
 func (downgraded) Err() error { return nil }
 
-// readOrWrite reads or writes once.
-func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
+// useOnce reads or writes once.
+func useOnce(l *locktest.Ledger, ctx context.Context, rw *actors.RWMutex, owner actors.Option) error {
 	write := rand.IntN(3) == 0
-	mode, options, share := rw.Read(), []actors.Option{owner}, reader(rw.Read().Path())
+	mode, options, share := rw.Read(), []actors.Option{owner}, locktest.Reader(rw.Read().Path())
 	if write {
-		mode, share = rw.Write(), whole(rw.Read().Path())
+		mode, share = rw.Write(), locktest.Whole(rw.Read().Path())
 	}
 	switch rand.IntN(6) {
 	case 0:
@@ -66,9 +68,9 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 		return err
 	}
 	name := fmt.Sprintf("%p", g)
-	l.enter(name, g, share)
+	l.Enter(name, g, share)
 	if !write || rand.IntN(3) > 0 {
-		l.leave(g)
+		l.Leave(g)
 		return g.Unlock(ctx)
 	}
 	f := rw.Read().Acquire(ctx, owner)
@@ -77,8 +79,8 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 			return err
 		}
 	}
-	l.enter(name, downgraded{g}, reader(rw.Read().Path()))
-	l.leave(g)
+	l.Enter(name, downgraded{g}, locktest.Reader(rw.Read().Path()))
+	l.Leave(g)
 	released := g.Release()
 	r, err := f.Result()
 	if err != nil {
@@ -87,7 +89,7 @@ func (l *ledger) readOrWrite(ctx context.Context, rw *actors.RWMutex, owner acto
 	if r.Token() != g.Token() {
 		return fmt.Errorf("token %v of the reader, %v of the writer", r.Token(), g.Token())
 	}
-	l.leave(downgraded{g})
+	l.Leave(downgraded{g})
 	_, err = released.Result()
 	return errors.Join(err, r.Unlock(ctx))
 }

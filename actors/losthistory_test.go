@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -19,7 +21,7 @@ import (
 type restoreTest struct {
 	*testing.T
 	server   *zktest.Server
-	log      logs
+	log      locktest.Log
 	fleet    []*actors.Locks
 	greatest actors.Token // of all grants
 }
@@ -36,20 +38,20 @@ func onRestored(t *testing.T, processes int, f func(r *restoreTest)) {
 }
 
 func (r *restoreTest) connect() {
-	r.fleet = append(r.fleet, connect(r.T, r.server.Addr(), r.log.config, func(cfg *actors.Config) { cfg.SessionTimeout = 2 * time.Second }))
+	r.fleet = append(r.fleet, locktest.Connect(r.T, r.server.Addr(), r.log.Config, func(cfg *actors.Config) { cfg.SessionTimeout = 2 * time.Second }))
 }
 
 // work has each process hold the lock once. Tokens must go up.
 func (r *restoreTest) work() {
 	r.Helper()
 	for _, locks := range r.fleet {
-		g := lock(r, locks.Mutex("/orders"))
+		g := locktest.Lock(r, locks.Mutex("/orders"))
 		if token := g.Token(); token.Compare(r.greatest) <= 0 {
 			r.Errorf("token %v after %v", token, r.greatest)
 		} else {
 			r.greatest = token
 		}
-		if err := g.Unlock(within(r)); err != nil { // lost meanwhile, on a busy machine
+		if err := g.Unlock(locktest.Within(r)); err != nil { // lost meanwhile, on a busy machine
 			r.Log(err)
 		}
 	}
@@ -60,7 +62,7 @@ func (r *restoreTest) history(n int) {
 	conn := r.server.Client(r)
 	for range n {
 		_, err := conn.Set("/", nil, -1)
-		must(r, err)
+		locktest.Must(r, err)
 	}
 }
 
@@ -80,9 +82,9 @@ func (r *restoreTest) backup() *zktest.Backup {
 // generation returns the generation's node.
 func (r *restoreTest) generation() (value uint64, version int32) {
 	data, stat, err := r.server.Client(r).Get(zkbridge.GenerationPath)
-	must(r, err)
+	locktest.Must(r, err)
 	value, err = strconv.ParseUint(string(data), 10, 64)
-	must(r, err)
+	locktest.Must(r, err)
 	return value, stat.Version
 }
 
@@ -135,11 +137,11 @@ func TestTokensAfterLostHistory(t *testing.T) {
 		// Each process logs it in the first session after each restore but the last. On a busy
 		// machine a session of 2 s may be lost without a restore: then it is logged in further
 		// ones, and a raise without an answer is not logged.
-		unexpected := len(r.log.with("WARN", "ZooKeeper session is lost")) - 15
-		if n := len(r.log.with("ERROR", "ZooKeeper has lost transactions")); n < 12 || n > 12+unexpected {
-			r.Errorf("logged %d times, with %d unexpected losses:\n%s", n, unexpected, strings.Join(r.log.take(), ""))
+		unexpected := len(r.log.With("WARN", "ZooKeeper session is lost")) - 15
+		if n := len(r.log.With("ERROR", "ZooKeeper has lost transactions")); n < 12 || n > 12+unexpected {
+			r.Errorf("logged %d times, with %d unexpected losses:\n%s", n, unexpected, strings.Join(r.log.Take(), ""))
 		}
-		if n := len(r.log.with("WARN", "the generation of tokens is raised")); n > 5 || n < 5-unexpected {
+		if n := len(r.log.With("WARN", "the generation of tokens is raised")); n > 5 || n < 5-unexpected {
 			r.Errorf("raised %d times, with %d unexpected losses", n, unexpected)
 		}
 	})
@@ -156,7 +158,7 @@ func TestFleetRaisesOnce(t *testing.T) {
 		var working sync.WaitGroup
 		for i, locks := range r.fleet {
 			working.Go(func() {
-				g, err := locks.Mutex(fmt.Sprint("/of-process-", i)).Lock(within(r))
+				g, err := locks.Mutex(fmt.Sprint("/of-process-", i)).Lock(locktest.Within(r))
 				if err != nil {
 					r.Error(err)
 				} else if g.Token().Compare(before) <= 0 {
@@ -177,30 +179,30 @@ func TestLostHistoryWithoutRights(t *testing.T) {
 	t.Parallel()
 	onRestored(t, 0, func(r *restoreTest) {
 		conn := r.server.Client(r)
-		must(r, conn.AddAuth("digest", []byte("operator:secret")))
+		locktest.Must(r, conn.AddAuth("digest", []byte("operator:secret")))
 		readable := append(zk.WorldACL(zk.PermRead), zk.AuthACL(zk.PermAll)...)
 		_, err := conn.Create(zkbridge.GenerationDirectory, nil, 0, readable)
-		must(r, err)
+		locktest.Must(r, err)
 		_, err = conn.Create("/orders", nil, 0, zk.WorldACL(zk.PermAll))
-		must(r, err)
+		locktest.Must(r, err)
 		young := r.backup()
 		r.connect()
 		locks := r.fleet[0]
 		r.history(100)
 		r.work()
 		r.restore(young)
-		_, err = locks.Mutex("/orders").Lock(within(r))
-		is(r, err, actors.ErrNoAuth)
-		contains(r, fmt.Sprint(err), "ZooKeeper has lost transactions", "CREATE is not granted on /actorlock")
-		is(r, locks.Health(within(r)), actors.ErrNoAuth)
-		if len(r.log.with("ERROR", "no lock can be granted")) != 1 {
-			r.Error(r.log.take())
+		_, err = locks.Mutex("/orders").Lock(locktest.Within(r))
+		locktest.Is(r, err, actors.ErrNoAuth)
+		locktest.ExpectParts(r, fmt.Sprint(err), "ZooKeeper has lost transactions", "CREATE is not granted on /actorlock")
+		locktest.Is(r, locks.Health(locktest.Within(r)), actors.ErrNoAuth)
+		if len(r.log.With("ERROR", "no lock can be granted")) != 1 {
+			r.Error(r.log.Take())
 		}
-		zktest.Eventually(r, timeLimit, func() bool {
+		zktest.Eventually(r, zktest.TimeLimit, func() bool {
 			_, err := conn.Create(zkbridge.GenerationPath, []byte("1"), 0, readable)
 			return err == nil
 		}, "the operator raises the generation")
-		zktest.Eventually(r, timeLimit, func() bool { return locks.Health(within(r)) == nil }, "the process has heard of it")
+		zktest.Eventually(r, zktest.TimeLimit, func() bool { return locks.Health(locktest.Within(r)) == nil }, "the process has heard of it")
 		r.work()
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -70,8 +72,8 @@ var requestFaults = []requestFault{
 	{name: "cut after", fault: embedded.Fault{Action: embedded.CutAfter}},
 	{name: "late request", fault: embedded.Fault{Action: embedded.DelayRequest, Delay: time.Second}},
 	{name: "late reply", fault: embedded.Fault{Action: embedded.DelayReply, Delay: time.Second}},
-	{name: "request later than the session", fault: embedded.Fault{Action: embedded.DelayRequest, Delay: 2 * session}},
-	{name: "reply later than the session", fault: embedded.Fault{Action: embedded.DelayReply, Delay: 2 * session}},
+	{name: "request later than the session", fault: embedded.Fault{Action: embedded.DelayRequest, Delay: 2 * locktest.SessionTimeout}},
+	{name: "reply later than the session", fault: embedded.Fault{Action: embedded.DelayReply, Delay: 2 * locktest.SessionTimeout}},
 	{name: "black hole", fault: embedded.Fault{Action: embedded.BlackHole}},
 	{name: "black hole after", fault: embedded.Fault{Action: embedded.BlackHoleAfter}},
 	{name: "expire", fault: embedded.Fault{Action: embedded.ExpireSession}, expires: true},
@@ -90,10 +92,10 @@ var requestFaults = []requestFault{
 // matrixRun is one operation with one fault. The tested session has the fault, and the session of a
 // rival for the lock has none.
 type matrixRun struct {
-	*virtual
+	*locktest.Virtual
 	locks, others *actors.Locks
 	mu            *actors.Mutex
-	rival         handle
+	rival         locktest.Handle
 	fault         requestFault
 
 	grantsMu sync.Mutex
@@ -121,18 +123,18 @@ func (s *matrixRun) keep(f *actors.Future[*actors.Grant]) *actors.Future[*actors
 // and whether the fault has fired.
 func perform(t *testing.T, prepare func(s *matrixRun) func(), f requestFault) (requests []embedded.Op, fired bool) {
 	t.Helper()
-	bubble(t, func(v *virtual) {
-		s := &matrixRun{virtual: v, fault: f}
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		s := &matrixRun{Virtual: v, fault: f}
 		defer func() {
 			if v.Failed() {
 				failedRuns.Store(s, nil)
 			}
 		}()
-		tested := v.process()
-		s.locks = tested.locks
-		s.mu = s.locks.Mutex(v.path)
-		s.others = v.locks()
-		s.rival = s.others.Mutex(v.path)
+		tested := v.Process()
+		s.locks = tested.Locks
+		s.mu = s.locks.Mutex(v.LockPath)
+		s.others = v.Locks()
+		s.rival = s.others.Mutex(v.LockPath)
 		run := prepare(s)
 		injected := &embedded.Injected{}
 		if f.name != "" {
@@ -145,13 +147,13 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), f requestFault) (r
 		}
 		if f.stale {
 			v.Freeze(0)
-			defer time.AfterFunc(session/2, func() { v.Thaw(0) }).Stop()
+			defer time.AfterFunc(locktest.SessionTimeout/2, func() { v.Thaw(0) }).Stop()
 		}
-		requests = tested.record(run)
+		requests = tested.Record(run)
 		fired = len(injected.Firings()) > 0
 		// However the operation ended, the lock is free for others.
-		must(v, s.allowed(s.contend()()))
-		v.clean()
+		locktest.Must(v, s.allowed(s.contend()()))
+		v.Clean()
 	})
 	return requests, fired
 }
@@ -201,7 +203,7 @@ func (s *matrixRun) contend() func() error {
 		case err := <-done:
 			return err
 		case <-time.After(time.Hour):
-			s.Fatalf("the rival is never granted the lock; nodes %v", s.nodes())
+			s.Fatalf("the rival is never granted the lock; nodes %v", s.LockNodes())
 			return nil
 		}
 	}
@@ -213,7 +215,7 @@ func await[T any](s *matrixRun, f *actors.Future[T]) (T, error) {
 	select {
 	case <-f.Done():
 	case <-time.After(time.Hour):
-		s.Fatalf("a future is never complete; nodes %v", s.nodes())
+		s.Fatalf("a future is never complete; nodes %v", s.LockNodes())
 	}
 	return f.Result()
 }
@@ -222,7 +224,7 @@ func await[T any](s *matrixRun, f *actors.Future[T]) (T, error) {
 func (s *matrixRun) granted(f *actors.Future[*actors.Grant]) *actors.Grant {
 	s.Helper()
 	g, err := await(s, f)
-	must(s, err)
+	locktest.Must(s, err)
 	return s.record(g)
 }
 
@@ -233,17 +235,17 @@ func (s *matrixRun) hold(g *actors.Grant) {
 	wait := s.contend()
 	select {
 	case <-g.Done():
-	case <-time.After(3 * session):
+	case <-time.After(3 * locktest.SessionTimeout):
 	}
 	s.release(g)
-	must(s, s.allowed(wait()))
+	locktest.Must(s, s.allowed(wait()))
 }
 
 // release releases the grant, which may be lost.
 func (s *matrixRun) release(g *actors.Grant) {
 	s.Helper()
 	_, err := await(s, g.Release())
-	must(s, s.allowed(err))
+	locktest.Must(s, s.allowed(err))
 }
 
 // allowed returns nil for an error that a release or a check of a grant may have, and other errors

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,7 +22,7 @@ const (
 	measuredLocks   = 5000
 	measuredWaiters = 10_000
 
-	measureLimit = timeLimit / 2
+	measureLimit = zktest.TimeLimit / 2
 
 	mostPerIdleLock  = 1536 // bytes
 	mostPerWaiter    = 1024
@@ -32,10 +35,10 @@ func TestMemory(t *testing.T) {
 	t.Parallel() // a process of its own measures
 	s := zktest.Embedded(t)
 	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "ended": mostPerEndedLock} {
-		p := startProcess(t, s.Addr(), time.Minute, "")
-		p.send("measure %s %v", what, most)
+		p := locktest.StartProcess(t, s.Addr(), time.Minute, "")
+		p.Send("measure %s %v", what, most)
 		var bytes float64
-		fmt.Sscan(p.expect(what), &bytes)
+		fmt.Sscan(p.Expect(what), &bytes)
 		t.Logf("%s: %.0f bytes", what, bytes)
 		if bytes > most {
 			t.Errorf("%s: %.0f bytes, want %.0f at most", what, bytes, most)
@@ -46,22 +49,23 @@ func TestMemory(t *testing.T) {
 // ---- the program in the process
 
 // measure prints how many bytes one of them takes, as soon as that is at most most.
-func (p *childProgram) measure(what, most string) {
-	measures := map[string]func(most float64) (float64, error){"idle": p.idle, "waiter": p.waiter, "ended": p.ended}
+func measure(p *locktest.Program, rest string) {
+	what, most, _ := strings.Cut(rest, " ")
+	measures := map[string]func(p *locktest.Program, most float64) (float64, error){"idle": idleBytes, "waiter": waiterBytes, "ended": endedBytes}
 	limit, _ := strconv.ParseFloat(most, 64)
-	bytes, err := measures[what](limit)
+	bytes, err := measures[what](p, limit)
 	if err != nil {
-		p.print("cannot measure: %v", err)
+		p.Print("cannot measure: %v", err)
 		return
 	}
-	p.print("%s %.0f", what, bytes)
+	p.Print("%s %.0f", what, bytes)
 }
 
-// ended uses the locks in groups, and the actors of a group end before the next group begins.
+// endedBytes uses the locks in groups, and the actors of a group end before the next group begins.
 // Otherwise all actors could run at one time on a busy machine, and maps keep the room of all their
 // elements.
-func (p *childProgram) ended(most float64) (bytes float64, err error) {
-	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: 10 * time.Millisecond})
+func endedBytes(p *locktest.Program, most float64) (bytes float64, err error) {
+	locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: 10 * time.Millisecond})
 	if err != nil {
 		return 0, err
 	}
@@ -77,9 +81,9 @@ func (p *childProgram) ended(most float64) (bytes float64, err error) {
 	return bytes, nil
 }
 
-// idle uses many locks, each once, and returns the bytes that each takes then.
-func (p *childProgram) idle(most float64) (float64, error) {
-	locks, err := actors.Connect(context.Background(), p.addr, actors.Config{SessionTimeout: p.sessionTimeout, IdleTimeout: time.Hour})
+// idleBytes uses many locks, each once, and returns the bytes that each takes then.
+func idleBytes(p *locktest.Program, most float64) (float64, error) {
+	locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: time.Hour})
 	if err != nil {
 		return 0, err
 	}
@@ -106,11 +110,11 @@ func useEach(locks *actors.Locks, path string, n int) error {
 	return all.Wait()
 }
 
-// waiter has many requests wait for a lock that is held.
-func (p *childProgram) waiter(most float64) (float64, error) {
+// waiterBytes has many requests wait for a lock that is held.
+func waiterBytes(p *locktest.Program, most float64) (float64, error) {
 	ctx, cancel := context.WithCancel(context.Background()) // as most programs have, and which has a list of its waiters
 	defer cancel()
-	mu := p.locks.Mutex("/waiter")
+	mu := p.Locks.Mutex("/waiter")
 	g, err := mu.Lock(ctx)
 	if err != nil {
 		return 0, err

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -52,7 +54,7 @@ func TestConnectMistakes(t *testing.T) {
 		} {
 			all.Go(func() { // not a subtest: each waits for three seconds, and for longer if that was too short
 				var err error
-				for limit := 3 * time.Second; limit < timeLimit; limit *= 3 {
+				for limit := 3 * time.Second; limit < zktest.TimeLimit; limit *= 3 {
 					if err = connectError(t, limit, test.addr, test.cfg); strings.Contains(err.Error(), test.want) &&
 						(strings.Contains(err.Error(), test.addr) || !errors.Is(err, context.DeadlineExceeded)) {
 						return
@@ -79,51 +81,51 @@ func connectError(t *testing.T, limit time.Duration, addr string, cfg actors.Con
 
 // A chroot that does not exist is made, and the log says so.
 func TestMissingChroot(t *testing.T) {
-	each(t, func(b *testLock) {
-		var logged logs
-		locks, err := actors.Connect(within(b), b.Addr()+b.path, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-		must(b, err)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var logged locktest.Log
+		locks, err := actors.Connect(locktest.Within(b), b.Addr()+b.LockPath, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		locktest.Must(b, err)
 		defer locks.Close()
-		unlock(b, lock(b, locks.Mutex("/orders")))
-		if len(logged.with("the chroot was missing and is made")) == 0 {
-			b.Errorf("the log has %v", logged.with(""))
+		locktest.Unlock(b, locktest.Lock(b, locks.Mutex("/orders")))
+		if len(logged.With("the chroot was missing and is made")) == 0 {
+			b.Errorf("the log has %v", logged.With(""))
 		}
 	})
 }
 
 // The mistakes with a lock.
 func TestLockMistakes(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		must(b, conn.AddAuth("digest", []byte("owner:secret")))
-		theirs := b.path + "-theirs"
+		locktest.Must(b, conn.AddAuth("digest", []byte("owner:secret")))
+		theirs := b.LockPath + "-theirs"
 		_, err := conn.Create(theirs, nil, 0, zk.AuthACL(zk.PermAll))
-		must(b, err)
+		locktest.Must(b, err)
 		defer conn.Delete(theirs, -1)
-		locks := b.locks()
-		mu := locks.Mutex(b.path)
+		locks := b.Locks()
+		mu := locks.Mutex(b.LockPath)
 		check := func(err, class error, text string) {
 			b.Helper()
-			is(b, err, class)
+			locktest.Is(b, err, class)
 			if err == nil || !strings.Contains(err.Error(), text) {
 				b.Errorf("the error does not say %q: %v", text, err)
 			}
 		}
-		_, err = locks.Mutex("orders").Lock(within(b))
+		_, err = locks.Mutex("orders").Lock(locktest.Within(b))
 		check(err, actors.ErrInvalid, `lock path "orders" must begin with /`)
-		_, err = locks.Mutex(theirs).Lock(within(b))
+		_, err = locks.Mutex(theirs).Lock(locktest.Within(b))
 		check(err, actors.ErrNoAuth, "CREATE is not granted on "+theirs)
 
-		grant := lock(b, mu)
-		_, err = locks.Semaphore(b.path, 2).Lock(within(b))
+		grant := locktest.Lock(b, mu)
+		_, err = locks.Semaphore(b.LockPath, 2).Lock(locktest.Within(b))
 		check(err, actors.ErrInvalid, "it is in use as a mutex, and asked for as a semaphore of 2")
-		_, err = mu.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
-		check(err, actors.ErrTimedOut, b.path+": after 50ms")
-		unlock(b, grant)
-		check(grant.Unlock(within(b)), actors.ErrNotHeld, b.path+" was released before")
+		_, err = mu.Lock(locktest.Within(b), actors.WithTimeout(50*time.Millisecond))
+		check(err, actors.ErrTimedOut, b.LockPath+": after 50ms")
+		locktest.Unlock(b, grant)
+		check(grant.Unlock(locktest.Within(b)), actors.ErrNotHeld, b.LockPath+" was released before")
 
-		must(b, locks.Close())
-		_, err = mu.Lock(within(b))
+		locktest.Must(b, locks.Close())
+		_, err = mu.Lock(locktest.Within(b))
 		check(err, actors.ErrClosed, "closed")
 	})
 }
@@ -132,11 +134,11 @@ func TestLockMistakes(t *testing.T) {
 func TestForgottenRelease(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
-	var logged logs
-	locks := connect(t, s.Addr(), logged.config)
-	func() { lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
-	collectUntil(t, func() bool {
-		lines := logged.with("grant was dropped without Release")
+	var logged locktest.Log
+	locks := locktest.Connect(t, s.Addr(), logged.Config)
+	func() { locktest.Lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
+	locktest.CollectUntil(t, func() bool {
+		lines := logged.With("grant was dropped without Release")
 		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
 	}, "the log has the dropped grant")
 }
@@ -145,10 +147,10 @@ func TestForgottenRelease(t *testing.T) {
 // ends.
 func closedPort(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	defer listener.Close()
 	client, err := net.Dial("tcp", listener.Addr().String())
-	must(t, err)
+	locktest.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client.LocalAddr().String()
 }
@@ -169,7 +171,7 @@ func webServer(t *testing.T, secure bool) string {
 // servers do.
 func greetingServer(t *testing.T, text string) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

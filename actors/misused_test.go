@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -28,26 +30,26 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 		{"semaphore", "semaphore", false},
 	} {
 		t.Run(c.first+" and "+c.second, func(t *testing.T) {
-			each(t, func(b *testLock) {
-				var log logs
-				reports := func() int { return len(log.with("level=ERROR", "two recipes", "path="+b.path)) }
-				first := lock(b, named(c.first)[0].at(b.locks(), b.path))
-				locks := b.locks(log.config)
-				h := named(c.second)[0].at(locks, b.path)
+			locktest.Each(t, func(b *locktest.Fixture) {
+				var log locktest.Log
+				reports := func() int { return len(log.With("level=ERROR", "two recipes", "path="+b.LockPath)) }
+				first := locktest.Lock(b, locktest.Named(c.first)[0].At(b.Locks(), b.LockPath))
+				locks := b.Locks(log.Config)
+				h := locktest.Named(c.second)[0].At(locks, b.LockPath)
 				if c.reported {
-					unlock(b, lock(b, h))
-					zktest.Eventually(b, timeLimit, func() bool { return reports() == 1 }, "the misuse is reported")
-					unlock(b, lock(b, h))
+					locktest.Unlock(b, locktest.Lock(b, h))
+					zktest.Eventually(b, zktest.TimeLimit, func() bool { return reports() == 1 }, "the misuse is reported")
+					locktest.Unlock(b, locktest.Lock(b, h))
 				}
-				unlock(b, first)
-				unlock(b, lock(b, h))
+				locktest.Unlock(b, first)
+				locktest.Unlock(b, locktest.Lock(b, h))
 				if n := reports(); (n == 1) != c.reported || n > 1 {
 					b.Errorf("reported %d times", n)
 				}
-				b.cleanups = append(b.cleanups, func() { // the containers of a semaphore stay for a while
+				b.Cleanups = append(b.Cleanups, func() { // the containers of a semaphore stay for a while
 					conn := b.Client(b)
 					for _, name := range []string{"/locks", "/leases"} {
-						conn.Delete(b.path+name, -1)
+						conn.Delete(b.LockPath+name, -1)
 					}
 				})
 			})
@@ -58,22 +60,22 @@ func TestTwoRecipesOnOnePath(t *testing.T) {
 // Locks inside a lock's directory, and directories of any name, are no recipe on the lock's path.
 func TestNamesAreNoRecipes(t *testing.T) {
 	t.Parallel()
-	for _, r := range named("mutex", "read", "semaphore") {
+	for _, r := range locktest.Named("mutex", "read", "semaphore") {
 		for _, child := range []string{"/locks/orders", "/leases/orders", "/leases/leases/orders", "/lock", "/W/orders", "/R-1/orders", "/a-lock-0000000001/orders"} {
-			if r.name != "semaphore" && strings.Contains(child, "-lock-") || r.name == "semaphore" && strings.HasPrefix(child, "/leases") {
+			if r.Name != "semaphore" && strings.Contains(child, "-lock-") || r.Name == "semaphore" && strings.HasPrefix(child, "/leases") {
 				continue // it counts there: see TestPersistentContender, and the line about a permit
 			}
-			t.Run(r.name+child, func(t *testing.T) {
-				bubble(t, func(v *virtual) {
-					var log logs
-					inside := lock(v, v.locks().Mutex(v.path+child))
-					locks := v.locks(log.config)
-					unlock(v, lock(v, r.at(locks, v.path)))
+			t.Run(r.Name+child, func(t *testing.T) {
+				locktest.Bubble(t, func(v *locktest.Virtual) {
+					var log locktest.Log
+					inside := locktest.Lock(v, v.Locks().Mutex(v.LockPath+child))
+					locks := v.Locks(log.Config)
+					locktest.Unlock(v, locktest.Lock(v, r.At(locks, v.LockPath)))
 					<-time.After(time.Second)
-					if lines := log.with("two recipes"); len(lines) > 0 {
+					if lines := log.With("two recipes"); len(lines) > 0 {
 						v.Errorf("%s", lines)
 					}
-					unlock(v, inside)
+					locktest.Unlock(v, inside)
 				})
 			})
 		}
@@ -91,27 +93,27 @@ func TestPersistentContender(t *testing.T) {
 		{"semaphore", "/leases/_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab-lease-0000000000"},
 	} {
 		t.Run(c.recipe, func(t *testing.T) {
-			each(t, func(b *testLock) {
-				var log logs
-				conn, locks, r := b.Client(b), b.locks(log.config), named(c.recipe)[0]
-				kept := lock(b, locks.Mutex(b.path+c.end+"/inside")) // makes the directories, and keeps them
-				f := r.at(locks, b.path).Acquire(within(b))
-				node := b.path + c.end
-				zktest.Eventually(b, timeLimit, func() bool { return len(log.with("level=WARN", "persistent node", "node="+node)) == 1 }, "it is logged")
+			locktest.Each(t, func(b *locktest.Fixture) {
+				var log locktest.Log
+				conn, locks, r := b.Client(b), b.Locks(log.Config), locktest.Named(c.recipe)[0]
+				kept := locktest.Lock(b, locks.Mutex(b.LockPath+c.end+"/inside")) // makes the directories, and keeps them
+				f := r.At(locks, b.LockPath).Acquire(locktest.Within(b))
+				node := b.LockPath + c.end
+				zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(log.With("level=WARN", "persistent node", "node="+node)) == 1 }, "it is logged")
 				f.Cancel()
-				q := inspect(b, locks, b.path)
+				q := locktest.Inspect(b, locks, b.LockPath)
 				if len(q.Participants) == 0 || !q.Participants[0].Persistent || q.Participants[0].Node != node || q.Participants[0].Session != 0 {
 					b.Errorf("%+v", q)
 				}
-				contains(b, q.Participants[0].String(), "session 0x0 (none: the node is persistent)")
-				f = r.at(locks, b.path).Acquire(within(b))
-				unlock(b, kept)
-				zktest.Eventually(b, timeLimit, func() bool {
+				locktest.ExpectParts(b, q.Participants[0].String(), "session 0x0 (none: the node is persistent)")
+				f = r.At(locks, b.LockPath).Acquire(locktest.Within(b))
+				locktest.Unlock(b, kept)
+				zktest.Eventually(b, zktest.TimeLimit, func() bool {
 					err := conn.Delete(node, -1)
 					return err == nil || errors.Is(err, zk.ErrNoNode)
 				}, "the node is deleted")
-				unlock(b, result(b, f))
-				if lines := log.with("persistent node"); len(lines) != 1 {
+				locktest.Unlock(b, locktest.Result(b, f))
+				if lines := log.With("persistent node"); len(lines) != 1 {
 					b.Errorf("%s", lines)
 				}
 			})

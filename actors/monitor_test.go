@@ -7,42 +7,44 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // A Monitor gets each request with its context, and the requests of actors, too.
 func TestMonitor(t *testing.T) {
-	each(t, func(b *testLock) {
-		config, all := testActors(b.T, 1)
-		m := newCountingMonitor(b)
-		locks := b.locks(config, m.config)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		config, all := locktest.OwnerActors(b.T, 1)
+		m := locktest.NewCountingMonitor(b)
+		locks := b.Locks(config, m.Config)
 		type key struct{}
-		ctx := context.WithValue(within(b), key{}, "mine")
-		g, err := locks.RWMutex(b.path).Write().Lock(ctx, actors.WithOwner("me"))
-		must(b, err)
-		unlock(b, g)
-		multi := locks.MultiLock(locks.Mutex(b.path+"/1"), locks.Mutex(b.path+"/2"))
-		unlock(b, lock(b, multi))
-		actorLock := pid(b, locks.Mutex(b.path+"/1"))
-		all[0].send(actorLock, &messages.Acquire{RequestId: 1})
-		all[0].granted(1)
-		all[0].send(actorLock, &messages.Release{RequestId: 1})
-		all[0].released(1, 0)
-		want := []actors.MonitoredRequest{{Path: b.path, Recipe: "read-write", Kind: "write", Owner: "me"},
-			{Path: multi.Path(), Recipe: "multi-lock", Kind: "exclusive"}, {Path: b.path + "/1", Recipe: "mutex", Kind: "exclusive"}}
-		if fmt.Sprint(m.requests) != fmt.Sprint(want) {
-			b.Errorf("the monitor has the requests %v", m.requests)
+		ctx := context.WithValue(locktest.Within(b), key{}, "mine")
+		g, err := locks.RWMutex(b.LockPath).Write().Lock(ctx, actors.WithOwner("me"))
+		locktest.Must(b, err)
+		locktest.Unlock(b, g)
+		multi := locks.MultiLock(locks.Mutex(b.LockPath+"/1"), locks.Mutex(b.LockPath+"/2"))
+		locktest.Unlock(b, locktest.Lock(b, multi))
+		actorLock := locktest.PID(b, locks.Mutex(b.LockPath+"/1"))
+		all[0].Send(actorLock, &messages.Acquire{RequestId: 1})
+		all[0].Granted(1)
+		all[0].Send(actorLock, &messages.Release{RequestId: 1})
+		all[0].Released(1, 0)
+		want := []actors.MonitoredRequest{{Path: b.LockPath, Recipe: "read-write", Kind: "write", Owner: "me"},
+			{Path: multi.Path(), Recipe: "multi-lock", Kind: "exclusive"}, {Path: b.LockPath + "/1", Recipe: "mutex", Kind: "exclusive"}}
+		if fmt.Sprint(m.Requests) != fmt.Sprint(want) {
+			b.Errorf("the monitor has the requests %v", m.Requests)
 		}
-		if m.contexts[0].Value(key{}) != "mine" || m.contexts[2].Value(key{}) != nil {
-			b.Errorf("contexts %v", m.contexts)
+		if m.Contexts[0].Value(key{}) != "mine" || m.Contexts[2].Value(key{}) != nil {
+			b.Errorf("contexts %v", m.Contexts)
 		}
-		must(b, m.compare(locks.Stats()))
-		if uint64(m.batches) != locks.Stats().Batches {
-			b.Errorf("%d batches, of %d", m.batches, locks.Stats().Batches)
+		locktest.Must(b, m.Compare(locks.Stats()))
+		if uint64(m.Batches) != locks.Stats().Batches {
+			b.Errorf("%d batches, of %d", m.Batches, locks.Stats().Batches)
 		}
-		must(b, locks.Close())
-		if !m.stopped {
+		locktest.Must(b, locks.Close())
+		if !m.Stopped {
 			b.Error("Close does not stop the monitor")
 		}
 	})
@@ -51,22 +53,22 @@ func TestMonitor(t *testing.T) {
 // A Monitor gets how long requests wait and hold, also of a grant that the end of its actor ends.
 func TestMonitorDurations(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		m := newCountingMonitor(v)
-		locks := v.locks(m.config)
-		mu := locks.Mutex(v.path, actors.LocalQueue(actors.LocalQueueConfig{}))
-		g := lock(v, mu)
-		next := mu.Acquire(within(v))
-		refused := mu.Acquire(within(v), actors.WithTimeout(300*time.Millisecond))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		m := locktest.NewCountingMonitor(v)
+		locks := v.Locks(m.Config)
+		mu := locks.Mutex(v.LockPath, actors.LocalQueue(actors.LocalQueueConfig{}))
+		g := locktest.Lock(v, mu)
+		next := mu.Acquire(locktest.Within(v))
+		refused := mu.Acquire(locktest.Within(v), actors.WithTimeout(300*time.Millisecond))
 		<-time.After(400 * time.Millisecond)
-		is(v, failure(v, refused), actors.ErrTimedOut)
-		unlock(v, g)
-		result(v, next)
+		locktest.Is(v, locktest.Failure(v, refused), actors.ErrTimedOut)
+		locktest.Unlock(v, g)
+		locktest.Result(v, next)
 		<-time.After(500 * time.Millisecond)
-		must(v, locks.Close())
+		locktest.Must(v, locks.Close())
 		ms := time.Millisecond
-		if want := []time.Duration{0, 300 * ms, 400 * ms, 400 * ms, 500 * ms}; !slices.Equal(m.took, want) {
-			v.Errorf("requests took %v, want %v", m.took, want)
+		if want := []time.Duration{0, 300 * ms, 400 * ms, 400 * ms, 500 * ms}; !slices.Equal(m.Took, want) {
+			v.Errorf("requests took %v, want %v", m.Took, want)
 		}
 	})
 }

@@ -4,61 +4,64 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
 // A member's actor fails while the multi-lock is idle. The next request may be refused with the
 // reason, and a later request gets new actors.
 func TestMultiLockAfterAFailure(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		config, all := locktest.OwnerActors(b.T, 1)
+		locks := b.Locks(config)
 		for name, fail := range map[string]func(){
-			"mutex":     func() { actors.PanicActor(locks.Mutex(b.path+"-a"), 0, noCreated) },
-			"semaphore": func() { actors.PanicActor(locks.Semaphore(b.path+"-s", 1), 0, noCreated) },
+			"mutex":     func() { all[0].Panics(locks.Mutex(b.LockPath+"-a"), locktest.NoCreated) },
+			"semaphore": func() { all[0].Panics(locks.Semaphore(b.LockPath+"-s", 1), locktest.NoCreated) },
 		} {
-			multi := locks.MultiLock(append(b.threeMembers(locks), locks.Semaphore(b.path+"-s", 1))...)
-			unlock(b, lock(b, multi))
+			multi := locks.MultiLock(append(locktest.ThreeMembers(locks, b.LockPath), locks.Semaphore(b.LockPath+"-s", 1))...)
+			locktest.Unlock(b, locktest.Lock(b, multi))
 			fail()
-			g, err := multi.Acquire(within(b)).Wait(within(b))
+			g, err := multi.Acquire(locktest.Within(b)).Wait(locktest.Within(b))
 			if err != nil {
-				is(b, err, actors.ErrInternal)
-				for g, err = multi.Lock(within(b)); errors.Is(err, actors.ErrInternal); {
-					g, err = multi.Lock(within(b))
+				locktest.Is(b, err, actors.ErrInternal)
+				for g, err = multi.Lock(locktest.Within(b)); errors.Is(err, actors.ErrInternal); {
+					g, err = multi.Lock(locktest.Within(b))
 				}
 			}
 			if err != nil {
 				b.Fatalf("after the failure of the %s: %v", name, err)
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
-		b.waitNodes(0, "-a", "-b", "-c")
+		b.WaitNodes(0, "-a", "-b", "-c")
 	})
 }
 
 // One member refuses at once, so that no node of the others is created. No later request waits for
 // such a node.
 func TestMultiLockRefusedByOneMember(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, other := b.locks(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, other := b.Locks(), b.Locks()
 		me := actors.WithOwner("me")
-		read := lock(b, locks.RWMutex(b.path+"-b").Read(), me)
+		read := locktest.Lock(b, locks.RWMutex(b.LockPath+"-b").Read(), me)
 		for range 10 {
 			for _, members := range [][]actors.Member{
-				{locks.Mutex(b.path + "-a"), locks.RWMutex(b.path + "-b").Write(), locks.Mutex(b.path + "-c")},
-				{locks.RWMutex(b.path + "-b").Write(), locks.Mutex(b.path + "-a"), locks.Mutex(b.path + "-c")},
+				{locks.Mutex(b.LockPath + "-a"), locks.RWMutex(b.LockPath + "-b").Write(), locks.Mutex(b.LockPath + "-c")},
+				{locks.RWMutex(b.LockPath + "-b").Write(), locks.Mutex(b.LockPath + "-a"), locks.Mutex(b.LockPath + "-c")},
 			} {
-				_, err := locks.MultiLock(members...).Lock(within(b), me)
-				is(b, err, actors.ErrDeadlock)
+				_, err := locks.MultiLock(members...).Lock(locktest.Within(b), me)
+				locktest.Is(b, err, actors.ErrDeadlock)
 			}
 		}
-		unlock(b, read)
+		locktest.Unlock(b, read)
 		for _, end := range []string{"-a", "-c"} {
-			held := lock(b, other.Mutex(b.path+end))
-			f := locks.Mutex(b.path + end).Acquire(within(b))
-			b.waitNodes(2, end)
-			unlock(b, held)
-			unlock(b, result(b, f))
+			held := locktest.Lock(b, other.Mutex(b.LockPath+end))
+			f := locks.Mutex(b.LockPath + end).Acquire(locktest.Within(b))
+			b.WaitNodes(2, end)
+			locktest.Unlock(b, held)
+			locktest.Unlock(b, locktest.Result(b, f))
 		}
-		b.waitNodes(0, "-a", "-b", "-c")
+		b.WaitNodes(0, "-a", "-b", "-c")
 	})
 }

@@ -3,6 +3,8 @@ package actors_test
 import (
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -10,37 +12,37 @@ import (
 // members alone. Once the multi-lock has passed the queue, it is refused, and keeps no other
 // request from what it would have got.
 func TestMultiLockInARequestQueue(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, others := b.locks(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, others := b.Locks(), b.Locks()
 		me := actors.WithOwner("me")
-		x, y, s := locks.Mutex(b.path+"-a"), locks.Mutex(b.path+"-b"), locks.Semaphore(b.path+"-s", 1)
+		x, y, s := locks.Mutex(b.LockPath+"-a"), locks.Mutex(b.LockPath+"-b"), locks.Semaphore(b.LockPath+"-s", 1)
 		for _, acquire := range []func() *actors.Grant{
-			func() *actors.Grant { return lock(b, x, me) },
-			func() *actors.Grant { return lock(b, x, me, actors.Try()) },
-			func() *actors.Grant { return lock(b, locks.MultiLock(y, x), me) },
+			func() *actors.Grant { return locktest.Lock(b, x, me) },
+			func() *actors.Grant { return locktest.Lock(b, x, me, actors.Try()) },
+			func() *actors.Grant { return locktest.Lock(b, locks.MultiLock(y, x), me) },
 		} {
-			held := lock(b, others.Semaphore(b.path+"-s", 1))
-			b.waitNodes(0, "-s/locks")                                  // so that held's request node is not taken for that of next
-			next := others.Semaphore(b.path+"-s", 1).Acquire(within(b)) // which waits for a lease at the head of the queue
-			b.waitNodes(1, "-s/locks")
-			f := locks.MultiLock(x, s).Acquire(within(b), me)
-			b.waitNodes(2, "-s/locks")
-			stays := locks.MultiLock(x, s).Acquire(within(b), actors.WithOwner("you"))
-			b.waitNodes(3, "-s/locks")
+			held := locktest.Lock(b, others.Semaphore(b.LockPath+"-s", 1))
+			b.WaitNodes(0, "-s/locks")                                               // so that held's request node is not taken for that of next
+			next := others.Semaphore(b.LockPath+"-s", 1).Acquire(locktest.Within(b)) // which waits for a lease at the head of the queue
+			b.WaitNodes(1, "-s/locks")
+			f := locks.MultiLock(x, s).Acquire(locktest.Within(b), me)
+			b.WaitNodes(2, "-s/locks")
+			stays := locks.MultiLock(x, s).Acquire(locktest.Within(b), actors.WithOwner("you"))
+			b.WaitNodes(3, "-s/locks")
 			g := acquire()
-			pending(b, f, stays)
-			unlock(b, held)
-			unlock(b, result(b, next))
-			is(b, failure(b, f), actors.ErrDeadlock)
-			pending(b, stays)
-			unlock(b, g)
-			unlock(b, result(b, stays))
+			locktest.Pending(b, f, stays)
+			locktest.Unlock(b, held)
+			locktest.Unlock(b, locktest.Result(b, next))
+			locktest.Is(b, locktest.Failure(b, f), actors.ErrDeadlock)
+			locktest.Pending(b, stays)
+			locktest.Unlock(b, g)
+			locktest.Unlock(b, locktest.Result(b, stays))
 		}
-		g := lock(b, locks.MultiLock(x, s), me)
-		_, err := x.Lock(within(b), me)
-		is(b, err, actors.ErrDeadlock)
-		unlock(b, g)
-		unlock(b, lock(b, x, me))
-		b.waitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
+		g := locktest.Lock(b, locks.MultiLock(x, s), me)
+		_, err := x.Lock(locktest.Within(b), me)
+		locktest.Is(b, err, actors.ErrDeadlock)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Lock(b, x, me))
+		b.WaitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
 	})
 }

@@ -10,129 +10,131 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 func TestReentrant(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, same := locks.Mutex(b.path), locks.Mutex(b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, same := locks.Mutex(b.LockPath), locks.Mutex(b.LockPath)
 		me := actors.WithOwner("me")
-		first := lock(t, mu, me)
+		first := locktest.Lock(t, mu, me)
 		var levels []*actors.Grant
 		for range 2 {
-			g := lock(b, same, me)
+			g := locktest.Lock(b, same, me)
 			if g.Token() != first.Token() || g.Node() != first.Node() {
 				b.Errorf("re-entry has token %v of %s, not %v of %s", g.Token(), g.Node(), first.Token(), first.Node())
 			}
 			levels = append(levels, g)
 		}
-		if n := b.nodes(); len(n) != 1 {
+		if n := b.LockNodes(); len(n) != 1 {
 			b.Errorf("one owner has nodes %v", n)
 		}
 		// A try of the owner enters again. A request without a name has an owner of its own.
-		unlock(b, lock(b, mu, me, actors.Try()))
-		waiting := mu.Acquire(within(b), actors.WithOwner("other"))
-		b.waitNodes(2)
+		locktest.Unlock(b, locktest.Lock(b, mu, me, actors.Try()))
+		waiting := mu.Acquire(locktest.Within(b), actors.WithOwner("other"))
+		b.WaitNodes(2)
 		for _, g := range levels {
-			unlock(b, g)
-			pending(b, waiting)
+			locktest.Unlock(b, g)
+			locktest.Pending(b, waiting)
 		}
-		unlock(b, first)
-		g := result(b, waiting)
-		expectIncreasing(b, first.Token(), g.Token())
-		_, err := mu.Lock(within(b), me, actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		unlock(b, g)
+		locktest.Unlock(b, first)
+		g := locktest.Result(b, waiting)
+		locktest.ExpectIncreasing(b, first.Token(), g.Token())
+		_, err := mu.Lock(locktest.Within(b), me, actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		locktest.Unlock(b, g)
 	})
 }
 
 // The grants of one owner may be released in any order.
 func TestReentrantReleasedFirst(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, me := b.mutex(), actors.WithOwner("me")
-		first, second := lock(b, mu, me), lock(b, mu, me)
-		unlock(b, first)
-		if second.Err() != nil || len(b.nodes()) != 1 {
-			b.Errorf("%v, nodes %v", second.Err(), b.nodes())
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, me := b.Mutex(), actors.WithOwner("me")
+		first, second := locktest.Lock(b, mu, me), locktest.Lock(b, mu, me)
+		locktest.Unlock(b, first)
+		if second.Err() != nil || len(b.LockNodes()) != 1 {
+			b.Errorf("%v, nodes %v", second.Err(), b.LockNodes())
 		}
-		unlock(b, second)
-		b.waitNodes(0)
+		locktest.Unlock(b, second)
+		b.WaitNodes(0)
 	})
 }
 
 // The waiting requests of one owner are granted together.
 func TestOwnerWaitsTwice(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, me := b.mutex(), actors.WithOwner("me")
-		holder := lock(b, mu)
-		one, two, third := mu.Acquire(within(b), me), mu.Acquire(within(b), me), mu.Acquire(within(b), me)
-		b.waitNodes(2)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, me := b.Mutex(), actors.WithOwner("me")
+		holder := locktest.Lock(b, mu)
+		one, two, third := mu.Acquire(locktest.Within(b), me), mu.Acquire(locktest.Within(b), me), mu.Acquire(locktest.Within(b), me)
+		b.WaitNodes(2)
 		third.Cancel()
-		unlock(b, holder)
-		g, h := result(b, one), result(b, two)
+		locktest.Unlock(b, holder)
+		g, h := locktest.Result(b, one), locktest.Result(b, two)
 		if g.Token() != h.Token() {
 			b.Errorf("tokens %v and %v", g.Token(), h.Token())
 		}
-		unlock(b, h)
-		unlock(b, g)
+		locktest.Unlock(b, h)
+		locktest.Unlock(b, g)
 	})
 }
 
 func Test2Clients(t *testing.T) {
-	each(t, func(b *testLock) {
-		one, two := b.mutex(), b.mutex()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		one, two := b.Mutex(), b.Mutex()
 		token := actors.Token{}
 		for range 3 {
 			for _, pair := range [][2]*actors.Mutex{{one, two}, {two, one}} {
-				g := lock(b, pair[0])
-				waiting := pair[1].Acquire(within(b))
-				b.waitNodes(2)
-				pending(b, waiting)
-				must(b, g.Unlock(within(b)))
-				h := result(b, waiting)
-				expectIncreasing(b, token, g.Token(), h.Token())
+				g := locktest.Lock(b, pair[0])
+				waiting := pair[1].Acquire(locktest.Within(b))
+				b.WaitNodes(2)
+				locktest.Pending(b, waiting)
+				locktest.Must(b, g.Unlock(locktest.Within(b)))
+				h := locktest.Result(b, waiting)
+				locktest.ExpectIncreasing(b, token, g.Token(), h.Token())
 				token = h.Token()
-				unlock(b, h)
+				locktest.Unlock(b, h)
 			}
 		}
 	})
 }
 
 func TestManyGoroutines(t *testing.T) {
-	each(t, func(b *testLock) { b.passAround(100, 20, b.mutex()) })
+	locktest.Each(t, func(b *locktest.Fixture) { b.PassAround(100, 20, b.Mutex()) })
 }
 
 func TestManyConnections(t *testing.T) {
-	each(t, func(b *testLock) { b.passAround(24, 20, b.mutex(), b.mutex(), b.mutex()) })
+	locktest.Each(t, func(b *locktest.Fixture) { b.PassAround(24, 20, b.Mutex(), b.Mutex(), b.Mutex()) })
 }
 
 // Two sessions of one process use several paths.
 func TestManyPaths(t *testing.T) {
-	each(t, func(b *testLock) {
-		one, two := b.locks(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		one, two := b.Locks(), b.Locks()
 		var wg sync.WaitGroup
 		for i := range 8 {
-			path := fmt.Sprintf("%s/deep/%d", b.path, i)
-			wg.Go(func() { b.passAround(6, 5, one.Mutex(path), two.Mutex(path)) })
+			path := fmt.Sprintf("%s/deep/%d", b.LockPath, i)
+			wg.Go(func() { b.PassAround(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
-		zktest.Eventually(b, timeLimit, func() bool { return len(b.nodes()) == 0 }, "the containers are deleted: %v", b.nodes())
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.LockNodes()) == 0 }, "the containers are deleted: %v", b.LockNodes())
 	})
 }
 
 // Requests of all processes are granted in the order of their nodes.
 func TestFairness(t *testing.T) {
-	each(t, func(b *testLock) {
-		mus := []*actors.Mutex{b.mutex(), b.mutex(), b.mutex()}
-		holder := lock(b, mus[0])
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mus := []*actors.Mutex{b.Mutex(), b.Mutex(), b.Mutex()}
+		holder := locktest.Lock(b, mus[0])
 		var mu sync.Mutex
 		var order []string
 		var wg sync.WaitGroup
 		for i := range 15 {
-			f := mus[i*7%3].Acquire(within(b))
-			b.waitNodes(i + 2)
+			f := mus[i*7%3].Acquire(locktest.Within(b))
+			b.WaitNodes(i + 2)
 			wg.Go(func() {
 				g, err := f.Result()
 				if err != nil {
@@ -145,9 +147,9 @@ func TestFairness(t *testing.T) {
 				g.Release()
 			})
 		}
-		unlock(b, holder)
+		locktest.Unlock(b, holder)
 		wg.Wait()
-		if !slices.IsSortedFunc(order, bySequence) {
+		if !slices.IsSortedFunc(order, locktest.BySequence) {
 			b.Errorf("granted in the order %v", order)
 		}
 	})
@@ -155,158 +157,158 @@ func TestFairness(t *testing.T) {
 
 // Requests that one goroutine makes one after the other are granted in that order.
 func TestOrderOfOneGoroutine(t *testing.T) {
-	each(t, func(b *testLock) {
-		holder, mu := b.mutex(), b.mutex()
-		unlock(b, lock(b, mu))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		holder, mu := b.Mutex(), b.Mutex()
+		locktest.Unlock(b, locktest.Lock(b, mu))
 		for range 10 {
-			g := lock(b, holder)
+			g := locktest.Lock(b, holder)
 			var fs []*actors.Future[*actors.Grant]
 			for range 10 {
-				fs = append(fs, mu.Acquire(within(b)))
+				fs = append(fs, mu.Acquire(locktest.Within(b)))
 			}
-			b.waitNodes(11)
-			unlock(b, g)
+			b.WaitNodes(11)
+			locktest.Unlock(b, g)
 			for i, f := range fs {
-				g, err := f.Wait(within(b))
+				g, err := f.Wait(locktest.Within(b))
 				if err != nil {
 					b.Fatalf("request %d is not granted in its turn: %v", i, err)
 				}
-				unlock(b, g)
+				locktest.Unlock(b, g)
 			}
 		}
 	})
 }
 
 func TestNodeAndToken(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		g := lock(b, locks.Mutex(b.path), actors.WithData([]byte("the holder")))
-		if g.Path() != b.path || !strings.HasPrefix(g.Node(), b.path+"/_c_") || !strings.Contains(g.Node(), "-lock-") {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath), actors.WithData([]byte("the holder")))
+		if g.Path() != b.LockPath || !strings.HasPrefix(g.Node(), b.LockPath+"/_c_") || !strings.Contains(g.Node(), "-lock-") {
 			b.Errorf("path %s, node %s", g.Path(), g.Node())
 		}
 		data, stat, err := b.Client(b).Get(g.Node())
-		must(b, err)
+		locktest.Must(b, err)
 		if string(data) != "the holder" {
 			b.Errorf("data %q", data)
 		}
 		if stat.Czxid != g.Token().Czxid || stat.EphemeralOwner != g.Session() || g.Session() != locks.Session().ID {
 			b.Errorf("%v, session %#x: %+v", g.Token(), g.Session(), stat)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 func TestTry(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, elsewhere := locks.Mutex(b.path), b.mutex()
-		g := lock(b, mu, actors.Try())
-		_, err := mu.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		_, err = elsewhere.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		if err == nil || !strings.Contains(err.Error(), b.path) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
+		g := locktest.Lock(b, mu, actors.Try())
+		_, err := mu.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		_, err = elsewhere.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		if err == nil || !strings.Contains(err.Error(), b.LockPath) {
 			b.Errorf("the error does not name the path: %v", err)
 		}
-		b.waitNodes(1)
-		unlock(b, g)
-		unlock(b, lock(b, elsewhere, actors.Try()))
-		unlock(b, lock(b, mu, actors.Try()))
+		b.WaitNodes(1)
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Lock(b, elsewhere, actors.Try()))
+		locktest.Unlock(b, locktest.Lock(b, mu, actors.Try()))
 	})
 }
 
 // Many goroutines try at one time, on several connections. At most one holds.
 func TestTryMany(t *testing.T) {
-	each(t, func(b *testLock) {
-		mus := []*actors.Mutex{b.mutex(), b.mutex()}
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mus := []*actors.Mutex{b.Mutex(), b.Mutex()}
 		for range 5 {
 			grants := make(chan *actors.Grant, 20)
 			var wg sync.WaitGroup
 			for i := range 20 {
 				wg.Go(func() {
-					g, err := mus[i%2].Lock(within(b), actors.Try())
+					g, err := mus[i%2].Lock(locktest.Within(b), actors.Try())
 					if err == nil {
 						grants <- g
 						return
 					}
-					is(b, err, actors.ErrNotAcquired)
+					locktest.Is(b, err, actors.ErrNotAcquired)
 				})
 			}
 			wg.Wait()
 			if len(grants) > 1 {
 				b.Fatalf("%d hold the lock", len(grants))
 			}
-			b.waitNodes(len(grants))
+			b.WaitNodes(len(grants))
 			if len(grants) == 1 {
-				unlock(b, <-grants)
+				locktest.Unlock(b, <-grants)
 			}
 		}
 	})
 }
 
 func TestTimeout(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, elsewhere := locks.Mutex(b.path), b.mutex()
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
+		g := locktest.Lock(b, mu)
 		for _, other := range []*actors.Mutex{mu, elsewhere} {
 			begun := time.Now()
-			_, err := other.Lock(within(b), actors.WithTimeout(50*time.Millisecond))
-			is(b, err, actors.ErrTimedOut)
+			_, err := other.Lock(locktest.Within(b), actors.WithTimeout(50*time.Millisecond))
+			locktest.Is(b, err, actors.ErrTimedOut)
 			if err == nil || !strings.Contains(err.Error(), "50ms") {
 				b.Errorf("the error does not name the timeout: %v", err)
 			}
 			if took := time.Since(begun); took < 50*time.Millisecond {
 				b.Errorf("timed out after %v", took)
 			}
-			b.waitNodes(1)
+			b.WaitNodes(1)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 func TestTimeoutBoundsTheWaitOnly(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		mu := v.mutex()
-		g := lock(v, mu, actors.WithTimeout(50*time.Millisecond))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		mu := v.Mutex()
+		g := locktest.Lock(v, mu, actors.WithTimeout(50*time.Millisecond))
 		<-time.After(time.Hour)
 		if g.Err() != nil {
 			v.Error(g.Err())
 		}
-		unlock(v, g)
+		locktest.Unlock(v, g)
 	})
 }
 
 func TestContextEnds(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu, elsewhere := locks.Mutex(b.path), b.mutex()
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
+		g := locktest.Lock(b, mu)
 		for _, other := range []*actors.Mutex{mu, elsewhere} {
 			ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
 			_, err := other.Lock(ctx)
 			cancel()
-			is(b, err, context.DeadlineExceeded)
+			locktest.Is(b, err, context.DeadlineExceeded)
 
 			cause := errors.New("the reason")
 			ctx2, cancel2 := context.WithCancelCause(b.Context())
 			f := other.Acquire(ctx2)
-			b.waitNodes(2)
+			b.WaitNodes(2)
 			cancel2(cause)
-			is(b, failure(b, f), cause)
-			b.waitNodes(1)
+			locktest.Is(b, locktest.Failure(b, f), cause)
+			b.WaitNodes(1)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		// The context limits the wait, and not the grant.
 		ctx, cancel := context.WithCancel(b.Context())
 		g, err := mu.Lock(ctx)
-		must(b, err)
+		locktest.Must(b, err)
 		cancel()
-		unlock(b, lock(b, locks.Mutex(b.path+"/other")))
-		if g.Err() != nil || len(b.nodes()) == 0 {
+		locktest.Unlock(b, locktest.Lock(b, locks.Mutex(b.LockPath+"/other")))
+		if g.Err() != nil || len(b.LockNodes()) == 0 {
 			b.Error(g.Err())
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }

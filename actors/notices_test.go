@@ -5,67 +5,57 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // A notice is about a state: of the connection, or of a node. Who holds later, while the state
 // lasts, gets it, too.
 
-// cutOff cuts the connections of all processes, until the returned function is called.
-func (v *virtual) cutOff() (restore func()) {
-	away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
-	v.DropConnections()
-	synctest.Wait()
-	return away.Remove
-}
-
-// awaitDeadLetters has the test wait until protoactor has counted the dead letters, which takes a
-// second.
-func (v *virtual) awaitDeadLetters() { v.Cleanup(func() { <-time.After(10 * time.Second) }) }
-
 // An actor that is granted a lock while the connection is lost is told so, and told once.
 func TestSuspendedBeforeGrant(t *testing.T) {
 	handedOn := map[string]bool{}
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				v.awaitDeadLetters()
-				config, all := testActors(v.T, 3)
-				locks := v.locks(config)
-				to := pid(v, r.at(locks, v.path))
-				acquire := func(a *testActor) {
-					a.send(to, &messages.Acquire{RequestId: 1, Kind: uint32(r.kind), Permits: r.permits})
+	for _, r := range locktest.Recipes {
+		t.Run(r.Name, func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				v.AwaitDeadLetters()
+				config, all := locktest.OwnerActors(v.T, 3)
+				locks := v.Locks(config)
+				to := locktest.PID(v, r.At(locks, v.LockPath))
+				acquire := func(a *locktest.OwnerActor) {
+					a.Send(to, &messages.Acquire{RequestId: 1, Kind: uint32(r.Kind), Permits: r.Permits})
 				}
 				for _, a := range all[:2] {
 					acquire(a)
 					<-time.After(20 * time.Millisecond)
 				}
-				all[0].granted(1)
-				restore := v.cutOff()
-				if n := all[0].suspended.Load(); n != 1 {
+				all[0].Granted(1)
+				restore := v.CutOff()
+				if n := all[0].Suspended.Load(); n != 1 {
 					v.Errorf("the holder got Suspended %d times", n)
 				}
-				all[0].send(to, &messages.Release{RequestId: 1})
+				all[0].Send(to, &messages.Release{RequestId: 1})
 				acquire(all[2]) // a reader of a local queue is granted at once
 				synctest.Wait()
 				for _, a := range all[1:] {
-					if granted := len(a.inbox) > 0; granted != (a.suspended.Load() == 1) {
-						v.Errorf("granted without a connection: %v; got Suspended %d times", granted, a.suspended.Load())
+					if granted := len(a.Inbox) > 0; granted != (a.Suspended.Load() == 1) {
+						v.Errorf("granted without a connection: %v; got Suspended %d times", granted, a.Suspended.Load())
 					} else if granted {
-						handedOn[r.name] = true
+						handedOn[r.Name] = true
 					}
 				}
 				restore()
-				waitState(v, locks, messages.SessionState_CONNECTED)
-				all[0].released(1, 0)
+				locktest.WaitState(v, locks, messages.SessionState_CONNECTED)
+				all[0].Released(1, 0)
 				for _, a := range all[1:] {
-					before := a.suspended.Load()
-					a.granted(1)
-					a.send(to, &messages.Release{RequestId: 1})
-					a.released(1, 0)
-					if n := a.suspended.Load(); n != before {
+					before := a.Suspended.Load()
+					a.Granted(1)
+					a.Send(to, &messages.Release{RequestId: 1})
+					a.Released(1, 0)
+					if n := a.Suspended.Load(); n != before {
 						v.Error("a holder got Suspended though the connection is back")
 					}
 				}
@@ -82,50 +72,23 @@ func TestSuspendedBeforeGrant(t *testing.T) {
 // A future that has not been read keeps its grant, though the lock has a notice for its holder at
 // the same moment: no connection, a client that asks for the node, or a loss.
 func TestFutureKeepsItsGrant(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		v.awaitDeadLetters()
-		config, all := testActors(v.T, 1)
-		locks := v.locks(config)
-		mu := locks.RWMutex(v.path, actors.LocalQueue(actors.LocalQueueConfig{})).Read()
-		to, holder := pid(v, mu), lock(v, mu)
-		restore := v.cutOff()
-		future := all[0].system.Root.RequestFuture(to, &messages.Acquire{RequestId: 1, Kind: uint32(messages.Kind_READ), Owner: "me"}, timeLimit)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.AwaitDeadLetters()
+		config, all := locktest.OwnerActors(v.T, 1)
+		locks := v.Locks(config)
+		mu := locks.RWMutex(v.LockPath, actors.LocalQueue(actors.LocalQueueConfig{})).Read()
+		to, holder := locktest.PID(v, mu), locktest.Lock(v, mu)
+		restore := v.CutOff()
+		future := all[0].System.Root.RequestFuture(to, &messages.Acquire{RequestId: 1, Kind: uint32(messages.Kind_READ), Owner: "me"}, zktest.TimeLimit)
 		<-time.After(time.Minute) // the session is lost
-		must(v, future.Wait())
+		locktest.Must(v, future.Wait())
 		answer, err := future.Result()
-		must(v, err)
+		locktest.Must(v, err)
 		if _, is := answer.(*messages.Granted); !is {
 			v.Errorf("the answer is %T %v", answer, answer)
 		}
-		is(v, holder.Err(), actors.ErrSessionLost)
+		locktest.Is(v, holder.Err(), actors.ErrSessionLost)
 		restore()
-	})
-}
-
-// Two singletons of one process: the second is granted the lock while the connection is lost, and
-// stops its child.
-func TestSingletonsWithoutConnection(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		v.awaitDeadLetters()
-		s := newSingletonTest(v.testLock)
-		locks := s.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		s.spawn("a", locks.Election(s.path))
-		first := s.expect("started", "a")
-		s.spawn("z", locks.Election(s.path))
-		restore := v.cutOff()
-		s.expect("stopping", "a")
-		close(first.resume)
-		s.expect("stopped", "a")
-		second := s.expect("started", "z")
-		s.expect("stopping", "z")
-		close(second.resume)
-		s.expect("stopped", "z")
-		synctest.Wait()
-		s.expectNothing()
-		restore()
-		third := s.expect("started", "a")
-		expectIncreasing(s, first.token, second.token, third.token)
-		s.clean()
 	})
 }
 
@@ -134,15 +97,15 @@ func TestSingletonsWithoutConnection(t *testing.T) {
 // released at once.
 func TestRevokeOfALocalQueue(t *testing.T) {
 	keep := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
-	for name, at := range map[string]func(*actors.Locks, string) handle{
-		"mutex": func(l *actors.Locks, path string) handle { return l.Mutex(path, keep) },
-		"read":  func(l *actors.Locks, path string) handle { return l.RWMutex(path, keep).Read() },
-		"write": func(l *actors.Locks, path string) handle { return l.RWMutex(path, keep).Write() },
+	for name, at := range map[string]func(*actors.Locks, string) locktest.Handle{
+		"mutex": func(l *actors.Locks, path string) locktest.Handle { return l.Mutex(path, keep) },
+		"read":  func(l *actors.Locks, path string) locktest.Handle { return l.RWMutex(path, keep).Read() },
+		"write": func(l *actors.Locks, path string) locktest.Handle { return l.RWMutex(path, keep).Write() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				locks, revoker := v.locks(), v.locks()
-				mu := at(locks, v.path)
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				locks, revoker := v.Locks(), v.Locks()
+				mu := at(locks, v.LockPath)
 				revoke := func(g *actors.Grant) (answer chan error) {
 					answer = make(chan error)
 					go func() {
@@ -154,34 +117,34 @@ func TestRevokeOfALocalQueue(t *testing.T) {
 					}()
 					return answer
 				}
-				first := lock(v, mu, actors.WithOwner("me"))
+				first := locktest.Lock(v, mu, actors.WithOwner("me"))
 				answer := revoke(first)
 				<-first.Revoked()
 				next := mu.Acquire(v.Context())
-				again := lock(v, mu, actors.WithOwner("me"))
-				if !isClosed(again.Revoked()) {
+				again := locktest.Lock(v, mu, actors.WithOwner("me"))
+				if !locktest.IsClosed(again.Revoked()) {
 					v.Error("a later request of the holder is not asked to release")
 				}
-				unlock(v, again)
-				pending(v, next)
-				unlock(v, first)
-				second := result(v, next)
-				must(v, <-answer)
+				locktest.Unlock(v, again)
+				locktest.Pending(v, next)
+				locktest.Unlock(v, first)
+				second := locktest.Result(v, next)
+				locktest.Must(v, <-answer)
 				if second.Node() == first.Node() {
 					v.Error("the next owner has the node for which another client asks")
 				}
-				expectIncreasing(v, first.Token(), second.Token())
+				locktest.ExpectIncreasing(v, first.Token(), second.Token())
 				<-time.After(20 * time.Second)
-				if isClosed(second.Revoked()) || second.Err() != nil {
-					v.Errorf("the next owner: revoked %v, %v", isClosed(second.Revoked()), second.Err())
+				if locktest.IsClosed(second.Revoked()) || second.Err() != nil {
+					v.Errorf("the next owner: revoked %v, %v", locktest.IsClosed(second.Revoked()), second.Err())
 				}
-				unlock(v, second) // the process keeps the node for a time
+				locktest.Unlock(v, second) // the process keeps the node for a time
 				began := time.Now()
-				must(v, <-revoke(second))
+				locktest.Must(v, <-revoke(second))
 				if took := time.Since(began); took > 3*time.Second {
 					v.Errorf("a node that is not in use is released after %v", took)
 				}
-				v.clean()
+				v.Clean()
 			})
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/go-zookeeper/zk"
 
@@ -20,17 +22,17 @@ import (
 // expectQueue receives queues until the outline of one is the wanted one.
 func expectQueue(t testing.TB, queues <-chan actors.Queue, want string) actors.Queue {
 	t.Helper()
-	got, limit := []string{}, within(t).Done()
+	got, limit := []string{}, locktest.Within(t).Done()
 	for {
 		select {
 		case q, ok := <-queues:
 			if !ok {
 				t.Fatalf("the channel is closed after %q, want %s", got, want)
 			}
-			if q.Err == nil && outline(q) == want {
+			if q.Err == nil && locktest.Outline(q) == want {
 				return q
 			}
-			got = append(got, q.String()+" "+outline(q))
+			got = append(got, q.String()+" "+locktest.Outline(q))
 		case <-limit:
 			t.Fatalf("observed %q, want %s", got, want)
 		}
@@ -40,7 +42,7 @@ func expectQueue(t testing.TB, queues <-chan actors.Queue, want string) actors.Q
 // expectObserverEnd waits until an observer's channel is closed.
 func expectObserverEnd(t testing.TB, queues <-chan actors.Queue) {
 	t.Helper()
-	limit := within(t).Done()
+	limit := locktest.Within(t).Done()
 	for {
 		select {
 		case _, ok := <-queues:
@@ -53,11 +55,11 @@ func expectObserverEnd(t testing.TB, queues <-chan actors.Queue) {
 	}
 }
 
-// observe observes the lock until clean.
-func (b *testLock) observe(locks *actors.Locks, path string) <-chan actors.Queue {
+// observe observes the lock until Clean.
+func observe(b *locktest.Fixture, locks *actors.Locks, path string) <-chan actors.Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	queues := locks.Observe(ctx, path)
-	b.cleanups = append(b.cleanups, func() {
+	b.Cleanups = append(b.Cleanups, func() {
 		cancel()
 		expectObserverEnd(b, queues)
 	})
@@ -65,69 +67,69 @@ func (b *testLock) observe(locks *actors.Locks, path string) <-chan actors.Queue
 }
 
 func TestObserve(t *testing.T) {
-	each(t, func(b *testLock) {
-		here, there, reader := b.locks(), b.locks(), b.locks()
-		queues, others := b.observe(reader, b.path), b.observe(reader, b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		here, there, reader := b.Locks(), b.Locks(), b.Locks()
+		queues, others := observe(b, reader, b.LockPath), observe(b, reader, b.LockPath)
 		expectQueue(b, queues, ":") // there is no directory yet
-		g := lock(b, here.Mutex(b.path), actors.WithOwner("me"))
+		g := locktest.Lock(b, here.Mutex(b.LockPath), actors.WithOwner("me"))
 		q := expectQueue(b, queues, "mutex: exclusive!")
 		if p := q.Participants[0]; p.Owner != "me" || p.Node != g.Node() || p.Token != g.Token() || p.Session != g.Session() {
 			b.Errorf("%+v", p)
 		}
-		f := there.Mutex(b.path).Acquire(within(b))
+		f := there.Mutex(b.LockPath).Acquire(locktest.Within(b))
 		q = expectQueue(b, queues, "mutex: exclusive! exclusive")
 		if q.Participants[0].Owner != "me" { // which the observer does not read again
 			b.Errorf("%+v", q)
 		}
 		expectQueue(b, others, "mutex: exclusive! exclusive")
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		q = expectQueue(b, queues, "mutex: exclusive!")
-		h := result(b, f)
+		h := locktest.Result(b, f)
 		if q.Participants[0].Node != h.Node() {
 			b.Errorf("%+v, %v holds", q, h)
 		}
-		unlock(b, h)
+		locktest.Unlock(b, h)
 		expectQueue(b, queues, ":")
 	})
 }
 
 func TestObserveASemaphore(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, reader := b.locks(), b.locks()
-		queues := b.observe(reader, b.path)
-		s := locks.Semaphore(b.path, 1)
-		g := lock(b, s)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, reader := b.Locks(), b.Locks()
+		queues := observe(b, reader, b.LockPath)
+		s := locks.Semaphore(b.LockPath, 1)
+		g := locktest.Lock(b, s)
 		expectQueue(b, queues, "semaphore: permit!")
-		f := s.Acquire(within(b))
+		f := s.Acquire(locktest.Within(b))
 		expectQueue(b, queues, "semaphore: permit! permit")
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		expectQueue(b, queues, "semaphore: permit!")
-		unlock(b, result(b, f))
+		locktest.Unlock(b, locktest.Result(b, f))
 		expectQueue(b, queues, ":")
 	})
 }
 
 // An observer reads a node once, whichever library has made it.
 func TestObserverReadsANodeOnce(t *testing.T) {
-	each(t, func(b *testLock) {
-		conn, d := b.Client(b), &dialer{}
-		queues := b.observe(b.locks(d.config), b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn, d := b.Client(b), &locktest.Network{}
+		queues := observe(b, b.Locks(d.Config), b.LockPath)
 		const n = 40
-		var nodes []*foreignNode
+		var nodes []*locktest.ForeignNode
 		for range n {
-			nodes = append(nodes, b.foreignNode(conn, foreignPrefixes["kazoo"]))
+			nodes = append(nodes, b.ForeignNode(conn, locktest.ForeignPrefixes["kazoo"]))
 		}
 		want := "mutex: exclusive!" + strings.Repeat(" exclusive", n-1)
 		expectQueue(b, queues, want)
-		_, ops := d.during(func() {
-			nodes = append(nodes, b.foreignNode(conn, foreignPrefixes["zk-recipes"]))
+		_, ops := d.During(func() {
+			nodes = append(nodes, b.ForeignNode(conn, locktest.ForeignPrefixes["zk-recipes"]))
 			expectQueue(b, queues, want+" exclusive")
 		})
 		if reads := ops[embedded.OpGetData]; reads >= n/2 { // the new node, and the generation
 			b.Errorf("%d reads for one new node", reads)
 		}
 		for _, node := range nodes {
-			node.leave()
+			node.Leave()
 		}
 	})
 }
@@ -135,40 +137,40 @@ func TestObserverReadsANodeOnce(t *testing.T) {
 // A node whose directory was deleted and made again is another node, though it has the name of a
 // former one.
 func TestObserveADirectoryMadeAgain(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		queues := b.observe(b.locks(), b.path)
-		first := b.foreignNode(conn, foreignPrefixes["zk-recipes"])
+		queues := observe(b, b.Locks(), b.LockPath)
+		first := b.ForeignNode(conn, locktest.ForeignPrefixes["zk-recipes"])
 		expectQueue(b, queues, "mutex: exclusive!")
-		first.leave()
-		if err := conn.Delete(b.path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) { // the server may have deleted the empty container
+		first.Leave()
+		if err := conn.Delete(b.LockPath, -1); err != nil && !errors.Is(err, zk.ErrNoNode) { // the server may have deleted the empty container
 			b.Fatal(err)
 		}
-		second := b.foreignNode(conn, foreignPrefixes["zk-recipes"])
-		if second.path != first.path {
-			b.Fatalf("%s, %s", first.path, second.path)
+		second := b.ForeignNode(conn, locktest.ForeignPrefixes["zk-recipes"])
+		if second.Path != first.Path {
+			b.Fatalf("%s, %s", first.Path, second.Path)
 		}
-		_, stat, err := conn.Get(second.path)
-		must(b, err)
+		_, stat, err := conn.Get(second.Path)
+		locktest.Must(b, err)
 		for q := range queues {
 			if len(q.Participants) > 0 && q.Participants[0].Token.Czxid == stat.Czxid {
 				break
 			}
 		}
-		second.leave()
+		second.Leave()
 	})
 }
 
 // A slow reader receives the newest queue, and then the end of the channel.
 func TestObserveSlowly(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, reader := b.mutex(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, reader := b.Mutex(), b.Locks()
 		ctx, cancel := context.WithCancel(context.Background())
-		slow, quick := reader.Observe(ctx, b.path), b.observe(reader, b.path)
+		slow, quick := reader.Observe(ctx, b.LockPath), observe(b, reader, b.LockPath)
 		for range 20 {
-			unlock(b, lock(b, mu))
+			locktest.Unlock(b, locktest.Lock(b, mu))
 		}
-		g := lock(b, mu)
+		g := locktest.Lock(b, mu)
 		for q := range quick {
 			if len(q.Participants) == 1 && q.Participants[0].Node == g.Node() {
 				break
@@ -182,96 +184,96 @@ func TestObserveSlowly(t *testing.T) {
 		}
 		cancel()
 		expectObserverEnd(b, slow)
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 // An observer goes on after the loss of its session, of the directory, and of rights.
 func TestObserveGoesOn(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, reader, conn := b.mutex(), b.locks(), b.Client(b)
-		queues := b.observe(reader, b.path)
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, reader, conn := b.Mutex(), b.Locks(), b.Client(b)
+		queues := observe(b, reader, b.LockPath)
+		g := locktest.Lock(b, mu)
 		expectQueue(b, queues, "mutex: exclusive!")
-		b.expire(reader)
-		f := mu.Acquire(within(b))
+		b.ExpireSession(reader)
+		f := mu.Acquire(locktest.Within(b))
 		expectQueue(b, queues, "mutex: exclusive! exclusive")
 
-		must(b, conn.AddAuth("digest", []byte("me:secret")))
-		_, err := conn.SetACL(b.path, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
-		must(b, err)
-		third := b.foreignNode(conn, foreignPrefixes["Curator"])
-		b.expire(reader) // ZooKeeper sends no event to a client that may not read the names
+		locktest.Must(b, conn.AddAuth("digest", []byte("me:secret")))
+		_, err := conn.SetACL(b.LockPath, zk.DigestACL(zk.PermAll, "me", "secret"), -1)
+		locktest.Must(b, err)
+		third := b.ForeignNode(conn, locktest.ForeignPrefixes["Curator"])
+		b.ExpireSession(reader) // ZooKeeper sends no event to a client that may not read the names
 		for q := range queues {
 			if errors.Is(q.Err, actors.ErrNoAuth) { // after ErrSuspended
-				if outline(q) != "mutex: exclusive! exclusive" && outline(q) != "mutex: exclusive! exclusive exclusive" {
+				if locktest.Outline(q) != "mutex: exclusive! exclusive" && locktest.Outline(q) != "mutex: exclusive! exclusive exclusive" {
 					b.Errorf("%v", q)
 				}
 				break
 			}
 		}
-		_, err = conn.SetACL(b.path, zk.WorldACL(zk.PermAll), -1)
-		must(b, err)
+		_, err = conn.SetACL(b.LockPath, zk.WorldACL(zk.PermAll), -1)
+		locktest.Must(b, err)
 		expectQueue(b, queues, "mutex: exclusive! exclusive exclusive")
-		third.leave()
-		unlock(b, g)
-		unlock(b, result(b, f))
+		third.Leave()
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, f))
 		expectQueue(b, queues, ":")
 		for {
-			err := conn.Delete(b.path, -1)
+			err := conn.Delete(b.LockPath, -1)
 			if err == nil || errors.Is(err, zk.ErrNoNode) {
 				break
 			}
 		}
-		g = lock(b, mu)
+		g = locktest.Lock(b, mu)
 		q := expectQueue(b, queues, "mutex: exclusive!")
 		if q.Participants[0].Node != g.Node() {
 			b.Errorf("%+v", q)
 		}
-		unlock(b, g)
+		locktest.Unlock(b, g)
 	})
 }
 
 // Without a connection the observer sends the last queue again, with the reason.
 func TestObserveWithoutAConnection(t *testing.T) {
-	each(t, func(b *testLock) {
-		mu, proxy := b.mutex(), zktest.Proxy(b, b.Addr())
-		reader := connect(b.T, proxy.Addr())
-		queues := b.observe(reader, b.path)
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		mu, proxy := b.Mutex(), zktest.Proxy(b, b.Addr())
+		reader := locktest.Connect(b.T, proxy.Addr())
+		queues := observe(b, reader, b.LockPath)
+		g := locktest.Lock(b, mu)
 		expectQueue(b, queues, "mutex: exclusive!")
 		proxy.Refuse(true)
 		proxy.Cut()
 		for q := range queues {
 			if q.Err != nil {
-				is(b, q.Err, actors.ErrSuspended)
-				if outline(q) != "mutex: exclusive!" {
+				locktest.Is(b, q.Err, actors.ErrSuspended)
+				if locktest.Outline(q) != "mutex: exclusive!" {
 					b.Errorf("%v", q)
 				}
 				break
 			}
 		}
-		f := mu.Acquire(within(b))
-		b.waitNodes(2)
+		f := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
 		proxy.Refuse(false)
 		expectQueue(b, queues, "mutex: exclusive! exclusive")
-		unlock(b, g)
-		unlock(b, result(b, f))
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Result(b, f))
 	})
 }
 
 func TestObserveEnds(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		queues := locks.Observe(context.Background(), b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		queues := locks.Observe(context.Background(), b.LockPath)
 		expectQueue(b, queues, ":")
-		must(b, locks.Close())
+		locktest.Must(b, locks.Close())
 		expectObserverEnd(b, queues)
-		expectObserverEnd(b, locks.Observe(context.Background(), b.path)) // after Close
-		for path, ctx := range map[string]context.Context{"relative": context.Background(), b.path: nil} {
+		expectObserverEnd(b, locks.Observe(context.Background(), b.LockPath)) // after Close
+		for path, ctx := range map[string]context.Context{"relative": context.Background(), b.LockPath: nil} {
 			queues := locks.Observe(ctx, path)
 			q := <-queues
-			is(b, q.Err, actors.ErrInvalid)
+			locktest.Is(b, q.Err, actors.ErrInvalid)
 			expectObserverEnd(b, queues)
 		}
 	})
@@ -280,10 +282,10 @@ func TestObserveEnds(t *testing.T) {
 // ObserveTo ends with its actor, and at once if the actor has ended before: no queue becomes a dead
 // letter.
 func TestObserveToEnds(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		v.awaitDeadLetters()
-		config, all := testActors(v.T, 1)
-		locks, mu, system := v.locks(config), v.mutex(), all[0].system
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.AwaitDeadLetters()
+		config, all := locktest.OwnerActors(v.T, 1)
+		locks, mu, system := v.Locks(config), v.Mutex(), all[0].System
 		var dead atomic.Int32
 		system.EventStream.Subscribe(func(e any) {
 			if letter, is := e.(*actor.DeadLetterEvent); is {
@@ -300,35 +302,35 @@ func TestObserveToEnds(t *testing.T) {
 		}))
 		useLock := func() {
 			for range 3 {
-				g := lock(v, mu)
+				g := locktest.Lock(v, mu)
 				<-time.After(time.Second)
-				unlock(v, g)
+				locktest.Unlock(v, g)
 				<-time.After(time.Second)
 			}
 		}
-		locks.ObserveTo(v.Context(), v.path, pid)
+		locks.ObserveTo(v.Context(), v.LockPath, pid)
 		useLock()
-		must(v, system.Root.StopFuture(pid).Wait())
+		locktest.Must(v, system.Root.StopFuture(pid).Wait())
 		if queues == 0 {
 			v.Error("the actor got no queue")
 		}
 		synctest.Wait()
 		useLock()
-		locks.ObserveTo(v.Context(), v.path, pid)
+		locks.ObserveTo(v.Context(), v.LockPath, pid)
 		useLock()
 		if n := dead.Load(); n > 1 { // one may have been on its way
 			v.Errorf("%d queues were sent to the actor after its end", n)
 		}
-		v.clean()
+		v.Clean()
 	})
 }
 
 // An actor gets the queues as messages.
 func TestObserveTo(t *testing.T) {
-	each(t, func(b *testLock) {
-		system := actor.NewActorSystem(withoutLog...)
-		b.cleanups = append(b.cleanups, system.Shutdown)
-		locks := b.locks(func(cfg *actors.Config) { cfg.System = system })
+	locktest.Each(t, func(b *locktest.Fixture) {
+		system := actor.NewActorSystem(locktest.WithoutLog...)
+		b.Cleanups = append(b.Cleanups, system.Shutdown)
+		locks := b.Locks(func(cfg *actors.Config) { cfg.System = system })
 		queues := make(chan actors.Queue, 100)
 		pid := system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			if q, ok := c.Message().(actors.Queue); ok {
@@ -337,11 +339,11 @@ func TestObserveTo(t *testing.T) {
 		}))
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		locks.ObserveTo(ctx, b.path, pid)
+		locks.ObserveTo(ctx, b.LockPath, pid)
 		expectQueue(b, queues, ":")
-		g := lock(b, b.mutex())
+		g := locktest.Lock(b, b.Mutex())
 		expectQueue(b, queues, "mutex: exclusive!")
-		unlock(b, g)
+		locktest.Unlock(b, g)
 		expectQueue(b, queues, ":")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -17,9 +19,9 @@ import (
 // contender was known ahead.)
 func TestLastOfTwoIsReplaced(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
 		var busy []*actors.Mutex
 		for i := range 4 { // which makes three transactions: later requests are sent when these are answered
 			busy = append(busy, locks.Mutex(fmt.Sprint("/busy/", i)))
@@ -27,10 +29,10 @@ func TestLastOfTwoIsReplaced(t *testing.T) {
 		elsewhere := locks.Mutex("/elsewhere")
 		for _, m := range []*actors.Mutex{mu, elsewhere} { // which ZooKeeper does not delete while they are empty
 			_, err := locks.Multi(v.Context(), &zk.CreateRequest{Path: m.Path(), Acl: zk.WorldACL(zk.PermAll)})
-			must(v, err)
+			locktest.Must(v, err)
 		}
 		for _, m := range append(busy, mu, elsewhere) {
-			unlock(v, lock(v, m))
+			locktest.Unlock(v, locktest.Lock(v, m))
 		}
 		inOneTransaction := func(request func()) {
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/busy", Action: embedded.DelayReply, Delay: time.Second})
@@ -41,49 +43,49 @@ func TestLastOfTwoIsReplaced(t *testing.T) {
 			synctest.Wait()
 			request()
 			for _, f := range fs {
-				unlock(v, result(v, f))
+				locktest.Unlock(v, locktest.Result(v, f))
 			}
 		}
 		var first, second, third, other *actors.Future[*actors.Grant]
 		inOneTransaction(func() { first, second = mu.Acquire(v.Context()), mu.Acquire(v.Context()) })
-		g := result(v, first)
+		g := locktest.Result(v, first)
 		inOneTransaction(func() {
 			other = elsewhere.Acquire(v.Context()) // which writes its directory
 			second.Cancel()
 			third = mu.Acquire(v.Context())
 		})
-		unlock(v, result(v, other))
+		locktest.Unlock(v, locktest.Result(v, other))
 		synctest.Wait()
-		pending(v, third)
-		unlock(v, g)
-		unlock(v, result(v, third))
-		v.clean()
+		locktest.Pending(v, third)
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Result(v, third))
+		v.Clean()
 	})
 }
 
 // The first use of a lock takes one transaction, or two with a semaphore, which make its
 // directories.
 func TestNewPathIsOneTransaction(t *testing.T) {
-	each(t, func(b *testLock) {
-		d := &dialer{}
-		locks := b.locks(d.config)
-		first := lock(b, locks.Mutex(b.path+"/first")) // makes the directory above, which must not become empty
+	locktest.Each(t, func(b *locktest.Fixture) {
+		d := &locktest.Network{}
+		locks := b.Locks(d.Config)
+		first := locktest.Lock(b, locks.Mutex(b.LockPath+"/first")) // makes the directory above, which must not become empty
 		for _, c := range []struct {
-			handle
+			locktest.Handle
 			transactions int
 		}{
-			{locks.Mutex(b.path + "/mutex"), 1},
-			{locks.Semaphore(b.path+"/semaphore", 3), 2},
-			{locks.MultiLock(locks.Mutex(b.path+"/a"), locks.Mutex(b.path+"/b")), 1},
-			{locks.MultiLock(locks.Semaphore(b.path+"/c", 3), locks.Mutex(b.path+"/d")), 2},
+			{locks.Mutex(b.LockPath + "/mutex"), 1},
+			{locks.Semaphore(b.LockPath+"/semaphore", 3), 2},
+			{locks.MultiLock(locks.Mutex(b.LockPath+"/a"), locks.Mutex(b.LockPath+"/b")), 1},
+			{locks.MultiLock(locks.Semaphore(b.LockPath+"/c", 3), locks.Mutex(b.LockPath+"/d")), 2},
 		} {
 			var g *actors.Grant
-			_, ops := d.during(func() { g = lock(b, c.handle) })
+			_, ops := d.During(func() { g = locktest.Lock(b, c.Handle) })
 			if ops[embedded.OpMulti] != c.transactions || ops[embedded.OpCreateContainer]+ops[embedded.OpExists] > 0 {
-				b.Errorf("%v takes %v", c.handle, ops)
+				b.Errorf("%v takes %v", c.Handle, ops)
 			}
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
-		unlock(b, first)
+		locktest.Unlock(b, first)
 	})
 }

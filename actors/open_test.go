@@ -9,47 +9,49 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // Open returns each request of the process once, of each recipe and each sender.
 func TestOpen(t *testing.T) {
-	each(t, func(b *testLock) {
-		config, all := testActors(b.T, 1)
-		locks := b.locks(config)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		config, all := locktest.OwnerActors(b.T, 1)
+		locks := b.Locks(config)
 		expectOpen(b, locks)
 		me := actors.WithOwner("me")
 		grants := []*actors.Grant{
-			lock(b, locks.Mutex(b.path), me),
-			lock(b, locks.RWMutex(b.path+"/rw").Read()),
-			lock(b, locks.Semaphore(b.path+"/s", 3), actors.Permits(2)),
-			lock(b, locks.MultiLock(locks.Mutex(b.path+"/m1"), locks.Mutex(b.path+"/m2"))),
-			lock(b, locks.Mutex(b.path+"/local", actors.LocalQueue(actors.LocalQueueConfig{})), me),
+			locktest.Lock(b, locks.Mutex(b.LockPath), me),
+			locktest.Lock(b, locks.RWMutex(b.LockPath+"/rw").Read()),
+			locktest.Lock(b, locks.Semaphore(b.LockPath+"/s", 3), actors.Permits(2)),
+			locktest.Lock(b, locks.MultiLock(locks.Mutex(b.LockPath+"/m1"), locks.Mutex(b.LockPath+"/m2"))),
+			locktest.Lock(b, locks.Mutex(b.LockPath+"/local", actors.LocalQueue(actors.LocalQueueConfig{})), me),
 		}
-		waiting := locks.RWMutex(b.path + "/rw").Write().Acquire(within(b))
-		all[0].send(pid(b, locks.Mutex(b.path)), &messages.Acquire{RequestId: 7, Owner: "actor"})
+		waiting := locks.RWMutex(b.LockPath + "/rw").Write().Acquire(locktest.Within(b))
+		all[0].Send(locktest.PID(b, locks.Mutex(b.LockPath)), &messages.Acquire{RequestId: 7, Owner: "actor"})
 		expectOpen(b, locks,
 			"mutex exclusive held me",
-			"mutex exclusive waiting actor "+all[0].self.Address+"/"+all[0].self.Id,
+			"mutex exclusive waiting actor "+all[0].Self.Address+"/"+all[0].Self.Id,
 			"mutex exclusive held me",
 			"read-write read held",
 			"read-write write waiting",
 			"semaphore permit held",
 			"multi-lock exclusive held")
 		waiting.Cancel()
-		all[0].send(pid(b, locks.Mutex(b.path)), &messages.Cancel{RequestId: 7, Owner: "actor"})
-		all[0].refused(7, messages.Reason_CANCELLED)
+		all[0].Send(locktest.PID(b, locks.Mutex(b.LockPath)), &messages.Cancel{RequestId: 7, Owner: "actor"})
+		all[0].Refused(7, messages.Reason_CANCELLED)
 		for _, g := range grants {
-			unlock(b, g)
+			locktest.Unlock(b, g)
 		}
 		expectOpen(b, locks)
-		must(b, locks.Close())
+		locktest.Must(b, locks.Close())
 		expectOpen(b, locks)
 	})
 }
 
-func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
+func expectOpen(b *locktest.Fixture, locks *actors.Locks, want ...string) {
 	b.Helper()
 	var got []string
 	for _, r := range locks.Open() {
@@ -69,20 +71,20 @@ func expectOpen(b *testLock, locks *actors.Locks, want ...string) {
 // Since is the time of the request and, from the grant on, of the grant.
 func TestOpenSince(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
 		start := time.Now()
-		holder := lock(v, mu)
+		holder := locktest.Lock(v, mu)
 		<-time.After(time.Second)
-		waiter := mu.Acquire(within(v), actors.WithOwner("me"))
+		waiter := mu.Acquire(locktest.Within(v), actors.WithOwner("me"))
 		<-time.After(time.Second)
 		expectSince(v, locks, start, actors.RequestHeld, time.Duration(0), actors.RequestWaiting, time.Second)
-		unlock(v, holder)
-		g := result(v, waiter)
+		locktest.Unlock(v, holder)
+		g := locktest.Result(v, waiter)
 		expectSince(v, locks, start, actors.RequestHeld, 2*time.Second)
 		v.Expire(locks.Session().ID)
-		closes(v, g.Done(), "the lost grant")
+		locktest.Closes(v, g.Done(), "the lost grant")
 		expectSince(v, locks, start, actors.RequestLost, 2*time.Second)
 		g.Release()
 		synctest.Wait()
@@ -92,7 +94,7 @@ func TestOpenSince(t *testing.T) {
 	})
 }
 
-func expectSince(v *virtual, locks *actors.Locks, start time.Time, want ...any) {
+func expectSince(v *locktest.Virtual, locks *actors.Locks, start time.Time, want ...any) {
 	v.Helper()
 	var got []any
 	for _, r := range locks.Open() {
@@ -105,9 +107,9 @@ func expectSince(v *virtual, locks *actors.Locks, start time.Time, want ...any) 
 
 // HeldHere reports at once whether the handle's mode is held.
 func TestHeldHere(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, other := b.locks(), b.locks()
-		rw := locks.RWMutex(b.path)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, other := b.Locks(), b.Locks()
+		rw := locks.RWMutex(b.LockPath)
 		expect := func(when string, read, write, me bool) {
 			b.Helper()
 			if r, w, m := rw.Read().HeldHere(), rw.Write().HeldHere(), rw.Write().HeldHere("you", "me"); r != read || w != write || m != me {
@@ -115,26 +117,26 @@ func TestHeldHere(t *testing.T) {
 			}
 		}
 		expect("unused", false, false, false)
-		g := lock(b, other.RWMutex(b.path).Write())
-		waiting := rw.Write().Acquire(within(b), actors.WithOwner("me"))
+		g := locktest.Lock(b, other.RWMutex(b.LockPath).Write())
+		waiting := rw.Write().Acquire(locktest.Within(b), actors.WithOwner("me"))
 		expect("held elsewhere", false, false, false)
-		unlock(b, g)
-		g = result(b, waiting)
+		locktest.Unlock(b, g)
+		g = locktest.Result(b, waiting)
 		expect("write", false, true, true)
-		reading := lock(b, rw.Read(), actors.WithOwner("me"))
+		reading := locktest.Lock(b, rw.Read(), actors.WithOwner("me"))
 		expect("both", true, true, true)
 		g.Release()
 		expect("downgraded", true, false, false)
 		reading.Release()
 		expect("released", false, false, false)
-		multi := lock(b, locks.MultiLock(rw.Write()), actors.WithOwner("me"))
+		multi := locktest.Lock(b, locks.MultiLock(rw.Write()), actors.WithOwner("me"))
 		expect("as a member", false, true, true)
-		b.expire(locks)
-		closes(b, multi.Done(), "the lost grant")
+		b.ExpireSession(locks)
+		locktest.Closes(b, multi.Done(), "the lost grant")
 		expect("lost", false, false, false)
 		multi.Release()
-		local := locks.Mutex(b.path+"/local", actors.LocalQueue(actors.LocalQueueConfig{}))
-		lg := lock(b, local)
+		local := locks.Mutex(b.LockPath+"/local", actors.LocalQueue(actors.LocalQueueConfig{}))
+		lg := locktest.Lock(b, local)
 		if !local.HeldHere() {
 			b.Error("a local queue does not hold")
 		}
@@ -142,27 +144,27 @@ func TestHeldHere(t *testing.T) {
 		if local.HeldHere() {
 			b.Error("a local queue holds without an owner")
 		}
-		must(b, locks.Close())
-		must(b, other.Close())
+		locktest.Must(b, locks.Close())
+		locktest.Must(b, other.Close())
 		expect("closed", false, false, false)
 	})
 }
 
 // Open returns, without a data race, while requests come and go, actors end, and Locks is closed.
 func TestOpenMeanwhile(t *testing.T) {
-	onEmbedded(t, func(b *testLock) {
-		locks := b.locks(idle(10 * time.Millisecond))
-		b.cleanups = append(b.cleanups, func() { // ZooKeeper keeps a container in which no contender ever was
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks(locktest.IdleTimeout(10 * time.Millisecond))
+		b.Cleanups = append(b.Cleanups, func() { // ZooKeeper keeps a container in which no contender ever was
 			conn := b.Client(b)
-			for _, directory := range b.nodes() {
-				conn.Delete(b.path+"/"+directory, -1)
+			for _, directory := range b.LockNodes() {
+				conn.Delete(b.LockPath+"/"+directory, -1)
 			}
 		})
 		var users sync.WaitGroup
 		for i := range 4 {
 			users.Go(func() {
 				for n := 0; ; n++ {
-					g, err := locks.Mutex(fmt.Sprintf("%s/%d", b.path, (n+i)%20)).Lock(within(b))
+					g, err := locks.Mutex(fmt.Sprintf("%s/%d", b.LockPath, (n+i)%20)).Lock(locktest.Within(b))
 					if errors.Is(err, actors.ErrClosed) {
 						return
 					}
@@ -180,14 +182,14 @@ func TestOpenMeanwhile(t *testing.T) {
 					b.Errorf("open is %+v", r)
 				}
 			}
-			locks.Mutex(b.path + "/0").HeldHere()
+			locks.Mutex(b.LockPath + "/0").HeldHere()
 		}
 		closed := make(chan error)
 		go func() { closed <- locks.Close() }()
 		for range 100 {
 			locks.Open()
 		}
-		must(b, <-closed)
+		locktest.Must(b, <-closed)
 		users.Wait()
 		expectOpen(b, locks)
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -25,11 +27,11 @@ type userOperation struct {
 var operations = []userOperation{
 	{name: "first acquire", prepare: func(s *matrixRun) func() { return s.acquire }},
 	{name: "acquire in a directory of others", prepare: func(s *matrixRun) func() {
-		unlock(s, lock(s, s.rival))
+		locktest.Unlock(s, locktest.Lock(s, s.rival))
 		return s.acquire
 	}},
 	{name: "acquire in a known directory", prepare: func(s *matrixRun) func() {
-		unlock(s, lock(s, s.mu))
+		locktest.Unlock(s, locktest.Lock(s, s.mu))
 		return s.acquire
 	}},
 	{name: "acquire in a directory with data", prepare: func(s *matrixRun) func() {
@@ -62,7 +64,7 @@ var operations = []userOperation{
 	}},
 	{name: "release", prepare: holding(func(s *matrixRun, g *actors.Grant) { s.release(g) })},
 	{name: "enter again", prepare: func(s *matrixRun) func() {
-		g := s.record(lock(s, s.mu, actors.WithOwner("me")))
+		g := s.record(locktest.Lock(s, s.mu, actors.WithOwner("me")))
 		return func() { s.reenter(g) }
 	}},
 	{name: "write, then read, by a local queue", prepare: func(s *matrixRun) func() {
@@ -79,7 +81,7 @@ var operations = []userOperation{
 // holding prepares an operation on a grant.
 func holding(run func(s *matrixRun, g *actors.Grant)) func(s *matrixRun) func() {
 	return func(s *matrixRun) func() {
-		g := s.record(lock(s, s.mu))
+		g := s.record(locktest.Lock(s, s.mu))
 		return func() { run(s, g) }
 	}
 }
@@ -87,7 +89,7 @@ func holding(run func(s *matrixRun, g *actors.Grant)) func(s *matrixRun) func() 
 // behind prepares an operation while the rival holds.
 func behind(run func(s *matrixRun, theirs *actors.Grant)) func(s *matrixRun) func() {
 	return func(s *matrixRun) func() {
-		theirs := lock(s, s.rival)
+		theirs := locktest.Lock(s, s.rival)
 		s.greatest = theirs.Token()
 		return func() { run(s, theirs) }
 	}
@@ -96,8 +98,8 @@ func behind(run func(s *matrixRun, theirs *actors.Grant)) func(s *matrixRun) fun
 // createDirectory makes the lock's directory, as another client.
 func (s *matrixRun) createDirectory(data string, rights int32) {
 	s.Helper()
-	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/lock", Data: []byte(data), Acl: zk.WorldACL(rights)})
-	must(s, err)
+	_, err := s.others.Multi(locktest.Within(s), &zk.CreateRequest{Path: "/lock", Data: []byte(data), Acl: zk.WorldACL(rights)})
+	locktest.Must(s, err)
 }
 
 func (s *matrixRun) acquire() { s.hold(s.granted(s.request(context.Background()))) }
@@ -105,9 +107,9 @@ func (s *matrixRun) acquire() { s.hold(s.granted(s.request(context.Background())
 // unlockLater releases the rival's grant after the waiters have had time to reach their places.
 func (s *matrixRun) unlockLater(theirs *actors.Grant, waiting ...*actors.Future[*actors.Grant]) {
 	s.Helper()
-	<-time.After(3 * session)
-	pending(s, waiting...)
-	unlock(s, theirs)
+	<-time.After(3 * locktest.SessionTimeout)
+	locktest.Pending(s, waiting...)
+	locktest.Unlock(s, theirs)
 }
 
 func (s *matrixRun) acquireBehind(theirs *actors.Grant) {
@@ -134,7 +136,7 @@ func (s *matrixRun) acquireThreeBehind(theirs *actors.Grant) {
 		f := <-granted
 		g := s.granted(f)
 		fs = slices.DeleteFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return other == f })
-		pending(s, fs...)
+		locktest.Pending(s, fs...)
 		s.release(g)
 	}
 }
@@ -150,7 +152,7 @@ func (s *matrixRun) try(theirs *actors.Grant) {
 		s.Errorf("the lock is free, but: %v", err)
 	case s.fault.name != "" && errors.Is(err, actors.ErrSuspended):
 	default: // a node of the own lost session may be ahead
-		is(s, err, actors.ErrNotAcquired)
+		locktest.Is(s, err, actors.ErrNotAcquired)
 	}
 	if theirs != nil {
 		s.unlockLater(theirs)
@@ -161,7 +163,7 @@ func (s *matrixRun) timeout(theirs *actors.Grant) {
 	const wait = 1500 * time.Millisecond
 	begun := time.Now()
 	_, err := await(s, s.request(context.Background(), actors.WithTimeout(wait)))
-	is(s, err, actors.ErrTimedOut)
+	locktest.Is(s, err, actors.ErrTimedOut)
 	if took := time.Since(begun); took != wait {
 		s.Errorf("after %v", took)
 	}
@@ -170,8 +172,8 @@ func (s *matrixRun) timeout(theirs *actors.Grant) {
 
 func (s *matrixRun) cancelWaiting(theirs *actors.Grant) {
 	f := s.request(context.Background())
-	<-time.After(session / 4)
-	pending(s, f)
+	<-time.After(locktest.SessionTimeout / 4)
+	locktest.Pending(s, f)
 	s.expectCancelled(f, f.Cancel, actors.ErrCancelled)
 	s.unlockLater(theirs)
 }
@@ -182,7 +184,7 @@ func (s *matrixRun) expectCancelled(f *actors.Future[*actors.Grant], cancel func
 	begun := time.Now()
 	cancel()
 	_, err := await(s, f)
-	is(s, err, why)
+	locktest.Is(s, err, why)
 	if took := time.Since(begun); took != 0 {
 		s.Errorf("%v after it was cancelled", took)
 	}
@@ -196,24 +198,24 @@ func (s *matrixRun) cancelCreating(ctx context.Context, cancel func(f *actors.Fu
 	}
 	f := s.request(ctx)
 	<-time.After(time.Millisecond)
-	if s.fault.name != "" && isClosed(f.Done()) {
+	if s.fault.name != "" && locktest.IsClosed(f.Done()) {
 		s.release(s.granted(f)) // the fault came in place of the delay
 		return
 	}
 	s.expectCancelled(f, func() { cancel(f) }, why)
-	<-time.After(session) // for its node to be found and deleted
+	<-time.After(locktest.SessionTimeout) // for its node to be found and deleted
 }
 
 func (s *matrixRun) reenter(g *actors.Grant) {
 	wait := s.contend()
 	h, err := await(s, s.request(context.Background(), actors.WithOwner("me")))
-	must(s, err) // a re-entry sends no request
+	locktest.Must(s, err) // a re-entry sends no request
 	if h.Token() != g.Token() {
 		s.Errorf("token %v of the second, %v of the first", h.Token(), g.Token())
 	}
 	s.release(h)
 	s.release(g)
-	must(s, wait())
+	locktest.Must(s, wait())
 }
 
 // writeAndRead downgrades while the rival waits, and has another owner read.
@@ -223,7 +225,7 @@ func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 	r, err := await(s, s.keep(rw.Read().Acquire(context.Background(), actors.WithOwner("me"))))
 	other := s.keep(rw.Read().Acquire(context.Background()))
 	if err != nil {
-		must(s, s.allowed(err))
+		locktest.Must(s, s.allowed(err))
 		s.release(w)
 	} else {
 		if r.Token() != w.Token() {
@@ -235,24 +237,24 @@ func (s *matrixRun) writeAndRead(rw *actors.RWMutex) {
 		s.release(w)
 		select {
 		case <-r.Done():
-		case <-time.After(3 * session):
+		case <-time.After(3 * locktest.SessionTimeout):
 		}
 		s.release(r)
 	}
 	g, err := await(s, other)
-	must(s, err)
+	locktest.Must(s, err)
 	if !s.fault.expires { // else the grant may be of a session whose end the process does not know yet
 		s.record(g)
 	}
 	s.release(g)
-	must(s, s.allowed(wait()))
+	locktest.Must(s, s.allowed(wait()))
 }
 
 func (s *matrixRun) verify(g *actors.Grant) {
 	wait := s.contend()
 	s.verified(g.Verify(context.Background()))
 	s.hold(g)
-	must(s, wait())
+	locktest.Must(s, wait())
 }
 
 // verified checks the error of a check of a grant. It reports whether ZooKeeper has shown that the
@@ -262,13 +264,13 @@ func (s *matrixRun) verified(err error) bool {
 	if err == nil || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		return err == nil
 	}
-	must(s, s.allowed(err))
+	locktest.Must(s, s.allowed(err))
 	return false
 }
 
 func (s *matrixRun) guardedWrite(g *actors.Grant) {
-	_, err := s.others.Multi(within(s), &zk.CreateRequest{Path: "/resource", Acl: zk.WorldACL(zk.PermAll)})
-	must(s, err)
+	_, err := s.others.Multi(locktest.Within(s), &zk.CreateRequest{Path: "/resource", Acl: zk.WorldACL(zk.PermAll)})
+	locktest.Must(s, err)
 	wait := s.contend()
 	_, err = s.locks.Multi(context.Background(), g.Guard(&zk.SetDataRequest{Path: "/resource", Data: []byte("written"), Version: -1})...)
 	done := s.verified(err)
@@ -276,15 +278,15 @@ func (s *matrixRun) guardedWrite(g *actors.Grant) {
 		s.Errorf("written: %v, and the transaction's error is %v", written, err)
 	}
 	s.hold(g)
-	must(s, wait())
+	locktest.Must(s, wait())
 }
 
 // verifyToken verifies the token of the rival, which holds all the time.
 func (s *matrixRun) verifyToken(theirs *actors.Grant) {
 	if err := s.locks.VerifyToken(context.Background(), theirs.Node(), theirs.Token()); err != nil && !errors.Is(err, actors.ErrSuspended) {
-		is(s, err, actors.ErrSessionLost)
+		locktest.Is(s, err, actors.ErrSessionLost)
 	}
-	unlock(s, theirs)
+	locktest.Unlock(s, theirs)
 }
 
 // close closes Locks with a holder, a waiter and a request for another lock.
@@ -298,12 +300,12 @@ func (s *matrixRun) close(g *actors.Grant) {
 		s.Error(err)
 	}
 	_, err := await(s, waiting)
-	is(s, err, actors.ErrClosed)
+	locktest.Is(s, err, actors.ErrClosed)
 	if h, err := await(s, other); err != nil {
-		is(s, err, actors.ErrClosed)
+		locktest.Is(s, err, actors.ErrClosed)
 	} else {
-		is(s, failure(s, h.Release()), actors.ErrClosed)
+		locktest.Is(s, locktest.Failure(s, h.Release()), actors.ErrClosed)
 	}
-	is(s, failure(s, g.Release()), actors.ErrClosed)
-	must(s, wait())
+	locktest.Is(s, locktest.Failure(s, g.Release()), actors.ErrClosed)
+	locktest.Must(s, wait())
 }

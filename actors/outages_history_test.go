@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -20,19 +21,19 @@ import (
 func TestHistoryOfOutages(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfOutages) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfOutages) })
 	}
 }
 
-func historyOfOutages(v *virtual) {
-	l := newLedger(v)
-	var processes []dialingProcess
+func historyOfOutages(v *locktest.Virtual) {
+	l := locktest.NewLedger(v)
+	var processes []locktest.Process
 	var wg sync.WaitGroup
 	for i := range 3 {
-		p := v.process()
+		p := v.Process()
 		processes = append(processes, p)
 		for j := range 4 {
-			c := &randomClient{testLock: v.testLock, processLocks: &processLocks{locks: p.locks, path: "/lock"}, ledger: l,
+			c := &randomClient{Fixture: v.Fixture, processLocks: &processLocks{locktest.Connection{Locks: p.Locks}, "/lock"}, Ledger: l,
 				name: fmt.Sprint("client ", i, ".", j), outages: true, maxHold: 4 * time.Second}
 			wg.Go(func() {
 				for range 15 {
@@ -44,30 +45,20 @@ func historyOfOutages(v *virtual) {
 	over := make(chan struct{})
 	go func() { wg.Wait(); close(over) }()
 	outages := 0
-	for ; !isClosed(over); outages++ {
-		closing := v.Inject(closingFaults[rand.N(len(closingFaults))])
-		processes[rand.N(len(processes))].outage(v)
+	for ; !locktest.IsClosed(over); outages++ {
+		closing := v.Inject(locktest.ClosingFaults[rand.N(len(locktest.ClosingFaults))])
+		processes[rand.N(len(processes))].Outage(v)
 		closing.Remove()
-		<-time.After(rand.N(2 * session))
+		<-time.After(rand.N(2 * locktest.SessionTimeout))
 	}
-	<-time.After(2 * session) // in which the last lost session is found and closed
+	<-time.After(2 * locktest.SessionTimeout) // in which the last lost session is found and closed
 	if n := len(v.Sessions()); n != len(processes) {
 		v.Errorf("%d sessions: %+v", n, v.Sessions())
 	}
 	zktest.Eventually(v, time.Hour, func() bool { return !strings.Contains(v.Dump(), "/_c_") }, "no node is left: %s", v.Dump())
 	epochs := uint64(0)
 	for _, p := range processes {
-		epochs += p.locks.Session().Epoch
+		epochs += p.Locks.Session().Epoch
 	}
-	v.Logf("grants %v, %d outages, %d sessions, %d errors", l.grants, outages, epochs, l.errs)
-}
-
-var closingFaults = []embedded.Fault{
-	{Op: embedded.OpCloseSession, Action: embedded.CutBefore},
-	{Op: embedded.OpCloseSession, Action: embedded.DropReply},
-	{Op: embedded.OpCloseSession, Action: embedded.BlackHole},
-	{Op: embedded.OpCloseSession, Action: embedded.DelayRequest, Delay: time.Second},
-	{Op: embedded.OpConnect, Nth: 2, Action: embedded.DropReply},
-	{Op: embedded.OpConnect, Nth: 2, Action: embedded.BlackHoleAfter},
-	{Op: embedded.OpMulti, Action: embedded.DelayRequest, Delay: session},
+	v.Logf("grants %v, %d outages, %d sessions, %d errors", l.Grants, outages, epochs, l.Errs)
 }

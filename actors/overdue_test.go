@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -17,14 +19,14 @@ import (
 // An answer that arrives after the holder has noticed its loss does not undo the loss.
 func TestOverdueIsFinal(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks, bridge := v.onBridge()
-		g := lock(v, locks.Mutex("/lock"))
-		resume := pauseBridge(bridge)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks, bridge := v.OnBridge()
+		g := locktest.Lock(v, locks.Mutex("/lock"))
+		resume := locktest.PauseBridge(bridge)
 		defer resume()
 		v.Pause()
 		<-time.After(time.Until(locks.Session().Deadline))
-		is(v, g.Err(), actors.ErrSessionLost)
+		locktest.Is(v, g.Err(), actors.ErrSessionLost)
 		v.Resume() // the server answers the pings
 		<-time.After(10 * time.Millisecond)
 		if s := locks.Session(); s.State != messages.SessionState_LOST {
@@ -36,34 +38,34 @@ func TestOverdueIsFinal(t *testing.T) {
 			v.Errorf("%+v after %#x", s, g.Session())
 		}
 		g.Release() // the garbage collector could not release it from outside of the bubble
-		v.clean()
+		v.Clean()
 	})
 }
 
 // The deadline passes after the call of Release and before the lock's actor handles it.
 func TestOverdueBehindRelease(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks, _ := v.onBridge()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks, _ := v.OnBridge()
 		mu := locks.Mutex("/lock")
-		g, next := lock(v, mu), mu.Acquire(context.Background())
+		g, next := locktest.Lock(v, mu), mu.Acquire(context.Background())
 		<-time.After(time.Second) // the next request has its node
-		s := newBlockedRecipient()
+		s := locktest.NewBlockedRecipient()
 		self := messages.LockRef{To: actors.LockRecipient(mu)}
 		ask.Send(self.To, &messages.Acquire{RequestId: 1, Owner: "other", Try: true}, s)
-		<-s.entered // the lock's actor is blocked while it refuses
+		<-s.Entered // the lock's actor is blocked while it refuses
 		v.Pause()
 		synctest.Wait() // an answer that is on its way moves the deadline
 		<-time.After(time.Until(locks.Session().Deadline) - 1)
 		release := g.Release()
 		<-time.After(1)
-		pending(v, next)
-		close(s.leave)
-		is(v, failure(v, release), actors.ErrSessionLost)
-		pending(v, next)
+		locktest.Pending(v, next)
+		close(s.Leave)
+		locktest.Is(v, locktest.Failure(v, release), actors.ErrSessionLost)
+		locktest.Pending(v, next)
 		v.Resume()
-		unlock(v, result(v, next))
-		v.clean()
+		locktest.Unlock(v, locktest.Result(v, next))
+		v.Clean()
 	})
 }
 
@@ -85,17 +87,17 @@ func TestGrantsOfALostSession(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				locks, other := v.locks(), v.locks()
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				locks, other := v.Locks(), v.Locks()
 				held, _ := handle(other)
-				g := result(v, held.Acquire(context.Background()))
+				g := locktest.Result(v, held.Acquire(context.Background()))
 				waiting, self := handle(locks)
 				next := waiting.Acquire(context.Background())
 				<-time.After(time.Second) // it has its nodes
-				s := newBlockedRecipient()
+				s := locktest.NewBlockedRecipient()
 				ask.Send(self, &messages.Acquire{RequestId: 1}, s)
-				<-s.entered // the actor is blocked while it refuses a request without an owner
-				unlock(v, g)
+				<-s.Entered // the actor is blocked while it refuses a request without an owner
+				locktest.Unlock(v, g)
 				<-time.After(time.Second) // the parts are granted
 				former := locks.Session().ID
 				v.Expire(former)
@@ -103,15 +105,15 @@ func TestGrantsOfALostSession(t *testing.T) {
 				if now := locks.Session(); now.State != messages.SessionState_CONNECTED || now.ID == former {
 					v.Errorf("%+v after %#x", now, former)
 				}
-				pending(v, next)
-				close(s.leave)
-				got := result(v, next)
-				is(v, got.Err(), nil)
+				locktest.Pending(v, next)
+				close(s.Leave)
+				got := locktest.Result(v, next)
+				locktest.Is(v, got.Err(), nil)
 				if got.Session() == former {
 					v.Errorf("granted in the former session")
 				}
-				unlock(v, got)
-				v.clean()
+				locktest.Unlock(v, got)
+				v.Clean()
 			})
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
@@ -23,40 +25,40 @@ func TestContendedAtSequenceOverflow(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(name, count), func(t *testing.T) {
-				b := lockOn(t, s)
-				b.numbersBegin(recipe{}, count)
-				config, all := testActors(b.T, 1)
+				b := locktest.NewFixture(t, s)
+				numbersBegin(b, locktest.Recipe{}, count)
+				config, all := locktest.OwnerActors(b.T, 1)
 				alice := all[0]
-				target, other := pid(b, b.locks(config).Mutex(b.path)), b.mutex()
+				target, other := locktest.PID(b, b.Locks(config).Mutex(b.LockPath)), b.Mutex()
 				var f *actors.Future[*actors.Grant]
 				for id := range uint64(6) {
-					alice.send(target, &messages.Acquire{RequestId: id, NotifyContended: true})
+					alice.Send(target, &messages.Acquire{RequestId: id, NotifyContended: true})
 					if f != nil {
-						unlock(b, result(b, f))
+						locktest.Unlock(b, locktest.Result(b, f))
 					}
-					alice.granted(id)
-					f = other.Acquire(within(b))
-					if m := expectMessage[*messages.Contended](alice); m.RequestId != id {
+					alice.Granted(id)
+					f = other.Acquire(locktest.Within(b))
+					if m := locktest.ExpectMessage[*messages.Contended](alice); m.RequestId != id {
 						b.Errorf("got %v", m)
 					}
 					if id%2 == 0 {
-						alice.send(target, &messages.Release{RequestId: id})
-						alice.released(id, 0)
-						unlock(b, result(b, f))
+						alice.Send(target, &messages.Release{RequestId: id})
+						alice.Released(id, 0)
+						locktest.Unlock(b, locktest.Result(b, f))
 						f = nil
 					} else {
-						alice.send(target, &messages.Release{RequestId: id})
-						alice.released(id, 0)
+						alice.Send(target, &messages.Release{RequestId: id})
+						alice.Released(id, 0)
 					}
 				}
-				unlock(b, result(b, f))
+				locktest.Unlock(b, locktest.Result(b, f))
 				f = nil
-				local := b.locks().Mutex(b.path, shortLinger)
+				local := b.Locks().Mutex(b.LockPath, locktest.ShortLinger)
 				for range 10 {
-					g := lock(b, local)
-					f := other.Acquire(within(b))
-					unlock(b, g)
-					unlock(b, result(b, f))
+					g := locktest.Lock(b, local)
+					f := other.Acquire(locktest.Within(b))
+					locktest.Unlock(b, g)
+					locktest.Unlock(b, locktest.Result(b, f))
 				}
 			})
 		}

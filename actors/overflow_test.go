@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
@@ -26,11 +28,11 @@ const (
 )
 
 // numbersBegin makes the directories of a recipe, whose sequence numbers begin at count.
-func (b *testLock) numbersBegin(r recipe, count int32) {
+func numbersBegin(b *locktest.Fixture, r locktest.Recipe, count int32) {
 	b.Helper()
-	for _, end := range r.directoryEnds() {
+	for _, end := range r.DirectoryEnds() {
 		conn := b.Client(b) // the requests of one that SetCreateCount has cut may fail
-		directory := b.path + end
+		directory := b.LockPath + end
 		for _, p := range []string{path.Dir(directory), directory} {
 			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				b.Fatal(err)
@@ -41,11 +43,11 @@ func (b *testLock) numbersBegin(r recipe, count int32) {
 }
 
 // numbersAreLow checks that the directories of a recipe were deleted and perhaps made again.
-func (b *testLock) numbersAreLow(r recipe) {
+func numbersAreLow(b *locktest.Fixture, r locktest.Recipe) {
 	b.Helper()
 	conn := b.Client(b)
-	for _, end := range r.directoryEnds() {
-		node, err := conn.Create(b.path+end+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	for _, end := range r.DirectoryEnds() {
+		node, err := conn.Create(b.LockPath+end+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 		if err == nil && node[len(node)-10:] > "0000010000" {
 			b.Errorf("the numbers go on: %s", node)
 		}
@@ -57,18 +59,18 @@ func (b *testLock) numbersAreLow(r recipe) {
 
 // Several processes use a lock while its numbers come to their end, where several nodes would get
 // one number. No request fails, no two hold, tokens increase, and the numbers begin anew.
-func (b *testLock) passTheEnd(r recipe, count int32) {
-	b.numbersBegin(r, count)
-	exclusive := slices.ContainsFunc(exclusive(), func(e recipe) bool { return e.name == r.name })
+func passTheEnd(b *locktest.Fixture, r locktest.Recipe, count int32) {
+	numbersBegin(b, r, count)
+	exclusive := slices.ContainsFunc(locktest.Exclusive(), func(e locktest.Recipe) bool { return e.Name == r.Name })
 	inside, token := 0, actors.Token{}
 	var g errgroup.Group
 	for range 3 {
-		mu := r.at(b.locks(), b.path)
+		mu := r.At(b.Locks(), b.LockPath)
 		g.Go(func() error {
 			for range 10 {
-				grant, err := mu.Lock(within(b), r.options...)
-				for r.permits > 1 && errors.Is(err, actors.ErrSequenceExhausted) {
-					grant, err = mu.Lock(within(b), r.options...) // one of its leases had the last number, and had to wait for the other
+				grant, err := mu.Lock(locktest.Within(b), r.Options...)
+				for r.Permits > 1 && errors.Is(err, actors.ErrSequenceExhausted) {
+					grant, err = mu.Lock(locktest.Within(b), r.Options...) // one of its leases had the last number, and had to wait for the other
 				}
 				if err != nil {
 					return err
@@ -81,27 +83,27 @@ func (b *testLock) passTheEnd(r recipe, count int32) {
 					token = grant.Token()
 					inside--
 				}
-				if err := grant.Unlock(within(b)); err != nil {
+				if err := grant.Unlock(locktest.Within(b)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	must(b, g.Wait())
-	if !strings.HasPrefix(r.name, "local") { // a local queue needs too few nodes
-		b.numbersAreLow(r)
+	locktest.Must(b, g.Wait())
+	if !strings.HasPrefix(r.Name, "local") { // a local queue needs too few nodes
+		numbersAreLow(b, r)
 	}
 }
 
 // A run by habit has a fifth of the cases.
 func TestEndOfNumbers(t *testing.T) {
 	sampled := sample.OneIn(t, 5)
-	for _, r := range recipes {
+	for _, r := range locktest.Recipes {
 		for _, count := range []int32{nearEnd - 3, lastEntry - 3, math.MaxInt32 - 3, math.MaxInt32, math.MinInt32} {
 			if sampled() {
-				t.Run(fmt.Sprint(r.name, count), func(t *testing.T) {
-					bubble(t, func(v *virtual) { v.passTheEnd(r, count) })
+				t.Run(fmt.Sprint(r.Name, count), func(t *testing.T) {
+					locktest.Bubble(t, func(v *locktest.Virtual) { passTheEnd(v.Fixture, r, count) })
 				})
 			}
 		}
@@ -110,10 +112,10 @@ func TestEndOfNumbers(t *testing.T) {
 
 func TestEndOfNumbersOnZooKeeper(t *testing.T) {
 	t.Parallel()
-	for _, r := range named("mutex", "semaphore") {
-		t.Run(r.name, func(t *testing.T) {
+	for _, r := range locktest.Named("mutex", "semaphore") {
+		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			lockOn(t, zktest.Own(t)).passTheEnd(r, math.MaxInt32-3)
+			passTheEnd(locktest.NewFixture(t, zktest.Own(t)), r, math.MaxInt32-3)
 		})
 	}
 }
@@ -121,23 +123,23 @@ func TestEndOfNumbersOnZooKeeper(t *testing.T) {
 // While a holder stays, requests of all processes wait outside the queue. The first of them that
 // hears that it has left deletes the directory.
 func TestProcessesWaitOutside(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		v.numbersBegin(recipe{}, nearEnd)
-		g := lock(v, v.mutex())
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		numbersBegin(v.Fixture, locktest.Recipe{}, nearEnd)
+		g := locktest.Lock(v, v.Mutex())
 		var futures []*actors.Future[*actors.Grant]
 		for range 3 {
-			mu := v.mutex()
-			unknowing := mu.Acquire(within(v)) // the process learns the numbers by its first node
-			v.waitNodes(2)
+			mu := v.Mutex()
+			unknowing := mu.Acquire(locktest.Within(v)) // the process learns the numbers by its first node
+			v.WaitNodes(2)
 			unknowing.Cancel()
-			v.waitNodes(1)
+			v.WaitNodes(1)
 			for range 3 {
-				futures = append(futures, mu.Acquire(within(v)))
+				futures = append(futures, mu.Acquire(locktest.Within(v)))
 			}
 		}
-		pending(v, futures...)
-		v.waitNodes(1)
-		unlock(v, g)
+		locktest.Pending(v, futures...)
+		v.WaitNodes(1)
+		locktest.Unlock(v, g)
 		for _, f := range futures {
 			go func() {
 				if g, err := f.Result(); err == nil {
@@ -146,7 +148,7 @@ func TestProcessesWaitOutside(t *testing.T) {
 			}()
 		}
 		for _, f := range futures {
-			node := result(v, f).Node()
+			node := locktest.Result(v, f).Node()
 			if node[len(node)-10:] > "0000000100" {
 				v.Errorf("the numbers go on: %s", node)
 			}
@@ -158,63 +160,63 @@ func TestProcessesWaitOutside(t *testing.T) {
 // directory from being deleted. The numbers are used up to a reserve, with a pause. Then requests
 // are refused, until the directory can be deleted.
 func TestNumbersAreUsedUp(t *testing.T) {
-	hinder := map[string]func(v *virtual, conn *zk.Conn) (end func()){
-		"another child": func(v *virtual, conn *zk.Conn) func() {
+	hinder := map[string]func(v *locktest.Virtual, conn *zk.Conn) (end func()){
+		"another child": func(v *locktest.Virtual, conn *zk.Conn) func() {
 			_, err := conn.Create("/lock/child", nil, 0, zk.WorldACL(zk.PermAll))
-			must(v, err)
-			return func() { must(v, conn.Delete("/lock/child", -1)) }
+			locktest.Must(v, err)
+			return func() { locktest.Must(v, conn.Delete("/lock/child", -1)) }
 		},
-		"Curator": func(v *virtual, conn *zk.Conn) func() {
+		"Curator": func(v *locktest.Virtual, conn *zk.Conn) func() {
 			stop, stopped := make(chan struct{}), make(chan struct{})
-			last := v.foreignNode(conn, foreignPrefixes["Curator"])
+			last := v.ForeignNode(conn, locktest.ForeignPrefixes["Curator"])
 			go func() {
 				defer close(stopped)
-				for !isClosed(stop) { // one is always there, and the first does not block for long
-					next := v.foreignNode(conn, foreignPrefixes["Curator"])
+				for !locktest.IsClosed(stop) { // one is always there, and the first does not block for long
+					next := v.ForeignNode(conn, locktest.ForeignPrefixes["Curator"])
 					<-time.After(100 * time.Millisecond)
-					last.leave()
+					last.Leave()
 					last = next
 				}
-				last.leave()
+				last.Leave()
 			}()
 			return func() { close(stop); <-stopped }
 		},
-		"no right to delete": func(v *virtual, conn *zk.Conn) func() {
-			setRights := func(perms int32) { must(v, errOf(conn.SetACL("/", zk.WorldACL(perms), -1))) }
+		"no right to delete": func(v *locktest.Virtual, conn *zk.Conn) func() {
+			setRights := func(perms int32) { locktest.Must(v, locktest.ErrOf(conn.SetACL("/", zk.WorldACL(perms), -1))) }
 			setRights(zk.PermAll &^ zk.PermDelete)
 			return func() { setRights(zk.PermAll) }
 		},
 	}
 	for name, hinder := range hinder {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				v.numbersBegin(recipe{}, nearEnd+5)
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				numbersBegin(v.Fixture, locktest.Recipe{}, nearEnd+5)
 				end, conn := hinder(v, v.Client(v)), v.Client(v)
-				mu := v.mutex()
+				mu := v.Mutex()
 				for range 2 {
-					unlock(v, lock(v, mu))
+					locktest.Unlock(v, locktest.Lock(v, mu))
 				}
 				v.SetCreateCount("/lock", lastEntry)
-				unlock(v, lock(v, mu)) // by the last node that the process creates
+				locktest.Unlock(v, locktest.Lock(v, mu)) // by the last node that the process creates
 				for range 2 {
-					_, err := mu.Lock(within(v))
-					is(v, err, actors.ErrSequenceExhausted)
-					contains(v, fmt.Sprint(err), "/lock", "sequence numbers")
+					_, err := mu.Lock(locktest.Within(v))
+					locktest.Is(v, err, actors.ErrSequenceExhausted)
+					locktest.ExpectParts(v, fmt.Sprint(err), "/lock", "sequence numbers")
 				}
-				if _, err := mu.Lock(within(v), actors.Try()); name == "Curator" {
-					is(v, err, actors.ErrNotAcquired)
+				if _, err := mu.Lock(locktest.Within(v), actors.Try()); name == "Curator" {
+					locktest.Is(v, err, actors.ErrNotAcquired)
 				} else {
-					is(v, err, actors.ErrSequenceExhausted)
+					locktest.Is(v, err, actors.ErrSequenceExhausted)
 				}
 				if stat, _ := children(v, conn, "/lock"); name != "Curator" && stat > lastEntry+10 {
 					v.Errorf("the count is %d", stat)
 				}
 				end()
-				g := lock(v, mu)
+				g := locktest.Lock(v, mu)
 				if !strings.HasSuffix(g.Node(), "-0000000000") {
 					v.Errorf("the numbers go on: %s", g.Node())
 				}
-				unlock(v, g)
+				locktest.Unlock(v, g)
 			})
 		})
 	}
@@ -224,33 +226,33 @@ func TestNumbersAreUsedUp(t *testing.T) {
 func children(t testing.TB, conn *zk.Conn, path string) (count int32, names []string) {
 	t.Helper()
 	names, stat, err := conn.Children(path)
-	must(t, err)
+	locktest.Must(t, err)
 	return (stat.Cversion + stat.NumChildren) / 2, names
 }
 
 // A holder keeps its grant while the numbers run out, and becomes a reader. A lock-delay's held
 // marker does not keep the directory from being deleted.
 func TestHolderWhileNumbersRunOut(t *testing.T) {
-	bubble(t, func(v *virtual) {
-		v.numbersBegin(recipe{}, math.MaxInt32-1)
-		rw, me := v.rw(), actors.WithOwner("me")
-		writer := lock(v, rw.Write(), me)
-		reader := lock(v, rw.Read(), me)
-		unlock(v, writer)
-		_, err := v.rw().Read().Lock(within(v))
-		is(v, err, actors.ErrSequenceExhausted) // it does not wait for ever
-		unlock(v, reader)
-		unlock(v, lock(v, rw.Write()))
-		v.numbersAreLow(recipe{})
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		numbersBegin(v.Fixture, locktest.Recipe{}, math.MaxInt32-1)
+		rw, me := v.RWMutex(), actors.WithOwner("me")
+		writer := locktest.Lock(v, rw.Write(), me)
+		reader := locktest.Lock(v, rw.Read(), me)
+		locktest.Unlock(v, writer)
+		_, err := v.RWMutex().Read().Lock(locktest.Within(v))
+		locktest.Is(v, err, actors.ErrSequenceExhausted) // it does not wait for ever
+		locktest.Unlock(v, reader)
+		locktest.Unlock(v, locktest.Lock(v, rw.Write()))
+		numbersAreLow(v.Fixture, locktest.Recipe{})
 	})
-	bubble(t, func(v *virtual) {
-		v.numbersBegin(recipe{}, nearEnd)
-		delayed := named("lock-delay")[0].at(v.locks(), "/lock")
-		g := lock(v, delayed)
-		next := delayed.Acquire(within(v))
-		pending(v, next)
-		unlock(v, g)
-		unlock(v, result(v, next))
-		v.numbersAreLow(recipe{})
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		numbersBegin(v.Fixture, locktest.Recipe{}, nearEnd)
+		delayed := locktest.Named("lock-delay")[0].At(v.Locks(), "/lock")
+		g := locktest.Lock(v, delayed)
+		next := delayed.Acquire(locktest.Within(v))
+		locktest.Pending(v, next)
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Result(v, next))
+		numbersAreLow(v.Fixture, locktest.Recipe{})
 	})
 }

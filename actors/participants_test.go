@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -11,23 +13,23 @@ import (
 
 // Participants returns the holders and the waiters of this process and others, in their order.
 func TestParticipants(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		locks := b.locks()
-		rw := locks.RWMutex(b.path)
-		none, err := rw.Read().Participants(within(b))
+		locks := b.Locks()
+		rw := locks.RWMutex(b.LockPath)
+		none, err := rw.Read().Participants(locktest.Within(b))
 		if err != nil || len(none) != 0 {
 			b.Errorf("%v, %v of an unused lock", none, err)
 		}
-		r := lock(b, rw.Read(), actors.WithData([]byte("me")))
-		theirs := b.foreignNode(conn, curatorID+"-__READ__")
-		_, err = conn.Create(b.path+"/unrelated", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		w := rw.Write().Acquire(within(b), actors.WithData([]byte("next")))
-		b.waitNodes(4)
+		r := locktest.Lock(b, rw.Read(), actors.WithData([]byte("me")))
+		theirs := b.ForeignNode(conn, locktest.CuratorID+"-__READ__")
+		_, err = conn.Create(b.LockPath+"/unrelated", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		w := rw.Write().Acquire(locktest.Within(b), actors.WithData([]byte("next")))
+		b.WaitNodes(4)
 
-		all, err := b.rw().Read().Participants(within(b))
-		must(b, err)
+		all, err := b.RWMutex().Read().Participants(locktest.Within(b))
+		locktest.Must(b, err)
 		if len(all) != 3 {
 			b.Fatalf("%d participants: %+v", len(all), all)
 		}
@@ -43,48 +45,48 @@ func TestParticipants(t *testing.T) {
 				b.Errorf("participant %d has been there for %v", i, age)
 			}
 		}
-		if all[0].Node != r.Node() || all[0].Token != r.Token() || all[0].Session != r.Session() || all[1].Node != theirs.path {
+		if all[0].Node != r.Node() || all[0].Token != r.Token() || all[0].Session != r.Session() || all[1].Node != theirs.Path {
 			b.Errorf("%+v", all)
 		}
-		if mine, err := rw.Write().Participants(within(b)); err != nil || !mine[0].Mine || mine[1].Mine || !mine[2].Mine {
+		if mine, err := rw.Write().Participants(locktest.Within(b)); err != nil || !mine[0].Mine || mine[1].Mine || !mine[2].Mine {
 			b.Errorf("%+v, %v", mine, err)
 		}
-		must(b, conn.Delete(b.path+"/unrelated", -1))
-		theirs.leave()
-		unlock(b, r)
-		unlock(b, result(b, w))
-		_, err = locks.Mutex("relative").Participants(within(b))
-		is(b, err, actors.ErrInvalid)
+		locktest.Must(b, conn.Delete(b.LockPath+"/unrelated", -1))
+		theirs.Leave()
+		locktest.Unlock(b, r)
+		locktest.Unlock(b, locktest.Result(b, w))
+		_, err = locks.Mutex("relative").Participants(locktest.Within(b))
+		locktest.Is(b, err, actors.ErrInvalid)
 	})
 }
 
 // A downgraded reader has its writer's place, and holds.
 func TestParticipantsOfADowngrade(t *testing.T) {
-	each(t, func(b *testLock) {
-		rw := b.rw()
-		w := lock(b, rw.Write(), actors.WithOwner("me"))
-		next := rw.Write().Acquire(within(b))
-		b.waitNodes(2)
-		r := lock(b, rw.Read(), actors.WithOwner("me"))
-		all, err := rw.Read().Participants(within(b))
-		must(b, err)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		rw := b.RWMutex()
+		w := locktest.Lock(b, rw.Write(), actors.WithOwner("me"))
+		next := rw.Write().Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		r := locktest.Lock(b, rw.Read(), actors.WithOwner("me"))
+		all, err := rw.Read().Participants(locktest.Within(b))
+		locktest.Must(b, err)
 		if len(all) != 3 || all[0].Node != w.Node() || !all[0].Holds || all[1].Node != r.Node() || !all[1].Holds || all[2].Holds || all[2].Ahead != 2 {
 			b.Errorf("%+v", all)
 		}
-		unlock(b, w)
-		unlock(b, r)
-		unlock(b, result(b, next))
+		locktest.Unlock(b, w)
+		locktest.Unlock(b, r)
+		locktest.Unlock(b, locktest.Result(b, next))
 	})
 }
 
 // The participants of a semaphore are its leases. Revoke asks the holder of one to release.
 func TestParticipantsOfASemaphore(t *testing.T) {
-	each(t, func(b *testLock) {
-		s := b.locks().Semaphore(b.path, 3)
-		two := lock(b, s, actors.Permits(2), actors.WithData([]byte("two")), actors.Revocable())
-		next := s.Acquire(within(b), actors.Permits(2))
-		b.waitNodes(4, "/leases")
-		all, err := b.locks().Semaphore(b.path, 3).Participants(within(b))
+	locktest.Each(t, func(b *locktest.Fixture) {
+		s := b.Locks().Semaphore(b.LockPath, 3)
+		two := locktest.Lock(b, s, actors.Permits(2), actors.WithData([]byte("two")), actors.Revocable())
+		next := s.Acquire(locktest.Within(b), actors.Permits(2))
+		b.WaitNodes(4, "/leases")
+		all, err := b.Locks().Semaphore(b.LockPath, 3).Participants(locktest.Within(b))
 		if err != nil || len(all) != 4 {
 			b.Fatalf("%+v, %v", all, err)
 		}
@@ -98,19 +100,19 @@ func TestParticipantsOfASemaphore(t *testing.T) {
 		}
 		// A child of any name takes a permit.
 		conn := b.Client(b)
-		foreign, err := conn.Create(b.path+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		must(b, err)
-		if all, err := s.Participants(within(b)); err != nil || len(all) != 4 || !all[1].Holds || all[2].Holds {
+		foreign, err := conn.Create(b.LockPath+"/leases/foreign", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		if all, err := s.Participants(locktest.Within(b)); err != nil || len(all) != 4 || !all[1].Holds || all[2].Holds {
 			b.Errorf("beside a foreign child: %+v, %v", all, err)
 		}
-		must(b, conn.Delete(foreign, -1))
-		if n, err := s.RevokeHolders(within(b), 0); n != 0 || err != nil {
+		locktest.Must(b, conn.Delete(foreign, -1))
+		if n, err := s.RevokeHolders(locktest.Within(b), 0); n != 0 || err != nil {
 			b.Errorf("%d, %v", n, err)
 		}
-		closes(b, two.Revoked(), "the request to release")
-		unlock(b, two)
-		unlock(b, result(b, next))
-		_, err = s.RevokeHolders(within(b), 0)
-		must(b, err)
+		locktest.Closes(b, two.Revoked(), "the request to release")
+		locktest.Unlock(b, two)
+		locktest.Unlock(b, locktest.Result(b, next))
+		_, err = s.RevokeHolders(locktest.Within(b), 0)
+		locktest.Must(b, err)
 	})
 }

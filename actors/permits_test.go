@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -12,23 +14,23 @@ import (
 // Inspect shows both; what it cannot see, and what agrees, is not logged.
 func TestDifferentPermits(t *testing.T) {
 	t.Parallel()
-	semaphore := func(n int) func(*actors.Locks, string) handle {
-		return func(l *actors.Locks, path string) handle { return l.Semaphore(path, n) }
+	semaphore := func(n int) func(*actors.Locks, string) locktest.Handle {
+		return func(l *actors.Locks, path string) locktest.Handle { return l.Semaphore(path, n) }
 	}
-	shared := func(n int) func(*actors.Locks, string) handle {
-		return func(l *actors.Locks, path string) handle {
+	shared := func(n int) func(*actors.Locks, string) locktest.Handle {
+		return func(l *actors.Locks, path string) locktest.Handle {
 			return l.Semaphore(path, n, actors.SharedPermits(path+"-count"))
 		}
 	}
-	custom := func(n int) func(*actors.Locks, string) handle {
-		return func(l *actors.Locks, path string) handle {
+	custom := func(n int) func(*actors.Locks, string) locktest.Handle {
+		return func(l *actors.Locks, path string) locktest.Handle {
 			rule := queue.Rule{Permits: n, BlockedBy: []queue.KindSet{queue.Kinds(queue.Exclusive)}, Markers: []string{"-mine-"}}
 			return l.Custom(path, "custom lock", rule, "mine").Kind("mine")
 		}
 	}
-	mutex := func(l *actors.Locks, path string) handle { return l.SemaphoreMutex(path) }
+	mutex := func(l *actors.Locks, path string) locktest.Handle { return l.SemaphoreMutex(path) }
 	for name, c := range map[string]struct {
-		there, here func(*actors.Locks, string) handle
+		there, here func(*actors.Locks, string) locktest.Handle
 		attributes  string // of the line; "" for none
 		shown       string // by Inspect: the numbers of both, and of the queue
 	}{
@@ -44,32 +46,32 @@ func TestDifferentPermits(t *testing.T) {
 		"2 and shared of 3": {semaphore(2), shared(3), "", "2 0 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(b *testLock) {
-				var log logs
-				there, here := b.locks(func(cfg *actors.Config) { cfg.OmitHolder = true }), b.locks(log.config)
-				first, mu := lock(b, c.there(there, b.path)), c.here(here, b.path)
+			locktest.Each(t, func(b *locktest.Fixture) {
+				var log locktest.Log
+				there, here := b.Locks(func(cfg *actors.Config) { cfg.OmitHolder = true }), b.Locks(log.Config)
+				first, mu := locktest.Lock(b, c.there(there, b.LockPath)), c.here(here, b.LockPath)
 				for range 2 {
-					g := lock(b, mu) // it knows all leases ahead of its own
-					q := inspect(b, there, b.path)
+					g := locktest.Lock(b, mu) // it knows all leases ahead of its own
+					q := locktest.Inspect(b, there, b.LockPath)
 					if got := fmt.Sprint(q.Participants[0].Permits, q.Participants[1].Permits, q.Permits); got != c.shown {
 						b.Errorf("Inspect shows %s, want %s", got, c.shown)
 					}
-					unlock(b, g)
+					locktest.Unlock(b, g)
 				}
-				lines := log.with("level=ERROR", "different numbers of permits")
+				lines := log.With("level=ERROR", "different numbers of permits")
 				switch {
 				case c.attributes == "" && len(lines) != 0, c.attributes != "" && len(lines) != 1:
 					b.Errorf("%q", lines)
 				case c.attributes != "":
-					contains(b, lines[0], "path="+b.path+" "+c.attributes+" node="+first.Node())
+					locktest.ExpectParts(b, lines[0], "path="+b.LockPath+" "+c.attributes+" node="+first.Node())
 				}
-				unlock(b, first)
-				must(b, there.Close()) // ends the watch of a shared number
-				must(b, here.Close())
-				b.cleanups = append(b.cleanups, func() { // the containers of a semaphore stay for a while
+				locktest.Unlock(b, first)
+				locktest.Must(b, there.Close()) // ends the watch of a shared number
+				locktest.Must(b, here.Close())
+				b.Cleanups = append(b.Cleanups, func() { // the containers of a semaphore stay for a while
 					conn := b.Client(b)
 					for _, end := range []string{"-count", "/locks", "/leases"} {
-						conn.Delete(b.path+end, -1)
+						conn.Delete(b.LockPath+end, -1)
 					}
 				})
 			})

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -13,44 +15,44 @@ import (
 // the end, in their session, with each recipe that waits for nodes.
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		var log logs
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		var log locktest.Log
 		address := make(chan string, 100)
-		waiters := connect(v.T, "one:1,two:1", log.config, func(cfg *actors.Config) {
-			cfg.SessionTimeout, cfg.Dial = session, func(ctx context.Context, network, to string) (net.Conn, error) {
+		waiters := locktest.Connect(v.T, "one:1,two:1", log.Config, func(cfg *actors.Config) {
+			cfg.SessionTimeout, cfg.Dial = locktest.SessionTimeout, func(ctx context.Context, network, to string) (net.Conn, error) {
 				address <- to
 				return v.Dial(ctx, network, to)
 			}
 		})
-		holders := v.locks()
+		holders := v.Locks()
 		stale := <-address
 		var waiting []*actors.Future[*actors.Grant]
 		var held []*actors.Grant
-		for _, r := range named("mutex", "write", "semaphore", "local queue") {
-			g := lock(v, v.handle(holders, r))
+		for _, r := range locktest.Named("mutex", "write", "semaphore", "local queue") {
+			g := locktest.Lock(v, v.HandleOf(holders, r))
 			v.Haunt(stale, g.Node())
 			held = append(held, g)
-			waiting = append(waiting, v.handle(waiters, r).Acquire(context.Background()))
+			waiting = append(waiting, v.HandleOf(waiters, r).Acquire(context.Background()))
 		}
 		<-time.After(10 * time.Second)
 		for _, g := range held {
-			unlock(v, g)
+			locktest.Unlock(v, g)
 		}
 		<-time.After(30 * time.Second)
-		pending(v, waiting...)
+		locktest.Pending(v, waiting...)
 		<-time.After(3 * time.Minute)
 		for i, f := range waiting {
-			if !isClosed(f.Done()) {
-				v.Fatalf("%s waits for a phantom: %s", held[i].Path(), log.with())
+			if !locktest.IsClosed(f.Done()) {
+				v.Fatalf("%s waits for a phantom: %s", held[i].Path(), log.With())
 			}
-			g := result(v, f)
+			g := locktest.Result(v, f)
 			if s := waiters.Session(); s.Epoch != 1 || g.Err() != nil {
 				v.Errorf("%s: %v in %+v", g.Path(), g.Err(), s)
 			}
-			unlock(v, g)
+			locktest.Unlock(v, g)
 		}
-		if len(log.with(stale)) == 0 || len(log.with("leader does not have")) == 0 {
-			v.Errorf("the log does not name %s: %s", stale, log.with())
+		if len(log.With(stale)) == 0 || len(log.With("leader does not have")) == 0 {
+			v.Errorf("the log does not name %s: %s", stale, log.With())
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/anishathalye/porcupine"
 
 	"github.com/actorlock/actorlock/actors"
@@ -46,7 +48,7 @@ type guardedNumber struct {
 func newResourceServer(t testing.TB) *resourceServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	d := &resourceServer{listener: l, begun: time.Now(), open: map[net.Conn]*clientRecord{}, numbers: map[string]*guardedNumber{}}
 	d.serving.Go(func() {
 		for client := 0; ; client++ {

@@ -5,9 +5,10 @@ package actors_test
 import (
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 
 	"github.com/go-zookeeper/zk"
 
@@ -19,147 +20,130 @@ import (
 // for a busy machine, which loses no other session.
 const shortSession = 10 * time.Second
 
-func (p *childProcess) signal(s syscall.Signal) {
-	p.t.Helper()
-	must(p.t, p.cmd.Process.Signal(s))
-}
-
-func (p *childProcess) kill()   { p.signal(syscall.SIGKILL) }
-func (p *childProcess) pause()  { p.signal(syscall.SIGSTOP) }
-func (p *childProcess) resume() { p.signal(syscall.SIGCONT) }
-
-// exit ends a process in good order, and so its session.
-func (p *childProcess) exit() {
-	p.t.Helper()
-	must(p.t, p.in.Close())
-	for range p.lines {
-	}
-}
-
-func TestProcessKilledHolder(t *testing.T)  { each(t, killedHolder) }
-func TestProcessPausedHolder(t *testing.T)  { each(t, pausedHolder) }
-func TestProcessShortPause(t *testing.T)    { each(t, shortPause) }
-func TestProcessKilledWaiters(t *testing.T) { each(t, killedWaiters) }
-func TestProcessHandOff(t *testing.T)       { each(t, handOffAfterPause) }
+func TestProcessKilledHolder(t *testing.T)  { locktest.Each(t, killedHolder) }
+func TestProcessPausedHolder(t *testing.T)  { locktest.Each(t, pausedHolder) }
+func TestProcessShortPause(t *testing.T)    { locktest.Each(t, shortPause) }
+func TestProcessKilledWaiters(t *testing.T) { locktest.Each(t, killedWaiters) }
+func TestProcessHandOff(t *testing.T)       { locktest.Each(t, handOffAfterPause) }
 
 // A holder is paused, and its follower is cut off from the leader just before the process goes on:
 // the follower answers it for another two seconds. The holder does not believe in its session when
 // the leader has expired it. Its margin, 2400 ms, is more than (syncLimit + 1/2) * tickTime.
 func TestProcessPausedBesideACutOffFollower(t *testing.T) {
 	const timeout = 12 * time.Second
-	b := ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
-	follower, others := b.follower()
-	p := startProcess(b, follower.Addr(), timeout, "")
-	p.send("lock %s", b.path)
-	first := p.granted()
-	f := connect(b.T, others).Mutex(b.path).Acquire(within(b))
+	b := locktest.Ensemble(t, zktest.Links(), zktest.TickTime(500*time.Millisecond))
+	follower, others := follower(b)
+	p := locktest.StartProcess(b, follower.Addr(), timeout, "")
+	p.Send("lock %s", b.LockPath)
+	first := p.Granted()
+	f := locktest.Connect(b.T, others).Mutex(b.LockPath).Acquire(locktest.Within(b))
 	granted := closedAt(f.Done())
-	b.waitNodes(2)
+	b.WaitNodes(2)
 	var latest time.Time // of its deadlines
 	hasLost := func() bool {
-		p.send("deadline")
-		text, is := strings.CutPrefix(p.nextLine(), "deadline ")
+		p.Send("deadline")
+		text, is := strings.CutPrefix(p.NextLine(), "deadline ")
 		if nanos, err := strconv.ParseInt(text, 10, 64); is && err == nil {
 			latest = time.Unix(0, max(latest.UnixNano(), nanos))
 		}
 		return !is
 	}
 	hasLost()
-	p.pause()
+	p.Pause()
 	<-time.After(timeout * 3 / 10) // not half of it, after which the process gives up the connection
 	follower.Isolate(b, true)
-	p.resume()
-	zktest.Eventually(b, timeLimit, hasLost, "the process has lost the lock")
-	second := result(b, f)
+	p.Resume()
+	zktest.Eventually(b, zktest.TimeLimit, hasLost, "the process has lost the lock")
+	second := locktest.Result(b, f)
 	if late := latest.Sub(<-granted); late > 0 {
 		b.Errorf("the deadline of the paused holder is %v after the next grant", late)
 	}
-	expectIncreasing(b, first, second.Token())
-	p.kill()
+	locktest.ExpectIncreasing(b, first, second.Token())
+	p.Kill()
 	follower.Isolate(b, false)
-	unlock(b, second)
-	b.clean()
+	locktest.Unlock(b, second)
+	b.Clean()
 }
 
 // The same on three servers.
 func TestProcessEnsemble(t *testing.T) {
-	all := ensemble(t)
+	all := locktest.Ensemble(t)
 	t.Run("all", func(t *testing.T) {
-		for name, f := range map[string]func(*testLock){"killed holder": killedHolder, "paused holder": pausedHolder,
+		for name, f := range map[string]func(*locktest.Fixture){"killed holder": killedHolder, "paused holder": pausedHolder,
 			"short pause": shortPause, "killed waiters": killedWaiters, "hand-off": handOffAfterPause} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				onServer(t, all.Server, f)
+				locktest.OnServer(t, all.Server, f)
 			})
 		}
 	})
 	if !t.Failed() {
-		all.clean() // no watch is left
+		all.Clean() // no watch is left
 	}
 }
 
 // killedHolder kills a holder. The others hold in turn once its session is over.
-func killedHolder(b *testLock) {
-	p, q := startProcess(b, b.Addr(), shortSession, ""), startProcess(b, b.Addr(), longSession, "")
-	p.send("lock %s", b.path)
-	first := p.granted()
-	q.send("lock %s", b.path)
-	b.waitNodes(2)
-	mu := b.mutex()
-	waiting := mu.Acquire(within(b))
-	b.waitNodes(3)
-	q.expectNothing()
-	p.kill()
-	second := q.granted()
-	expectIncreasing(b, first, second)
-	b.waitNodes(2) // the node of the killed process is gone
-	pending(b, waiting)
-	q.send("unlock")
-	q.expect("unlocked")
-	g := result(b, waiting)
-	expectIncreasing(b, second, g.Token())
-	unlock(b, g)
-	q.exit()
+func killedHolder(b *locktest.Fixture) {
+	p, q := locktest.StartProcess(b, b.Addr(), shortSession, ""), locktest.StartProcess(b, b.Addr(), locktest.LongSession, "")
+	p.Send("lock %s", b.LockPath)
+	first := p.Granted()
+	q.Send("lock %s", b.LockPath)
+	b.WaitNodes(2)
+	mu := b.Mutex()
+	waiting := mu.Acquire(locktest.Within(b))
+	b.WaitNodes(3)
+	q.ExpectNothing()
+	p.Kill()
+	second := q.Granted()
+	locktest.ExpectIncreasing(b, first, second)
+	b.WaitNodes(2) // the node of the killed process is gone
+	locktest.Pending(b, waiting)
+	q.Send("unlock")
+	q.Expect("unlocked")
+	g := locktest.Result(b, waiting)
+	locktest.ExpectIncreasing(b, second, g.Token())
+	locktest.Unlock(b, g)
+	q.Exit()
 }
 
 // startWriter starts a process that holds the lock, and that writes to a node of ZooKeeper and to a
 // resource server until it stops.
-func (b *testLock) startWriter(sessionTimeout time.Duration) (p *childProcess, token actors.Token, conn *zk.Conn, node string, d *resourceServer) {
+func startWriter(b *locktest.Fixture, sessionTimeout time.Duration) (p *locktest.ChildProcess, token actors.Token, conn *zk.Conn, node string, d *resourceServer) {
 	b.Helper()
-	d, conn, node = newResourceServer(b), b.Client(b), b.path+"-resource"
+	d, conn, node = newResourceServer(b), b.Client(b), b.LockPath+"-resource"
 	_, err := conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
-	must(b, err)
+	locktest.Must(b, err)
 	b.Cleanup(func() { conn.Delete(node, -1) })
-	p = startProcess(b, b.Addr(), sessionTimeout, d.addr())
-	p.send("lock %s", b.path)
-	token = p.granted()
-	p.send("write %s", node)
-	p.expectAll("guarded write accepted", "write by token accepted")
+	p = locktest.StartProcess(b, b.Addr(), sessionTimeout, d.addr())
+	p.Send("lock %s", b.LockPath)
+	token = p.Granted()
+	p.Send("write %s", node)
+	p.ExpectAll("guarded write accepted", "write by token accepted")
 	return p, token, conn, node, d
 }
 
 // pausedHolder pauses a holder until another contender holds the lock. The holder then learns of
 // its loss before anything else, and its writes are refused.
-func pausedHolder(b *testLock) {
-	locks := b.locks()
-	p, first, conn, node, d := b.startWriter(shortSession)
-	p.expectNothing()
-	waiting := locks.Mutex(b.path).Acquire(within(b))
-	b.waitNodes(2)
-	p.pause()
-	g := result(b, waiting)
-	expectIncreasing(b, first, g.Token())
-	results, err := locks.Multi(within(b), g.Guard(&zk.SetDataRequest{Path: node, Data: []byte("ours"), Version: -1})...)
-	must(b, err)
+func pausedHolder(b *locktest.Fixture) {
+	locks := b.Locks()
+	p, first, conn, node, d := startWriter(b, shortSession)
+	p.ExpectNothing()
+	waiting := locks.Mutex(b.LockPath).Acquire(locktest.Within(b))
+	b.WaitNodes(2)
+	p.Pause()
+	g := locktest.Result(b, waiting)
+	locktest.ExpectIncreasing(b, first, g.Token())
+	results, err := locks.Multi(locktest.Within(b), g.Guard(&zk.SetDataRequest{Path: node, Data: []byte("ours"), Version: -1})...)
+	locktest.Must(b, err)
 	mine, err := connectResources(d.addr())
-	must(b, err)
-	if _, accepted := mine.call("write", b.path, g.Token(), 0); !accepted {
+	locktest.Must(b, err)
+	if _, accepted := mine.call("write", b.LockPath, g.Token(), 0); !accepted {
 		b.Error("the holder's write is refused")
 	}
-	p.resume()
-	p.expectAll("resumed ZooKeeper session is lost", "lost ZooKeeper session is lost", "guarded write refused", "write by token refused")
-	p.send("stop")
-	p.expect("stopped") // and no write was accepted meanwhile
+	p.Resume()
+	p.ExpectAll("resumed ZooKeeper session is lost", "lost ZooKeeper session is lost", "guarded write refused", "write by token refused")
+	p.Send("stop")
+	p.Expect("stopped") // and no write was accepted meanwhile
 	data, stat, err := conn.Get(node)
 	if err != nil || string(data) != "ours" || stat.Version != results[1].Stat.Version {
 		b.Errorf("the node holds %q in version %d, not ours of %d: %v", data, stat.Version, results[1].Stat.Version, err)
@@ -167,112 +151,94 @@ func pausedHolder(b *testLock) {
 	if g.Err() != nil {
 		b.Errorf("the new holder: %v", g.Err())
 	}
-	p.send("unlock")
-	p.expect("not unlocked ZooKeeper session is lost")
-	p.send("lock %s", b.path)
-	b.waitNodes(2)
-	p.expectNothing()
-	unlock(b, g)
-	expectIncreasing(b, g.Token(), p.granted())
-	p.exit()
-}
-
-// expectAll waits for a line that begins with each of the words, in any order, and for no other
-// line.
-func (p *childProcess) expectAll(all ...string) {
-	p.t.Helper()
-	for len(all) > 0 {
-		line, found := p.nextLine(), -1
-		for i, words := range all {
-			if strings.HasPrefix(line, words) {
-				found = i
-			}
-		}
-		if found < 0 {
-			p.t.Fatalf("process %d prints %q, want one of %q", p.cmd.Process.Pid, line, all)
-		}
-		all = append(all[:found:found], all[found+1:]...)
-	}
+	p.Send("unlock")
+	p.Expect("not unlocked ZooKeeper session is lost")
+	p.Send("lock %s", b.LockPath)
+	b.WaitNodes(2)
+	p.ExpectNothing()
+	locktest.Unlock(b, g)
+	locktest.ExpectIncreasing(b, g.Token(), p.Granted())
+	p.Exit()
 }
 
 // shortPause pauses a holder for less than its session lasts. The holder then goes on to hold.
-func shortPause(b *testLock) {
-	p, first, conn, node, _ := b.startWriter(longSession)
-	mu := b.mutex()
-	p.pause()
-	_, err := mu.Lock(within(b), actors.WithTimeout(time.Second))
-	is(b, err, actors.ErrTimedOut)
+func shortPause(b *locktest.Fixture) {
+	p, first, conn, node, _ := startWriter(b, locktest.LongSession)
+	mu := b.Mutex()
+	p.Pause()
+	_, err := mu.Lock(locktest.Within(b), actors.WithTimeout(time.Second))
+	locktest.Is(b, err, actors.ErrTimedOut)
 	_, before, err := conn.Get(node)
-	must(b, err)
-	p.resume()
-	zktest.Eventually(b, timeLimit, func() bool {
+	locktest.Must(b, err)
+	p.Resume()
+	zktest.Eventually(b, zktest.TimeLimit, func() bool {
 		_, now, err := conn.Get(node)
 		return err == nil && now.Version > before.Version
 	}, "it writes again")
-	p.send("stop")
-	p.expect("stopped")
-	p.send("unlock")
-	p.expect("unlocked")
-	g := lock(b, mu)
-	expectIncreasing(b, first, g.Token())
-	unlock(b, g)
-	p.exit()
+	p.Send("stop")
+	p.Expect("stopped")
+	p.Send("unlock")
+	p.Expect("unlocked")
+	g := locktest.Lock(b, mu)
+	locktest.ExpectIncreasing(b, first, g.Token())
+	locktest.Unlock(b, g)
+	p.Exit()
 }
 
 // killedWaiters ends the sessions of the waiters in the middle of the queue. The waiter behind them
 // does not hold before its turn.
-func killedWaiters(b *testLock) {
-	p, q := startProcess(b, b.Addr(), shortSession, ""), startProcess(b, b.Addr(), shortSession, "")
-	mu, others := b.mutex(), b.locks()
-	g := lock(b, mu)
-	p.send("lock %s", b.path)
-	b.waitNodes(2)
-	q.send("lock %s", b.path)
-	b.waitNodes(3)
-	waiting := others.Mutex(b.path).Acquire(within(b))
-	b.waitNodes(4)
-	p.kill()
-	q.pause()
-	b.waitNodes(2)
+func killedWaiters(b *locktest.Fixture) {
+	p, q := locktest.StartProcess(b, b.Addr(), shortSession, ""), locktest.StartProcess(b, b.Addr(), shortSession, "")
+	mu, others := b.Mutex(), b.Locks()
+	g := locktest.Lock(b, mu)
+	p.Send("lock %s", b.LockPath)
+	b.WaitNodes(2)
+	q.Send("lock %s", b.LockPath)
+	b.WaitNodes(3)
+	waiting := others.Mutex(b.LockPath).Acquire(locktest.Within(b))
+	b.WaitNodes(4)
+	p.Kill()
+	q.Pause()
+	b.WaitNodes(2)
 	for range 3 { // round trips, in which the last waiter's process learns of the deletions
-		unlock(b, lock(b, others.Mutex(b.path+"-other")))
+		locktest.Unlock(b, locktest.Lock(b, others.Mutex(b.LockPath+"-other")))
 	}
-	pending(b, waiting)
-	q.resume()
-	b.waitNodes(3) // the resumed process queues again, at the end
-	q.expectNothing()
-	pending(b, waiting)
-	unlock(b, g)
-	h := result(b, waiting)
-	q.expectNothing()
-	unlock(b, h)
-	expectIncreasing(b, h.Token(), q.granted())
-	q.send("unlock")
-	q.expect("unlocked")
-	q.exit()
+	locktest.Pending(b, waiting)
+	q.Resume()
+	b.WaitNodes(3) // the resumed process queues again, at the end
+	q.ExpectNothing()
+	locktest.Pending(b, waiting)
+	locktest.Unlock(b, g)
+	h := locktest.Result(b, waiting)
+	q.ExpectNothing()
+	locktest.Unlock(b, h)
+	locktest.ExpectIncreasing(b, h.Token(), q.Granted())
+	q.Send("unlock")
+	q.Expect("unlocked")
+	q.Exit()
 }
 
 // handOffAfterPause has a holder that was paused release, while a waiter of its own process is next
 // in line. The release of a lost grant does not grant the lock to that waiter.
-func handOffAfterPause(b *testLock) {
-	p := startProcess(b, b.Addr(), shortSession, "")
-	mu := b.mutex()
-	p.send("lock %s", b.path)
-	first := p.granted()
-	p.send("lock %s", b.path)
-	b.waitNodes(2)
-	waiting := mu.Acquire(within(b))
-	b.waitNodes(3)
-	p.pause()
-	g := result(b, waiting)
-	p.send("unlock") // which the process does first
-	p.resume()
-	p.expectAll("not unlocked ZooKeeper session is lost", "lost ZooKeeper session is lost")
-	b.waitNodes(2) // the second request queues again
-	p.expectNothing()
-	unlock(b, g)
-	expectIncreasing(b, first, g.Token(), p.granted())
-	p.send("unlock")
-	p.expect("unlocked")
-	p.exit()
+func handOffAfterPause(b *locktest.Fixture) {
+	p := locktest.StartProcess(b, b.Addr(), shortSession, "")
+	mu := b.Mutex()
+	p.Send("lock %s", b.LockPath)
+	first := p.Granted()
+	p.Send("lock %s", b.LockPath)
+	b.WaitNodes(2)
+	waiting := mu.Acquire(locktest.Within(b))
+	b.WaitNodes(3)
+	p.Pause()
+	g := locktest.Result(b, waiting)
+	p.Send("unlock") // which the process does first
+	p.Resume()
+	p.ExpectAll("not unlocked ZooKeeper session is lost", "lost ZooKeeper session is lost")
+	b.WaitNodes(2) // the second request queues again
+	p.ExpectNothing()
+	locktest.Unlock(b, g)
+	locktest.ExpectIncreasing(b, first, g.Token(), p.Granted())
+	p.Send("unlock")
+	p.Expect("unlocked")
+	p.Exit()
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -120,12 +122,12 @@ type measuredOutage struct {
 func newOutage(t *testing.T, s *zktest.Server, addr string, timeout time.Duration) *measuredOutage {
 	o := &measuredOutage{t: t, timeout: timeout, again: make(chan time.Time, 1)}
 	configure := func(cfg *actors.Config) { cfg.SessionTimeout = timeout }
-	o.cut, o.other = connect(t, addr, configure), connect(t, s.Addr(), configure)
+	o.cut, o.other = locktest.Connect(t, addr, configure), locktest.Connect(t, s.Addr(), configure)
 	path := s.Path(t)
 	held, wanted := o.cut.Mutex(path+"-held"), path+"-wanted"
-	o.held, o.elsewhere = lock(t, held), lock(t, o.other.Mutex(wanted))
+	o.held, o.elsewhere = locktest.Lock(t, held), locktest.Lock(t, o.other.Mutex(wanted))
 	o.wanted = o.cut.Mutex(wanted).Acquire(context.Background())
-	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "the process waits")
+	zktest.Eventually(t, zktest.TimeLimit, func() bool { return len(s.Nodes(t, wanted)) == 2 }, "the process waits")
 	go func() {
 		<-o.held.Done()
 		if _, err := held.Lock(context.Background()); err == nil {
@@ -142,7 +144,7 @@ func (o *measuredOutage) measure(kind string, away time.Duration) string {
 	got := time.Since(o.ended)
 	how := "kept"
 	if o.held.Err() == nil {
-		zktest.Eventually(o.t, timeLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "the process is connected")
+		zktest.Eventually(o.t, zktest.TimeLimit, func() bool { return o.cut.Session().State == messages.SessionState_CONNECTED }, "the process is connected")
 	} else {
 		how = fmt.Sprintf("%4.1f", (<-o.again).Sub(o.ended).Seconds())
 	}
@@ -161,51 +163,51 @@ func (o *measuredOutage) close() {
 // earlier than the margin after the loss.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	for name, outage := range map[string]func(v *virtual, n *dialer) (end func()){
-		"restart": func(v *virtual, _ *dialer) func() {
+	for name, outage := range map[string]func(v *locktest.Virtual, n *locktest.Network) (end func()){
+		"restart": func(v *locktest.Virtual, _ *locktest.Network) func() {
 			v.Halt()
 			return v.Restart
 		},
-		"cut off": func(_ *virtual, n *dialer) func() {
-			n.disconnect()
-			return func() { n.refuse(false) }
+		"cut off": func(_ *locktest.Virtual, n *locktest.Network) func() {
+			n.Disconnect()
+			return func() { n.Refuse(false) }
 		},
 	} {
 		for _, away := range []time.Duration{1, 2, 5, 11, 20, 40, 60} {
 			for _, timeout := range []time.Duration{4, 10, 20} {
 				t.Run(fmt.Sprintf("%s, away %d s, session of %d s", name, away, timeout), func(t *testing.T) {
-					bubble(t, func(v *virtual) { recovery(v, away*time.Second, timeout*time.Second, outage) })
+					locktest.Bubble(t, func(v *locktest.Virtual) { recovery(v, away*time.Second, timeout*time.Second, outage) })
 				})
 			}
 		}
 	}
 }
 
-func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *dialer) func()) {
+func recovery(v *locktest.Virtual, away, timeout time.Duration, outage func(*locktest.Virtual, *locktest.Network) func()) {
 	margin, slack := timeout/5, 2*time.Second+min(timeout/5, 4*time.Second) // slack is for the pause before the attempt that connects
-	p := v.process(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
-	held := p.locks.Mutex(v.path)
-	others := v.locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	p := v.Process(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
+	held := p.Locks.Mutex(v.LockPath)
+	others := v.Locks(func(cfg *actors.Config) { cfg.SessionTimeout = timeout })
 	const wanted = "/lock-wanted"
-	g, elsewhere := lock(v, held), lock(v, others.Mutex(wanted))
-	waiting := p.locks.Mutex(wanted).Acquire(context.Background())
+	g, elsewhere := locktest.Lock(v, held), locktest.Lock(v, others.Mutex(wanted))
+	waiting := p.Locks.Mutex(wanted).Acquire(context.Background())
 	<-time.After(2 * timeout)
-	next := others.Mutex(v.path).Acquire(context.Background())
+	next := others.Mutex(v.LockPath).Acquire(context.Background())
 	<-time.After(time.Second)
-	end := outage(v, p.dialer)
+	end := outage(v, p.Network)
 	lost, granted := closedAt(g.Done()), closedAt(next.Done())
 	<-time.After(away)
 	end()
 	back := time.Now()
 	<-time.After(slack)
-	if !isClosed(g.Done()) {
+	if !locktest.IsClosed(g.Done()) {
 		if away > timeout-margin {
 			v.Errorf("the session is not lost after %v", away)
 		}
-		unlock(v, g)
-		unlock(v, result(v, next))
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Result(v, next))
 		elsewhere.Release()
-		unlock(v, result(v, waiting))
+		locktest.Unlock(v, locktest.Result(v, waiting))
 		return
 	}
 	again := held.Acquire(context.Background())
@@ -214,19 +216,19 @@ func recovery(v *virtual, away, timeout time.Duration, outage func(*virtual, *di
 	<-time.After(max(time.Until(lostAt.Add(margin)), time.Until(back)) + slack)
 	first, err := next.Result()
 	if err != nil {
-		v.Fatalf("%v after the outage, %v after the loss, the next contender waits: %v", time.Since(back), time.Since(lostAt), v.nodes())
+		v.Fatalf("%v after the outage, %v after the loss, the next contender waits: %v", time.Since(back), time.Since(lostAt), v.LockNodes())
 	}
 	if after := (<-granted).Sub(lostAt); after < margin {
 		v.Errorf("the next contender holds %v after the loss, the margin is %v", after, margin)
 	}
-	unlock(v, first)
+	locktest.Unlock(v, first)
 	<-time.After(time.Millisecond)
 	for what, f := range map[string]*actors.Future[*actors.Grant]{"held before": again, "waited for": waiting} {
-		if !isClosed(f.Done()) {
+		if !locktest.IsClosed(f.Done()) {
 			v.Fatalf("%v after the outage, and %v after the loss, the lock that the process has %s is not held: %v",
-				time.Since(back), time.Since(lostAt), what, v.nodes())
+				time.Since(back), time.Since(lostAt), what, v.LockNodes())
 		}
-		unlock(v, result(v, f))
+		locktest.Unlock(v, locktest.Result(v, f))
 	}
 }
 

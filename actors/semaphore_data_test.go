@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
@@ -12,16 +14,16 @@ import (
 // Several transactions create many permits with much data. Tokens increase nevertheless from one
 // grant to the next that does not fit beside it.
 func TestManyPermitsWithData(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		const permits = 100
-		semaphores := []*actors.Semaphore{b.locks().Semaphore(b.path, permits), b.locks().Semaphore(b.path, permits)}
+		semaphores := []*actors.Semaphore{b.Locks().Semaphore(b.LockPath, permits), b.Locks().Semaphore(b.LockPath, permits)}
 		var g errgroup.Group
 		inside, last := 0, actors.Token{}
 		for i := range 8 {
 			n := []int{64, 51, 90, 100}[i/2]
 			g.Go(func() error {
 				for range 2 {
-					grant, err := semaphores[i%2].Lock(within(b), actors.Permits(n), actors.WithData(make([]byte, 16<<10)))
+					grant, err := semaphores[i%2].Lock(locktest.Within(b), actors.Permits(n), actors.WithData(make([]byte, 16<<10)))
 					if err != nil {
 						return err
 					}
@@ -31,13 +33,13 @@ func TestManyPermitsWithData(t *testing.T) {
 					}
 					last = grant.Token()
 					inside--
-					if err := grant.Unlock(within(b)); err != nil {
+					if err := grant.Unlock(locktest.Within(b)); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}
-		must(b, g.Wait())
+		locktest.Must(b, g.Wait())
 	})
 }

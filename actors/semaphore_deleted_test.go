@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
@@ -46,7 +48,7 @@ func TestLeaseOfWaiterDeleted(t *testing.T) {
 	t.Parallel()
 	for _, d := range deletedLeases() {
 		name := fmt.Sprintf("local %v/%d permits/waits %v/notice %s/all %v, %d", d.local, d.permits, d.waits, d.notice, d.all, d.index)
-		t.Run(name, func(t *testing.T) { bubble(t, d.run) })
+		t.Run(name, func(t *testing.T) { locktest.Bubble(t, d.run) })
 	}
 }
 
@@ -54,27 +56,27 @@ func TestLeaseOfWaiterDeleted(t *testing.T) {
 // noticed the deletion, and hands the permits on itself or has a lease that it does not watch yet.
 // A process that watches its lease notices the deletion before the release by another process.
 func (d deletedLease) mayBeGranted() bool {
-	watches := d.waits > noticeLimit
+	watches := d.waits > locktest.NoticeLimit
 	unnoticed := d.notice == afterwards || d.notice == rightThen && !watches
 	return unnoticed && (d.local || d.permits > 1 && !watches)
 }
 
-func (d deletedLease) run(v *virtual) {
-	ours := v.locks()
-	theirs := v.locks()
+func (d deletedLease) run(v *locktest.Virtual) {
+	ours := v.Locks()
+	theirs := v.Locks()
 	holder := theirs
 	if d.local {
 		holder = ours
 	}
 	request := func(locks *actors.Locks) *actors.Future[*actors.Grant] {
-		return locks.Semaphore("/lock", 2*d.permits-1).Acquire(within(v), actors.Permits(d.permits))
+		return locks.Semaphore("/lock", 2*d.permits-1).Acquire(locktest.Within(v), actors.Permits(d.permits))
 	}
-	held := result(v, request(holder))
-	before := v.leasePaths()
+	held := locktest.Result(v, request(holder))
+	before := leasePaths(v)
 	<-time.After(5 * time.Second)
 	waiter := request(ours)
 	<-time.After(d.waits)
-	deleted := v.leasePaths()[len(before):]
+	deleted := leasePaths(v)[len(before):]
 	if len(deleted) != d.permits {
 		v.Fatalf("%d leases wait, want %d", len(deleted), d.permits)
 	}
@@ -84,36 +86,36 @@ func (d deletedLease) run(v *virtual) {
 	if d.notice == afterwards {
 		v.Freeze(ours.Session().ID)
 	}
-	v.remove(deleted...)
+	v.Remove(deleted...)
 	if d.notice == longBefore {
-		<-time.After(noticeLimit)
+		<-time.After(locktest.NoticeLimit)
 	}
 	synctest.Wait()
 	held.Release()
 	synctest.Wait()
 	v.Thaw(ours.Session().ID)
-	g := result(v, waiter)
+	g := locktest.Result(v, waiter)
 	gone := slices.ContainsFunc(g.Nodes(), func(node string) bool { return slices.Contains(deleted, node) })
-	<-time.After(noticeLimit)
+	<-time.After(locktest.NoticeLimit)
 	switch {
 	case gone && !d.mayBeGranted():
 		v.Error("granted by a deleted lease, which the process had noticed")
 	case gone:
-		is(v, g.Err(), actors.ErrNodeDeleted)
+		locktest.Is(v, g.Err(), actors.ErrNodeDeleted)
 	default:
-		must(v, g.Err())
-		must(v, g.Verify(within(v)))
+		locktest.Must(v, g.Err())
+		locktest.Must(v, g.Verify(locktest.Within(v)))
 	}
 	g.Release()
-	unlock(v, result(v, request(theirs)))
-	v.clean()
+	locktest.Unlock(v, locktest.Result(v, request(theirs)))
+	v.Clean()
 }
 
 // leasePaths returns the paths of the leases in the order of their numbers.
-func (v *virtual) leasePaths() (paths []string) {
-	for _, name := range v.leases() {
+func leasePaths(v *locktest.Virtual) (paths []string) {
+	for _, name := range v.Leases() {
 		paths = append(paths, "/lock/leases/"+name)
 	}
-	slices.SortFunc(paths, bySequence)
+	slices.SortFunc(paths, locktest.BySequence)
 	return paths
 }

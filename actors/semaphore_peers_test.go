@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -16,9 +18,9 @@ import (
 
 // Clients of Curator and of this library hold one semaphore in turn.
 func TestSemaphoreWithCurator(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		const max = 3
-		ours := []*actors.Semaphore{b.semaphore(max), b.semaphore(max)}
+		ours := []*actors.Semaphore{b.Semaphore(max), b.Semaphore(max)}
 		var inside, most atomic.Int64
 		enter := func(n int64) {
 			now := inside.Add(n)
@@ -30,17 +32,17 @@ func TestSemaphoreWithCurator(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for range 3 {
-			theirs := b.curatorSemaphore(max)
+			theirs := b.CuratorSemaphore(max)
 			wg.Go(func() {
 				for range 15 {
-					leases, err := theirs.acquire(within(b), 1)
+					leases, err := theirs.Acquire(locktest.Within(b), 1)
 					if err != nil {
 						b.Error("Curator: ", err)
 						return
 					}
 					enter(1)
 					inside.Add(-1)
-					theirs.release(leases...)
+					theirs.Release(leases...)
 				}
 			})
 		}
@@ -48,7 +50,7 @@ func TestSemaphoreWithCurator(t *testing.T) {
 			wg.Go(func() {
 				n := int64(1 + i%max)
 				for range 15 {
-					g, err := ours[i%2].Lock(within(b), actors.Permits(int(n)))
+					g, err := ours[i%2].Lock(locktest.Within(b), actors.Permits(int(n)))
 					if err != nil {
 						b.Error(err)
 						return
@@ -61,87 +63,87 @@ func TestSemaphoreWithCurator(t *testing.T) {
 		}
 		wg.Wait()
 		b.Logf("%d of %d permits were held at most", most.Load(), max)
-		b.waitSemaphore(0, 0)
+		b.WaitSemaphore(0, 0)
 	})
 }
 
 // Each process waits for the other, and holds when permits are free.
 func TestSemaphoreTurnsWithCurator(t *testing.T) {
-	each(t, func(b *testLock) {
-		s, theirs := b.semaphore(2), b.curatorSemaphore(2)
-		first, err := theirs.acquire(within(b), 1)
-		must(b, err)
-		g := lock(b, s)
-		f := s.Acquire(within(b)) // first in the queue, waits for a permit
-		b.waitSemaphore(1, 3)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		s, theirs := b.Semaphore(2), b.CuratorSemaphore(2)
+		first, err := theirs.Acquire(locktest.Within(b), 1)
+		locktest.Must(b, err)
+		g := locktest.Lock(b, s)
+		f := s.Acquire(locktest.Within(b)) // first in the queue, waits for a permit
+		b.WaitSemaphore(1, 3)
 		acquired := make(chan []string)
 		go func() {
-			leases, err := theirs.acquire(within(b), 1)
+			leases, err := theirs.Acquire(locktest.Within(b), 1)
 			if err != nil {
 				b.Error(err)
 			}
 			acquired <- leases
 		}()
-		b.waitSemaphore(2, 3)
-		h := s.Acquire(within(b)) // behind the other
-		b.waitSemaphore(3, 3)
-		theirs.release(first...)
-		k := result(b, f)
-		b.waitSemaphore(2, 3) // now the other process waits for a permit
-		pending(b, h)
-		unlock(b, g)
+		b.WaitSemaphore(2, 3)
+		h := s.Acquire(locktest.Within(b)) // behind the other
+		b.WaitSemaphore(3, 3)
+		theirs.Release(first...)
+		k := locktest.Result(b, f)
+		b.WaitSemaphore(2, 3) // now the other process waits for a permit
+		locktest.Pending(b, h)
+		locktest.Unlock(b, g)
 		second := <-acquired
-		b.waitSemaphore(1, 3)
-		pending(b, h)
-		unlock(b, k)
-		g = result(b, h)
-		theirs.release(second...)
-		unlock(b, g)
+		b.WaitSemaphore(1, 3)
+		locktest.Pending(b, h)
+		locktest.Unlock(b, k)
+		g = locktest.Result(b, h)
+		theirs.Release(second...)
+		locktest.Unlock(b, g)
 	})
 }
 
 // Curator acquires several leases one by one: two clients that request three of four block each
 // other until one ends its request.
 func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		var both, done sync.WaitGroup
 		both.Add(2)
 		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
 		done.Go(func() {
 			both.Wait()
-			<-time.After(2 * shortWait)
+			<-time.After(2 * locktest.ShortWait)
 			cancel()
 		})
 		var failed atomic.Int32
 		for range 2 {
-			c := b.curatorSemaphore(4)
-			c.onLease = func(leases int) {
+			c := b.CuratorSemaphore(4)
+			c.OnLease = func(leases int) {
 				if leases == 2 {
 					both.Done()
 					both.Wait()
 				}
 			}
 			done.Go(func() {
-				leases, err := c.acquire(ctx, 3)
+				leases, err := c.Acquire(ctx, 3)
 				if err != nil {
 					failed.Add(1)
 				}
-				c.release(leases...)
+				c.Release(leases...)
 			})
 		}
 		done.Wait()
 		if failed.Load() == 0 || ctx.Err() == nil {
 			b.Fatal("the model does not show the defect")
 		}
-		b.waitSemaphore(0, 0)
+		b.WaitSemaphore(0, 0)
 
-		ours := []*actors.Semaphore{b.semaphore(4), b.semaphore(4)}
+		ours := []*actors.Semaphore{b.Semaphore(4), b.Semaphore(4)}
 		var inside atomic.Int32
 		for i := range 6 { // three each of two processes: within one, and between them
 			done.Go(func() {
 				for range 15 {
-					g, err := ours[i%2].Lock(within(b), actors.Permits(3))
+					g, err := ours[i%2].Lock(locktest.Within(b), actors.Permits(3))
 					if err != nil {
 						b.Errorf("three of four: %v", err)
 						return
@@ -161,87 +163,87 @@ func TestSemaphoreAcquireOfSeveralIsAtomic(t *testing.T) {
 // A waiter of Curator's first semaphore watches one holder, and does not wake when another one
 // leaves.
 func TestSemaphoreWakesForAnyHolder(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		const max = 2
-		c := b.curatorSemaphore(max)
+		c := b.CuratorSemaphore(max)
 		nodes := []string{}
 		for range 3 {
-			nodes = append(nodes, c.create("/leases", "-lease-"))
+			nodes = append(nodes, c.Create("/leases", "-lease-"))
 		}
 		index := func() int {
-			names := b.leases()
-			slices.SortFunc(names, bySequence)
-			return slices.Index(names, nodes[2][len(b.path+"/leases/"):])
+			names := b.Leases()
+			slices.SortFunc(names, locktest.BySequence)
+			return slices.Index(names, nodes[2][len(b.LockPath+"/leases/"):])
 		}
 		if index() != max {
 			b.Fatalf("the model's index is %d", index())
 		}
-		_, _, wake, err := c.conn.GetW(nodes[index()-max])
-		must(b, err)
-		c.release(nodes[1])
+		_, _, wake, err := c.Conn.GetW(nodes[index()-max])
+		locktest.Must(b, err)
+		c.Release(nodes[1])
 		select {
 		case <-wake:
 			b.Fatal("the model does not show the defect")
-		case <-time.After(shortWait):
+		case <-time.After(locktest.ShortWait):
 		}
 		if index() >= max {
 			b.Fatal("the model's waiter may not hold")
 		}
-		c.release(nodes[0], nodes[2])
+		c.Release(nodes[0], nodes[2])
 
 		for _, leaves := range []int{0, 1} {
-			holders := []string{c.create("/leases", "-lease-"), c.create("/leases", "-lease-")}
-			f := b.semaphore(max).Acquire(within(b))
-			b.waitSemaphore(1, 3)
-			pending(b, f)
-			c.release(holders[leaves])
-			unlock(b, result(b, f))
-			c.release(holders[1-leaves])
+			holders := []string{c.Create("/leases", "-lease-"), c.Create("/leases", "-lease-")}
+			f := b.Semaphore(max).Acquire(locktest.Within(b))
+			b.WaitSemaphore(1, 3)
+			locktest.Pending(b, f)
+			c.Release(holders[leaves])
+			locktest.Unlock(b, locktest.Result(b, f))
+			c.Release(holders[1-leaves])
 		}
 	})
 }
 
 // A child of the leases with any name takes a permit, as it does for Curator.
 func TestSemaphoreForeignNodes(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
-		var log logs
-		s, other := b.semaphore(2, log.config), b.semaphore(2)
-		first := lock(b, s) // which makes the directories
+		var log locktest.Log
+		s, other := b.Semaphore(2, log.Config), b.Semaphore(2)
+		first := locktest.Lock(b, s) // which makes the directories
 		foreign := func(name string) string {
-			node, err := conn.Create(b.path+"/leases/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			must(b, err)
+			node, err := conn.Create(b.LockPath+"/leases/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			locktest.Must(b, err)
 			return node
 		}
 		one := foreign("zz")
-		_, err := s.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		_, err = other.Lock(within(b), actors.Try())
-		is(b, err, actors.ErrNotAcquired)
-		if n, err := other.Remaining(within(b)); n != 0 || err != nil {
+		_, err := s.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		_, err = other.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		if n, err := other.Remaining(locktest.Within(b)); n != 0 || err != nil {
 			b.Errorf("%d remain, %v", n, err)
 		}
-		f := other.Acquire(within(b), actors.Permits(2))
-		b.waitSemaphore(1, 4)
-		unlock(b, first)
-		b.waitSemaphore(1, 3)
-		pending(b, f)
-		must(b, conn.Delete(one, -1))
-		g := result(b, f)
+		f := other.Acquire(locktest.Within(b), actors.Permits(2))
+		b.WaitSemaphore(1, 4)
+		locktest.Unlock(b, first)
+		b.WaitSemaphore(1, 3)
+		locktest.Pending(b, f)
+		locktest.Must(b, conn.Delete(one, -1))
+		g := locktest.Result(b, f)
 		// A foreign node that comes later is behind the present holders and waiters, and ahead of
 		// the next request.
-		f = s.Acquire(within(b))
-		b.waitSemaphore(1, 3)
+		f = s.Acquire(locktest.Within(b))
+		b.WaitSemaphore(1, 3)
 		two := foreign("0-foreign")
-		unlock(b, g)
-		g = result(b, f)
-		f = other.Acquire(within(b))
-		b.waitSemaphore(1, 3)
-		pending(b, f)
-		must(b, conn.Delete(two, -1))
-		unlock(b, result(b, f))
-		unlock(b, g)
-		if n := len(log.with("name=zz")); n != 1 {
+		locktest.Unlock(b, g)
+		g = locktest.Result(b, f)
+		f = other.Acquire(locktest.Within(b))
+		b.WaitSemaphore(1, 3)
+		locktest.Pending(b, f)
+		locktest.Must(b, conn.Delete(two, -1))
+		locktest.Unlock(b, locktest.Result(b, f))
+		locktest.Unlock(b, g)
+		if n := len(log.With("name=zz")); n != 1 {
 			b.Errorf("the log has the name %d times", n)
 		}
 	})
@@ -250,24 +252,24 @@ func TestSemaphoreForeignNodes(t *testing.T) {
 // A waiting node of ours never gives a client of Curator more permits than there are. A try of such
 // a client fails only while another contender holds or waits.
 func TestSemaphoreLeavesRoomForCurator(t *testing.T) {
-	each(t, func(b *testLock) {
-		s, theirs := b.semaphore(3), b.curatorSemaphore(3)
-		g := lock(b, s, actors.Permits(2))
-		b.waitSemaphore(0, 2) // the request queue is empty
-		lease, err := theirs.acquire(within(b), 1)
-		must(b, err)
-		ctx, cancel := context.WithTimeout(b.Context(), shortWait)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		s, theirs := b.Semaphore(3), b.CuratorSemaphore(3)
+		g := locktest.Lock(b, s, actors.Permits(2))
+		b.WaitSemaphore(0, 2) // the request queue is empty
+		lease, err := theirs.Acquire(locktest.Within(b), 1)
+		locktest.Must(b, err)
+		ctx, cancel := context.WithTimeout(b.Context(), locktest.ShortWait)
 		defer cancel()
-		if _, err := theirs.acquire(ctx, 1); err == nil {
+		if _, err := theirs.Acquire(ctx, 1); err == nil {
 			b.Error("a fourth permit of three was acquired")
 		}
-		b.waitSemaphore(0, 3)
-		f := s.Acquire(within(b))
-		b.waitSemaphore(1, 4)
+		b.WaitSemaphore(0, 3)
+		f := s.Acquire(locktest.Within(b))
+		b.WaitSemaphore(1, 4)
 		f.Cancel()
-		b.waitSemaphore(0, 3)
-		theirs.release(lease...)
-		zktest.Eventually(b, timeLimit, func() bool { n, err := s.Remaining(within(b)); return err == nil && n == 1 }, "one permit remains")
-		unlock(b, g)
+		b.WaitSemaphore(0, 3)
+		theirs.Release(lease...)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { n, err := s.Remaining(locktest.Within(b)); return err == nil && n == 1 }, "one permit remains")
+		locktest.Unlock(b, g)
 	})
 }

@@ -6,82 +6,84 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 )
 
 // A waiter whose session expires queues again, behind the others, and holds in its turn.
 func TestKilledSession(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, holder := b.locks(), b.mutex()
-		g := lock(b, holder)
-		f := locks.Mutex(b.path).Acquire(within(b))
-		b.waitNodes(2)
-		behind := holder.Acquire(within(b))
-		b.waitNodes(3)
-		b.expire(locks)
-		b.waitNodes(3)
-		pending(b, f, behind)
-		unlock(b, g)
-		h := result(b, behind)
-		pending(b, f)
-		unlock(b, h)
-		last := result(b, f)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, holder := b.Locks(), b.Mutex()
+		g := locktest.Lock(b, holder)
+		f := locks.Mutex(b.LockPath).Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		behind := holder.Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		b.ExpireSession(locks)
+		b.WaitNodes(3)
+		locktest.Pending(b, f, behind)
+		locktest.Unlock(b, g)
+		h := locktest.Result(b, behind)
+		locktest.Pending(b, f)
+		locktest.Unlock(b, h)
+		last := locktest.Result(b, f)
 		if last.Session() != locks.Session().ID {
 			b.Errorf("session %#x, not %#x", last.Session(), locks.Session().ID)
 		}
-		unlock(b, last)
+		locktest.Unlock(b, last)
 	})
 }
 
 // The loss of the session does not extend a timeout.
 func TestDeadlineOutlivesSession(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		holder := v.mutex()
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		g := lock(v, holder)
-		const wait = 3 * session
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		holder := v.Mutex()
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
+		g := locktest.Lock(v, holder)
+		const wait = 3 * locktest.SessionTimeout
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(v.Context(), wait)
 		defer cancel()
 		timed, bound := mu.Acquire(context.Background(), actors.WithTimeout(wait)), mu.Acquire(ctx)
-		<-time.After(session)
+		<-time.After(locktest.SessionTimeout)
 		for _, epoch := range []uint64{1, 2} {
-			if s := locks.Session(); s.Epoch != epoch || len(v.nodes()) != 3 {
-				v.Fatalf("%+v; nodes %v", s, v.nodes())
+			if s := locks.Session(); s.Epoch != epoch || len(v.LockNodes()) != 3 {
+				v.Fatalf("%+v; nodes %v", s, v.LockNodes())
 			}
 			v.Expire(locks.Session().ID)
-			<-time.After(session / 2)
+			<-time.After(locktest.SessionTimeout / 2)
 		}
-		pending(v, timed, bound)
-		is(v, failure(v, timed), actors.ErrTimedOut)
-		is(v, failure(v, bound), context.DeadlineExceeded)
+		locktest.Pending(v, timed, bound)
+		locktest.Is(v, locktest.Failure(v, timed), actors.ErrTimedOut)
+		locktest.Is(v, locktest.Failure(v, bound), context.DeadlineExceeded)
 		if took := time.Since(begun); took != wait {
 			v.Errorf("after %v", took)
 		}
-		unlock(v, g)
-		v.clean()
+		locktest.Unlock(v, g)
+		v.Clean()
 	})
 }
 
 // Many waiters of one session keep their order in the next.
 func TestManyWaitersLoseSession(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks := b.locks()
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		mu := locks.Mutex(b.LockPath)
+		g := locktest.Lock(b, mu)
 		var fs []*actors.Future[*actors.Grant]
 		for i := range 30 {
-			fs = append(fs, mu.Acquire(within(b)))
+			fs = append(fs, mu.Acquire(locktest.Within(b)))
 			if i%10 == 0 {
-				b.waitNodes(i + 2)
+				b.WaitNodes(i + 2)
 			}
 		}
 		fs[7].Cancel()
-		b.expire(locks)
-		is(b, failure(b, fs[7]), actors.ErrCancelled)
-		closes(b, g.Done(), "the lost grant")
+		b.ExpireSession(locks)
+		locktest.Is(b, locktest.Failure(b, fs[7]), actors.ErrCancelled)
+		locktest.Closes(b, g.Done(), "the lost grant")
 		results := make(chan actors.Token, len(fs))
 		for i, f := range fs {
 			if i != 7 {
@@ -101,7 +103,7 @@ func TestManyWaitersLoseSession(t *testing.T) {
 		last := g.Token()
 		for range len(fs) - 1 {
 			token := <-results
-			expectIncreasing(b, last, token)
+			locktest.ExpectIncreasing(b, last, token)
 			last = token
 		}
 		g.Release()
@@ -110,29 +112,29 @@ func TestManyWaitersLoseSession(t *testing.T) {
 
 // The session expires again and again while goroutines acquire and release.
 func TestSessionsComeAndGo(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, others := b.locks(), b.locks()
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, others := b.Locks(), b.Locks()
 		stop := make(chan struct{})
 		done := make(chan int)
-		for _, mu := range []*actors.Mutex{locks.Mutex(b.path), others.Mutex(b.path), locks.Mutex(b.path)} {
+		for _, mu := range []*actors.Mutex{locks.Mutex(b.LockPath), others.Mutex(b.LockPath), locks.Mutex(b.LockPath)} {
 			go func() {
 				n := 0
-				for ; !isClosed(stop); n++ {
-					g, err := mu.Lock(within(b))
+				for ; !locktest.IsClosed(stop); n++ {
+					g, err := mu.Lock(locktest.Within(b))
 					if err != nil {
 						b.Error(err)
 						break
 					}
 					// The client may see the end of its node before the end of the session.
-					if err := g.Unlock(within(b)); err != nil && !errors.Is(err, actors.ErrNodeDeleted) {
-						is(b, err, actors.ErrSessionLost)
+					if err := g.Unlock(locktest.Within(b)); err != nil && !errors.Is(err, actors.ErrNodeDeleted) {
+						locktest.Is(b, err, actors.ErrSessionLost)
 					}
 				}
 				done <- n
 			}()
 		}
 		for range 3 {
-			b.expire(locks)
+			b.ExpireSession(locks)
 		}
 		close(stop)
 		for range 3 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -14,23 +16,23 @@ import (
 // expectState waits for the next state.
 func expectState(t testing.TB, states <-chan zkbridge.Session, want messages.SessionState, epoch uint64) {
 	t.Helper()
-	if s, open := receive(t, states, fmt.Sprintf("%v of epoch %d", want, epoch)); !open || s.State != want || s.Epoch != epoch {
+	if s, open := locktest.Receive(t, states, fmt.Sprintf("%v of epoch %d", want, epoch)); !open || s.State != want || s.Epoch != epoch {
 		t.Errorf("the state is %+v (%v), want %v of epoch %d", s, open, want, epoch)
 	}
 }
 
 func expectStatesEnd(t testing.TB, states <-chan zkbridge.Session) {
 	t.Helper()
-	if s, open := receive(t, states, "the end of the states"); open {
+	if s, open := locktest.Receive(t, states, "the end of the states"); open {
 		t.Errorf("the state is %+v, want the end", s)
 	}
 }
 
 func TestSessions(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		const connected, suspended, lost = messages.SessionState_CONNECTED, messages.SessionState_SUSPENDED, messages.SessionState_LOST
 		proxy := zktest.Proxy(b, b.Addr())
-		locks := connect(b.T, proxy.Addr())
+		locks := locktest.Connect(b.T, proxy.Addr())
 		ctx, cancel := context.WithCancel(b.Context())
 		// The bridge tells states last: what has reached it, the others have been told, too.
 		slow, unread, states := locks.Sessions(b.Context()), locks.Sessions(b.Context()), locks.Sessions(ctx)
@@ -51,7 +53,7 @@ func TestSessions(t *testing.T) {
 		expectState(b, slow, connected, 2) // after a loss that slow has missed
 		cancel()
 		expectStatesEnd(b, states)
-		must(b, locks.Close())
+		locktest.Must(b, locks.Close())
 		expectState(b, slow, messages.SessionState_ENDED, 2)
 		expectStatesEnd(b, slow)
 		expectState(b, unread, messages.SessionState_ENDED, 2)
@@ -65,8 +67,8 @@ func TestSessions(t *testing.T) {
 // The channel ends with its context or its Locks, also where the bridge goes on.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks, bridge := v.onBridge()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks, bridge := v.OnBridge()
 		over, cancel := context.WithCancel(v.Context())
 		cancel()
 		for range 100 {
@@ -77,7 +79,7 @@ func TestSessionsEnd(t *testing.T) {
 		states, others := locks.Sessions(v.Context()), bridge.Sessions(v.Context())
 		expectState(v, states, messages.SessionState_CONNECTED, 1)
 		expectState(v, others, messages.SessionState_CONNECTED, 1)
-		must(v, locks.Close())
+		locktest.Must(v, locks.Close())
 		expectStatesEnd(v, states)
 		v.Expire(locks.Session().ID)
 		expectState(v, others, messages.SessionState_SUSPENDED, 1)
@@ -87,18 +89,18 @@ func TestSessionsEnd(t *testing.T) {
 // A slow reader of Sessions blocks neither the bridge nor the end of a lost grant.
 func TestSessionsUnread(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
 		states := locks.Sessions(v.Context())
 		for epoch := uint64(1); epoch <= 5; epoch++ {
-			g := lock(v, mu)
+			g := locktest.Lock(v, mu)
 			v.Expire(g.Session())
-			closes(v, g.Done(), "the grant")
-			is(v, failure(v, g.Release()), actors.ErrSessionLost)
+			locktest.Closes(v, g.Done(), "the grant")
+			locktest.Is(v, locktest.Failure(v, g.Release()), actors.ErrSessionLost)
 		}
-		unlock(v, lock(v, mu))
+		locktest.Unlock(v, locktest.Lock(v, mu))
 		expectState(v, states, messages.SessionState_CONNECTED, 6)
-		v.clean()
+		v.Clean()
 	})
 }

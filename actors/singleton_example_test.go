@@ -3,25 +3,19 @@ package actors_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
 )
 
-// withoutLog are the options of an actor system without a log.
-var withoutLog = []actor.ConfigOption{
-	actor.WithDeadLetterThrottleInterval(time.Millisecond), // for which a goroutine of the system waits at its end
-	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-}
-
 // An actor has a child while it leads. The child here stops its parent, which ends the campaign.
 func ExampleElection_Singleton() {
 	server := exampleServer()
 	defer server.Close()
-	system := actor.NewActorSystem(withoutLog...)
+	system := actor.NewActorSystem(locktest.WithoutLog...)
 	defer system.Shutdown()
 	locks, err := actors.Connect(context.Background(), server.Addr(), actors.Config{System: system})
 	check(err)

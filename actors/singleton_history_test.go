@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
@@ -20,7 +22,7 @@ import (
 func TestHistoryOfSingletons(t *testing.T) {
 	t.Parallel()
 	for i := range 5 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { bubble(t, historyOfSingletons) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfSingletons) })
 	}
 }
 
@@ -33,18 +35,18 @@ type randomChild struct {
 func (c randomChild) Token() actors.Token { return c.token }
 func (randomChild) Err() error            { return nil }
 
-func historyOfSingletons(v *virtual) {
-	system := actor.NewActorSystem(withoutLog...)
+func historyOfSingletons(v *locktest.Virtual) {
+	system := actor.NewActorSystem(locktest.WithoutLog...)
 	defer system.Shutdown()
-	l := newLedger(v)
-	var processes []dialingProcess
+	l := locktest.NewLedger(v)
+	var processes []locktest.Process
 	var names []string
 	var all []*actor.PID
 	var props []*actor.Props
 	for i := range 3 {
-		p, name := v.process(func(cfg *actors.Config) { cfg.System, cfg.StopOnSuspended = system, i == 2 }), fmt.Sprint("singleton ", i)
+		p, name := v.Process(func(cfg *actors.Config) { cfg.System, cfg.StopOnSuspended = system, i == 2 }), fmt.Sprint("singleton ", i)
 		processes, names = append(processes, p), append(names, name)
-		props = append(props, p.locks.Election("/lock").Singleton(func(token actors.Token) *actor.Props { return l.randomChild(name, token) }))
+		props = append(props, p.Locks.Election("/lock").Singleton(func(token actors.Token) *actor.Props { return newRandomChild(l, name, token) }))
 		all = append(all, system.Root.Spawn(props[i]))
 	}
 	defer func() {
@@ -55,19 +57,19 @@ func historyOfSingletons(v *virtual) {
 	}()
 	for range 40 {
 		fault := v.Inject(campaignFaults[rand.N(len(campaignFaults))])
-		processes[rand.N(len(processes))].outage(v)
+		processes[rand.N(len(processes))].Outage(v)
 		fault.Remove()
-		<-time.After(rand.N(2 * session))
+		<-time.After(rand.N(2 * locktest.SessionTimeout))
 		switch i := rand.N(len(all)); rand.N(4) {
 		case 0:
 			system.Root.Send(all[i], actors.Resign{})
 		case 1:
-			must(v, system.Root.StopFuture(all[i]).Wait())
+			locktest.Must(v, system.Root.StopFuture(all[i]).Wait())
 			all[i] = system.Root.Spawn(props[i])
 		}
 	}
-	faulty := l.count(election)
-	l.waitTerms(2, names...)
+	faulty := l.Count(locktest.Election)
+	l.WaitTerms(2, names...)
 	for _, self := range all {
 		system.Root.Stop(self)
 	}
@@ -75,19 +77,19 @@ func historyOfSingletons(v *virtual) {
 	v.Logf("%d terms among faults", faulty)
 }
 
-// randomChild returns the props of a child that works for a while, and then ends, fails or goes on.
+// newRandomChild returns the props of a child that works for a while, and then ends, fails or goes on.
 // The child takes a while to stop.
-func (l *ledger) randomChild(singleton string, token actors.Token) *actor.Props {
+func newRandomChild(l *locktest.Ledger, singleton string, token actors.Token) *actor.Props {
 	return actor.PropsFromFunc(func(ctx actor.Context) {
 		system, self := ctx.ActorSystem(), randomChild{ctx.Self(), token}
 		wake := func() { time.AfterFunc(rand.N(4*time.Second), func() { system.Root.Send(self.pid, "go on") }) }
 		switch ctx.Message().(type) {
 		case *actor.Started:
-			l.enter(self.pid.String(), self, whole(election))
-			l.countTerm(singleton)
+			l.Enter(self.pid.String(), self, locktest.Whole(locktest.Election))
+			l.CountTerm(singleton)
 			wake()
 		case *actor.Stopping:
-			l.leave(self)
+			l.Leave(self)
 			<-time.After(rand.N(time.Second))
 		case string:
 			switch rand.N(3) {

@@ -3,7 +3,10 @@ package actors_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -13,9 +16,9 @@ import (
 
 // singletonTest has the singletons of a test, and gets events of their children.
 type singletonTest struct {
-	*testLock
+	*locktest.Fixture
 	system *actor.ActorSystem
-	log    logs
+	log    locktest.Log
 	events chan childEvent
 }
 
@@ -28,9 +31,9 @@ type childEvent struct {
 	resume    chan struct{} // closed to let a stopping child end
 }
 
-func newSingletonTest(b *testLock) *singletonTest {
-	s := &singletonTest{testLock: b, events: make(chan childEvent, 1000)}
-	s.system = actor.NewActorSystem(withoutLog...)
+func newSingletonTest(b *locktest.Fixture) *singletonTest {
+	s := &singletonTest{Fixture: b, events: make(chan childEvent, 1000)}
+	s.system = actor.NewActorSystem(locktest.WithoutLog...)
 	b.Cleanup(s.system.Shutdown)
 	return s
 }
@@ -38,7 +41,7 @@ func newSingletonTest(b *testLock) *singletonTest {
 // locks returns Locks on a connection of their own, in the actor system of the test.
 func (s *singletonTest) locks(configure ...func(*actors.Config)) *actors.Locks {
 	s.Helper()
-	return s.testLock.locks(append(configure, s.log.config, func(cfg *actors.Config) { cfg.System = s.system })...)
+	return s.Fixture.Locks(append(configure, s.log.Config, func(cfg *actors.Config) { cfg.System = s.system })...)
 }
 
 // props returns the props of a singleton whose children stop when resume is closed.
@@ -75,10 +78,10 @@ func (s *singletonTest) props(name string, e *actors.Election) *actor.Props {
 // spawn starts a singleton, and waits until it has a node.
 func (s *singletonTest) spawn(name string, e *actors.Election) *actor.PID {
 	s.Helper()
-	before := len(s.nodes())
+	before := len(s.LockNodes())
 	self := s.system.Root.Spawn(s.props(name, e))
-	s.cleanups = append(s.cleanups, func() { s.stop(self) })
-	s.waitNodes(before + 1)
+	s.Cleanups = append(s.Cleanups, func() { s.stop(self) })
+	s.WaitNodes(before + 1)
 	return self
 }
 
@@ -93,7 +96,7 @@ func (s *singletonTest) stop(self *actor.PID) {
 			if ev.what == "stopping" {
 				close(ev.resume)
 			}
-		case <-within(s).Done():
+		case <-locktest.Within(s).Done():
 			s.Fatal("a singleton does not stop")
 		case <-ended:
 			return
@@ -104,7 +107,7 @@ func (s *singletonTest) stop(self *actor.PID) {
 // expect waits for the next event.
 func (s *singletonTest) expect(what, singleton string) childEvent {
 	s.Helper()
-	ev, _ := receive(s, s.events, fmt.Sprintf("%s of the child of %s", what, singleton))
+	ev, _ := locktest.Receive(s, s.events, fmt.Sprintf("%s of the child of %s", what, singleton))
 	if ev.what != what || ev.singleton != singleton {
 		s.Fatalf("the child of %s: %s, want of %s: %s", ev.singleton, ev.what, singleton, what)
 	}
@@ -124,14 +127,14 @@ func (s *singletonTest) expectNothing() {
 // waitEnded waits until an actor has ended.
 func (s *singletonTest) waitEnded(self *actor.PID) {
 	s.Helper()
-	zktest.Eventually(s, timeLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
+	zktest.Eventually(s, zktest.TimeLimit, func() bool { _, is := s.system.ProcessRegistry.Get(self); return !is }, "the actor has ended")
 }
 
 // expectReleased checks that no singleton has ended without having released or cancelled its
 // request.
 func (s *singletonTest) expectReleased() {
 	s.Helper()
-	if lines := s.log.with(hasEnded); len(lines) > 0 {
+	if lines := s.log.With(locktest.HasEnded); len(lines) > 0 {
 		s.Errorf("the log has %q", lines)
 	}
 }
@@ -139,33 +142,33 @@ func (s *singletonTest) expectReleased() {
 // Singletons of two processes lead in turn, and resign in each way. The next leads only after the
 // child has stopped.
 func TestSingleton(t *testing.T) {
-	eachForm(t, func(b *testLock, form ...actors.ElectionOption) {
+	eachForm(t, func(b *locktest.Fixture, form ...actors.ElectionOption) {
 		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
-		a := s.spawn("a", here.Election(s.path, append(form, actors.AsID("a"))...))
+		a := s.spawn("a", here.Election(s.LockPath, append(form, actors.AsID("a"))...))
 		first := s.expect("started", "a")
-		z := s.spawn("z", there.Election(s.path, append(form, actors.AsID("z"), actors.ResignOnRevoke())...))
+		z := s.spawn("z", there.Election(s.LockPath, append(form, actors.AsID("z"), actors.ResignOnRevoke())...))
 		last := first.token
 		turn := func(from, to string, leave func(child childEvent), now childEvent) childEvent {
 			s.Helper()
 			leave(now)
 			s.expect("stopping", from)
-			s.waitLeader(here.Election(s.path, form...), from)
+			s.WaitLeader(here.Election(s.LockPath, form...), from)
 			s.expectNothing()
 			close(now.resume)
 			s.expect("stopped", from)
 			next := s.expect("started", to)
-			expectIncreasing(s, last, next.token)
+			locktest.ExpectIncreasing(s, last, next.token)
 			last = next.token
-			s.waitNodes(2)
+			s.WaitNodes(2)
 			return next
 		}
 		now := turn("a", "z", func(childEvent) { s.system.Root.Send(a, actors.Resign{}) }, first)
 		now = turn("z", "a", func(child childEvent) { s.system.Root.Send(child.pid, "end") }, now)
 		now = turn("a", "z", func(child childEvent) { s.system.Root.Stop(child.pid) }, now)
 		now = turn("z", "a", func(childEvent) {
-			_, err := there.Revoke(within(s), s.waitLeader(here.Election(s.path, form...), "z").Node, 0)
-			must(s, err)
+			_, err := there.Revoke(locktest.Within(s), s.WaitLeader(here.Election(s.LockPath, form...), "z").Node, 0)
+			locktest.Must(s, err)
 		}, now)
 		s.system.Root.Send(now.pid, "fail") // the singleton, its supervisor, restarts it
 		if again := s.expect("started", "a"); again.token != now.token {
@@ -180,34 +183,34 @@ func TestSingleton(t *testing.T) {
 // The session of a leader ends: the singleton stops its child at once, and another leads. The
 // singleton queues again when its child has stopped.
 func TestSingletonLosesSession(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		s := newSingletonTest(b)
 		here, there := s.locks(), s.locks()
-		s.spawn("a", here.Election(s.path))
+		s.spawn("a", here.Election(s.LockPath))
 		first := s.expect("started", "a")
-		s.spawn("z", there.Election(s.path))
-		s.expire(here)
+		s.spawn("z", there.Election(s.LockPath))
+		s.ExpireSession(here)
 		events := map[string]childEvent{}
 		for range 2 {
-			ev, _ := receive(s, s.events, "an event")
+			ev, _ := locktest.Receive(s, s.events, "an event")
 			events[ev.singleton+" "+ev.what] = ev
 		}
 		second, ok := events["z started"]
 		if _, stopping := events["a stopping"]; !ok || !stopping || second.token.Compare(first.token) <= 0 {
 			s.Fatalf("after the loss: %v", events)
 		}
-		s.waitNodes(1)
+		s.WaitNodes(1)
 		s.expectNothing()
 		close(first.resume)
 		s.expect("stopped", "a")
-		s.waitNodes(2)
+		s.WaitNodes(2)
 		s.expectReleased()
 	})
 }
 
 // A singleton that is stopped, also by its child, resigns after its child has stopped.
 func TestSingletonStops(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		s := newSingletonTest(b)
 		locks := s.locks()
 		for _, stop := range []func(self *actor.PID, child childEvent){
@@ -215,31 +218,31 @@ func TestSingletonStops(t *testing.T) {
 			func(self *actor.PID, _ childEvent) { s.system.Root.Poison(self) },
 			func(_ *actor.PID, child childEvent) { s.system.Root.Send(child.pid, "end all") },
 		} {
-			self := s.spawn("a", locks.Election(s.path))
+			self := s.spawn("a", locks.Election(s.LockPath))
 			child := s.expect("started", "a")
-			waiter := s.spawn("w", locks.Election(s.path))
+			waiter := s.spawn("w", locks.Election(s.LockPath))
 			stop(self, child)
 			s.expect("stopping", "a")
 			s.expectNothing()
-			s.waitNodes(2)
+			s.WaitNodes(2)
 			close(child.resume)
 			s.expect("stopped", "a")
 			s.waitEnded(self)
 			next := s.expect("started", "w")
-			s.waitNodes(1)
+			s.WaitNodes(1)
 			s.system.Root.Stop(waiter)
 			close(next.resume)
 			s.waitEnded(waiter)
 			s.expect("stopping", "w")
 			s.expect("stopped", "w")
-			s.waitNodes(0)
+			s.WaitNodes(0)
 		}
 		// A singleton that waits leaves the queue.
-		g := lock(s, locks.Mutex(s.path))
-		waiter := s.spawn("w", locks.Election(s.path))
+		g := locktest.Lock(s, locks.Mutex(s.LockPath))
+		waiter := s.spawn("w", locks.Election(s.LockPath))
 		s.system.Root.Stop(waiter)
-		s.waitNodes(1)
-		unlock(s, g)
+		s.WaitNodes(1)
+		locktest.Unlock(s, g)
 		s.expectNothing()
 		s.expectReleased()
 	})
@@ -248,9 +251,9 @@ func TestSingletonStops(t *testing.T) {
 // A supervisor restarts a singleton together with a sibling that has failed, while its child takes
 // a while to stop. Then there is one request and, in a new term, one child.
 func TestSingletonIsRestarted(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		s := newSingletonTest(b)
-		e := s.locks().Election(s.path)
+		e := s.locks().Election(s.LockPath)
 		always := actor.NewAllForOneStrategy(100, time.Minute, func(any) actor.Directive { return actor.RestartDirective })
 		sibling := make(chan *actor.PID, 10)
 		parent := s.system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
@@ -263,25 +266,25 @@ func TestSingletonIsRestarted(t *testing.T) {
 				}))
 			}
 		}, actor.WithSupervisor(always)))
-		s.cleanups = append(s.cleanups, func() { s.stop(parent) })
+		s.Cleanups = append(s.Cleanups, func() { s.stop(parent) })
 		failing := <-sibling
 		child := s.expect("started", "a")
 		for range 3 {
-			waiting := s.testLock.mutex().Acquire(within(s))
-			s.waitNodes(2)
+			waiting := s.Fixture.Mutex().Acquire(locktest.Within(s))
+			s.WaitNodes(2)
 			s.system.Root.Send(failing, "fail")
 			s.expect("stopping", "a")
-			pending(s, waiting)
+			locktest.Pending(s, waiting)
 			close(child.resume)
 			s.expect("stopped", "a")
-			g := result(s, waiting)
-			s.waitNodes(2)
+			g := locktest.Result(s, waiting)
+			s.WaitNodes(2)
 			s.expectNothing()
-			unlock(s, g)
+			locktest.Unlock(s, g)
 			next := s.expect("started", "a")
-			expectIncreasing(s, child.token, next.token)
+			locktest.ExpectIncreasing(s, child.token, next.token)
 			child = next
-			s.waitNodes(1)
+			s.WaitNodes(1)
 		}
 		s.expectReleased()
 	})
@@ -289,25 +292,25 @@ func TestSingletonIsRestarted(t *testing.T) {
 
 // A final error stops a singleton, and the log has the error.
 func TestSingletonFails(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		s := newSingletonTest(b)
-		foreign := b.locks(s.log.config) // of another actor system
-		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.path)} {
+		foreign := b.Locks(s.log.Config) // of another actor system
+		for i, e := range []*actors.Election{s.locks().Election("relative"), foreign.Election(s.LockPath)} {
 			s.waitEnded(s.system.Root.Spawn(s.props("a", e)))
-			if lines := s.log.with("cannot take part"); len(lines) != i+1 {
+			if lines := s.log.With("cannot take part"); len(lines) != i+1 {
 				s.Errorf("the log has %q", lines)
 			}
 		}
 		// Close is no failure.
 		locks := s.locks()
-		self := s.spawn("a", locks.Election(s.path))
+		self := s.spawn("a", locks.Election(s.LockPath))
 		child := s.expect("started", "a")
-		must(s, locks.Close())
+		locktest.Must(s, locks.Close())
 		s.expect("stopping", "a")
 		close(child.resume)
 		s.expect("stopped", "a")
 		s.waitEnded(self)
-		if lines := s.log.with("cannot take part"); len(lines) != 2 {
+		if lines := s.log.With("cannot take part"); len(lines) != 2 {
 			s.Errorf("the log has %q", lines)
 		}
 	})
@@ -317,20 +320,47 @@ func TestSingletonFails(t *testing.T) {
 // resigns as soon as the connection is lost.
 func TestSingletonRetries(t *testing.T) {
 	t.Parallel()
-	onEmbedded(t, func(b *testLock) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		s := newSingletonTest(b)
 		locks := s.locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.StopOnSuspended = 1, true })
-		g := lock(s, locks.Mutex(s.path))
-		self := s.system.Root.Spawn(s.props("a", locks.Election(s.path)))
-		s.cleanups = append(s.cleanups, func() { s.stop(self) })
-		zktest.Eventually(s, timeLimit, func() bool { return len(s.log.with("request of a participant")) > 1 }, "two repetitions")
-		unlock(s, g)
+		g := locktest.Lock(s, locks.Mutex(s.LockPath))
+		self := s.system.Root.Spawn(s.props("a", locks.Election(s.LockPath)))
+		s.Cleanups = append(s.Cleanups, func() { s.stop(self) })
+		zktest.Eventually(s, zktest.TimeLimit, func() bool { return len(s.log.With("request of a participant")) > 1 }, "two repetitions")
+		locktest.Unlock(s, g)
 		child := s.expect("started", "a")
 		s.Embedded().DropConnections()
 		s.expect("stopping", "a")
 		close(child.resume)
 		s.expect("stopped", "a")
-		expectIncreasing(s, child.token, s.expect("started", "a").token)
+		locktest.ExpectIncreasing(s, child.token, s.expect("started", "a").token)
 		s.expectReleased()
+	})
+}
+
+// Two singletons of one process: the second is granted the lock while the connection is lost, and
+// stops its child.
+func TestSingletonsWithoutConnection(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.AwaitDeadLetters()
+		s := newSingletonTest(v.Fixture)
+		locks := s.locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		s.spawn("a", locks.Election(s.LockPath))
+		first := s.expect("started", "a")
+		s.spawn("z", locks.Election(s.LockPath))
+		restore := v.CutOff()
+		s.expect("stopping", "a")
+		close(first.resume)
+		s.expect("stopped", "a")
+		second := s.expect("started", "z")
+		s.expect("stopping", "z")
+		close(second.resume)
+		s.expect("stopped", "z")
+		synctest.Wait()
+		s.expectNothing()
+		restore()
+		third := s.expect("started", "a")
+		locktest.ExpectIncreasing(s, first.token, second.token, third.token)
+		s.Clean()
 	})
 }

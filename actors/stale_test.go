@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -22,7 +24,7 @@ import (
 //	time-outs with the server a black hole               TestEndings,
 //	                                                     TestEveryFaultAtEveryRequest/wait for too long/black hole
 //	the context ends at every request                    TestCancelAtEachRequest, TestEveryFaultAtEveryRequest
-//	watches are gone at the end                          testLock.clean
+//	watches are gone at the end                          Fixture.Clean
 //	the directory is deleted while a request waits       TestDirectoryDeletedWhileWaiting
 //	goroutines are gone at the end                       TestMain, and each bubble
 //	a follower cut off from its ensemble                 TestFollowerIsCutOff
@@ -33,38 +35,38 @@ import (
 // read shows that the node is gone.
 func TestDeadSessionsNode(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		other := v.mutex()
-		g := lock(v, mu)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
+		other := v.Mutex()
+		g := locktest.Lock(v, mu)
 		v.Inject(embedded.Fault{Op: embedded.OpPing, Session: locks.Session().ID, Action: embedded.BlackHole})
 		away := v.Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: -1})
-		closes(v, g.Done(), "the grant")
-		is(v, g.Err(), actors.ErrSessionLost)
+		locktest.Closes(v, g.Done(), "the grant")
+		locktest.Is(v, g.Err(), actors.ErrSessionLost)
 		away.Remove()
-		waitState(v, locks, messages.SessionState_CONNECTED)
-		if n := len(v.nodes()); n != 1 {
+		locktest.WaitState(v, locks, messages.SessionState_CONNECTED)
+		if n := len(v.LockNodes()); n != 1 {
 			v.Errorf("%d nodes: the server should keep the session", n)
 		}
 		v.Freeze(locks.Session().ID)
 		f := mu.Acquire(context.Background())
-		<-time.After(2 * session)
-		if n := len(v.nodes()); n != 1 {
+		<-time.After(2 * locktest.SessionTimeout)
+		if n := len(v.LockNodes()); n != 1 {
 			v.Errorf("%d nodes: the session should have expired", n)
 		}
-		pending(v, f)
+		locktest.Pending(v, f)
 		behind := other.Acquire(context.Background())
 		v.Thaw(0)
-		h := result(v, f)
+		h := locktest.Result(v, f)
 		if h.Session() != locks.Session().ID || h.Token().Compare(g.Token()) <= 0 {
 			v.Errorf("session %#x, token %v after %v", h.Session(), h.Token(), g.Token())
 		}
-		pending(v, behind)
-		is(v, failure(v, g.Release()), actors.ErrSessionLost)
-		unlock(v, h)
-		unlock(v, result(v, behind))
-		v.clean()
+		locktest.Pending(v, behind)
+		locktest.Is(v, locktest.Failure(v, g.Release()), actors.ErrSessionLost)
+		locktest.Unlock(v, h)
+		locktest.Unlock(v, locktest.Result(v, behind))
+		v.Clean()
 	})
 }
 
@@ -72,19 +74,19 @@ func TestDeadSessionsNode(t *testing.T) {
 // The process finds the node nevertheless, and creates no second one.
 func TestCreateOnALaggingServer(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		unlock(v, lock(v, mu)) // which reads the directory
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
+		locktest.Unlock(v, locktest.Lock(v, mu)) // which reads the directory
 		v.Freeze(locks.Session().ID)
 		lost := v.Inject(embedded.Fault{Op: embedded.OpMulti, Session: locks.Session().ID, Action: embedded.DropReply})
 		before := v.Zxid()
-		g := result(v, mu.Acquire(context.Background()))
-		if len(lost.Firings()) != 1 || g.Token().Czxid != before+1 || len(v.nodes()) != 1 {
-			v.Errorf("token %v, transaction %d; nodes %v", g.Token(), before+1, v.nodes())
+		g := locktest.Result(v, mu.Acquire(context.Background()))
+		if len(lost.Firings()) != 1 || g.Token().Czxid != before+1 || len(v.LockNodes()) != 1 {
+			v.Errorf("token %v, transaction %d; nodes %v", g.Token(), before+1, v.LockNodes())
 		}
 		v.Thaw(0)
-		unlock(v, g)
-		v.clean()
+		locktest.Unlock(v, g)
+		v.Clean()
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -18,26 +20,26 @@ func expectStats(t testing.TB, locks *actors.Locks, requested, waiting, acquired
 	s := locks.Stats()
 	if s.Requested != requested || uint64(s.Waiting) != waiting || s.Acquired != acquired || uint64(s.Held) != held ||
 		s.Released != released || !maps.Equal(s.Lost, lost) || !maps.Equal(s.Refused, refused) {
-		t.Errorf("%s", statsText(s))
+		t.Errorf("%s", locktest.StatsText(s))
 	}
 }
 
 // Each way in which a request and a grant can end has its count.
 func TestStats(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
 		expectStats(v, locks, 0, 0, 0, 0, 0, nil, nil)
-		g := lock(v, mu)
-		first, second := mu.Acquire(within(v)), mu.Acquire(within(v))
+		g := locktest.Lock(v, mu)
+		first, second := mu.Acquire(locktest.Within(v)), mu.Acquire(locktest.Within(v))
 		expectStats(v, locks, 3, 2, 1, 1, 0, nil, nil)
-		_, err := mu.Lock(within(v), actors.Try())
-		is(v, err, actors.ErrNotAcquired)
-		_, err = mu.Lock(within(v), actors.WithTimeout(time.Second))
-		is(v, err, actors.ErrTimedOut)
-		_, err = mu.Lock(within(v), actors.Permits(2))
-		is(v, err, actors.ErrInvalid)
+		_, err := mu.Lock(locktest.Within(v), actors.Try())
+		locktest.Is(v, err, actors.ErrNotAcquired)
+		_, err = mu.Lock(locktest.Within(v), actors.WithTimeout(time.Second))
+		locktest.Is(v, err, actors.ErrTimedOut)
+		_, err = mu.Lock(locktest.Within(v), actors.Permits(2))
+		locktest.Is(v, err, actors.ErrInvalid)
 		second.Cancel()
 		synctest.Wait()
 		refused := map[error]uint64{actors.ErrNotAcquired: 1, actors.ErrTimedOut: 1, actors.ErrInvalid: 1, actors.ErrCancelled: 1}
@@ -53,26 +55,26 @@ func TestStats(t *testing.T) {
 			v.Errorf("%+v", s)
 		}
 
-		named := lock(v, mu, actors.WithOwner("me"))
+		named := locktest.Lock(v, mu, actors.WithOwner("me"))
 		v.Expire(locks.Session().ID)
-		closes(v, named.Done(), "the lost grant")
+		locktest.Closes(v, named.Done(), "the lost grant")
 		synctest.Wait()
 		expectStats(v, locks, 7, 0, 3, 0, 2, map[error]uint64{actors.ErrSessionLost: 1}, refused)
 		named.Release()
-		last := lock(v, mu)
-		if broken, err := locks.Revoke(within(v), last.Node(), time.Nanosecond); !broken || err != nil {
+		last := locktest.Lock(v, mu)
+		if broken, err := locks.Revoke(locktest.Within(v), last.Node(), time.Nanosecond); !broken || err != nil {
 			v.Errorf("%v, %v", broken, err)
 		}
-		closes(v, last.Done(), "the deleted grant")
-		closed := lock(v, mu)
-		waiting := mu.Acquire(within(v))
+		locktest.Closes(v, last.Done(), "the deleted grant")
+		closed := locktest.Lock(v, mu)
+		waiting := mu.Acquire(locktest.Within(v))
 		s := locks.Stats()
 		if s.SessionsLost != 1 || s.Session.Epoch != 2 || s.Session.State != messages.SessionState_CONNECTED {
 			v.Errorf("%+v", s)
 		}
-		must(v, locks.Close())
-		is(v, closed.Err(), actors.ErrClosed)
-		is(v, failure(v, waiting), actors.ErrClosed)
+		locktest.Must(v, locks.Close())
+		locktest.Is(v, closed.Err(), actors.ErrClosed)
+		locktest.Is(v, locktest.Failure(v, waiting), actors.ErrClosed)
 		refused[actors.ErrClosed] = 1
 		expectStats(v, locks, 10, 0, 5, 0, 2, map[error]uint64{actors.ErrSessionLost: 1, actors.ErrNodeDeleted: 1, actors.ErrClosed: 1}, refused)
 	})
@@ -81,20 +83,20 @@ func TestStats(t *testing.T) {
 // A lock that goes from one process to another is a remote hand-off; one that is free is none.
 func TestStatsHandOffs(t *testing.T) {
 	t.Parallel()
-	for _, r := range named("mutex", "local queue") {
-		t.Run(r.name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				here := v.locks()
-				there := v.locks()
+	for _, r := range locktest.Named("mutex", "local queue") {
+		t.Run(r.Name, func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				here := v.Locks()
+				there := v.Locks()
 				for n := range uint64(3) {
-					unlock(v, lock(v, r.at(here, v.path)))
-					unlock(v, lock(v, r.at(there, v.path)))
-					g := lock(v, r.at(there, v.path))
-					first, second := r.at(here, v.path).Acquire(within(v)), r.at(here, v.path).Acquire(within(v))
+					locktest.Unlock(v, locktest.Lock(v, r.At(here, v.LockPath)))
+					locktest.Unlock(v, locktest.Lock(v, r.At(there, v.LockPath)))
+					g := locktest.Lock(v, r.At(there, v.LockPath))
+					first, second := r.At(here, v.LockPath).Acquire(locktest.Within(v)), r.At(here, v.LockPath).Acquire(locktest.Within(v))
 					synctest.Wait()
-					unlock(v, g)
-					unlock(v, result(v, first))
-					unlock(v, result(v, second))
+					locktest.Unlock(v, g)
+					locktest.Unlock(v, locktest.Result(v, first))
+					locktest.Unlock(v, locktest.Result(v, second))
 					if s := here.Stats(); s.LocalHandOffs != n+1 || s.RemoteHandOffs != n+1 {
 						v.Errorf("after %d of each: %d local and %d remote hand-offs", n+1, s.LocalHandOffs, s.RemoteHandOffs)
 					}
@@ -119,17 +121,17 @@ func TestStatsHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			bubble(t, func(v *virtual) { statsHistory(v, rand.New(rand.NewPCG(seed, 1))) })
+			locktest.Bubble(t, func(v *locktest.Virtual) { statsHistory(v, rand.New(rand.NewPCG(seed, 1))) })
 		})
 	}
 }
 
-func statsHistory(v *virtual, random *rand.Rand) {
-	m := newCountingMonitor(v)
-	locks := v.locks(m.config)
-	mu := locks.Mutex(v.path)
+func statsHistory(v *locktest.Virtual, random *rand.Rand) {
+	m := locktest.NewCountingMonitor(v)
+	locks := v.Locks(m.Config)
+	mu := locks.Mutex(v.LockPath)
 	rw, sem := locks.RWMutex("/rw"), locks.Semaphore("/sem", 2)
-	all := []handle{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
+	all := []locktest.Handle{mu, rw.Read(), rw.Write(), sem, locks.Mutex("/local", actors.LocalQueue(actors.LocalQueueConfig{})),
 		locks.MultiLock(mu, rw.Write())}
 	var waiting []*actors.Future[*actors.Grant]
 	var held []*actors.Grant
@@ -137,7 +139,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 	count := func() { // the requests that are granted, refused or lost by now
 		synctest.Wait()
 		waiting = slices.DeleteFunc(waiting, func(f *actors.Future[*actors.Grant]) bool {
-			if !isClosed(f.Done()) {
+			if !locktest.IsClosed(f.Done()) {
 				return false
 			}
 			if g, err := f.Result(); err != nil {
@@ -173,7 +175,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 		if got := (requestCounts{s.Requested, s.Acquired, s.Released, lost, refused, s.Waiting, s.Held}); got != want {
 			v.Fatalf("%s: counted %+v, want %+v", when, got, want)
 		}
-		if err := m.compare(s); err != nil {
+		if err := m.Compare(s); err != nil {
 			v.Fatalf("%s: %v", when, err)
 		}
 		if len(locks.Open()) != want.waiting+want.held {
@@ -192,7 +194,7 @@ func statsHistory(v *virtual, random *rand.Rand) {
 			case 2:
 				options = []actors.Option{actors.WithOwner(actors.Owner(fmt.Sprint("owner", random.IntN(3))))}
 			}
-			waiting = append(waiting, all[random.IntN(len(all))].Acquire(within(v.T), options...))
+			waiting = append(waiting, all[random.IntN(len(all))].Acquire(locktest.Within(v.T), options...))
 			want.requested++
 		case n < 9 && len(held) > 0:
 			i := random.IntN(len(held))
@@ -221,6 +223,6 @@ func statsHistory(v *virtual, random *rand.Rand) {
 		check("at the end")
 	}
 	if s := locks.Stats(); s.Waiting != 0 || s.Held != 0 {
-		v.Errorf("at the end: %s", statsText(s))
+		v.Errorf("at the end: %s", locktest.StatsText(s))
 	}
 }

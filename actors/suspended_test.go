@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -26,73 +28,75 @@ func expectSuspended(t testing.TB, what string, err error) {
 // A Try does not wait for a connection, whether the connection was lost before the Try or while it
 // waits for an answer.
 func TestTryWithoutConnection(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		proxy := zktest.Proxy(b, b.Addr())
-		config, all := testActors(b.T, 2)
-		locks := connect(b.T, proxy.Addr(), config)
-		for _, r := range exclusive() { // which makes the directories
-			unlock(b, lock(b, b.handle(locks, r)))
+		config, all := locktest.OwnerActors(b.T, 2)
+		locks := locktest.Connect(b.T, proxy.Addr(), config)
+		for _, r := range locktest.Exclusive() { // which makes the directories
+			locktest.Unlock(b, locktest.Lock(b, b.HandleOf(locks, r)))
 		}
-		b.waitNoNode()
+		b.WaitNoNode()
 		for _, waiters := range []bool{false, true} {
 			proxy.BlackHole(true)
 			tries, waiting := map[string]*actors.Future[*actors.Grant]{}, map[string]*actors.Future[*actors.Grant]{}
-			for _, r := range exclusive() {
-				tries[r.name] = b.handle(locks, r).Acquire(within(b), actors.Try())
+			for _, r := range locktest.Exclusive() {
+				tries[r.Name] = b.HandleOf(locks, r).Acquire(locktest.Within(b), actors.Try())
 				if waiters {
-					waiting[r.name] = b.handle(locks, r).Acquire(within(b))
+					waiting[r.Name] = b.HandleOf(locks, r).Acquire(locktest.Within(b))
 				}
 			}
 			proxy.Refuse(true)
 			proxy.Cut()
-			waitState(b, locks, messages.SessionState_SUSPENDED)
-			for _, r := range exclusive() {
-				expectSuspended(b, r.name, failure(b, tries[r.name]))
-				_, err := b.handle(locks, r).Lock(within(b), actors.Try())
+			locktest.WaitState(b, locks, messages.SessionState_SUSPENDED)
+			for _, r := range locktest.Exclusive() {
+				expectSuspended(b, r.Name, locktest.Failure(b, tries[r.Name]))
+				_, err := b.HandleOf(locks, r).Lock(locktest.Within(b), actors.Try())
 				if !waiters || !errors.Is(err, actors.ErrNotAcquired) { // by the waiter of this process
-					expectSuspended(b, r.name, err)
+					expectSuspended(b, r.Name, err)
 				}
 			}
 			if !waiters {
-				all[0].send(pid(b, locks.Mutex(b.path)), &messages.Acquire{RequestId: 1, Try: true})
-				all[0].refused(1, messages.Reason_DISCONNECTED)
+				all[0].Send(locktest.PID(b, locks.Mutex(b.LockPath)), &messages.Acquire{RequestId: 1, Try: true})
+				all[0].Refused(1, messages.Reason_DISCONNECTED)
 			}
 			proxy.Refuse(false)
 			proxy.BlackHole(false)
 			for _, f := range waiting { // which go on
-				unlock(b, result(b, f))
+				locktest.Unlock(b, locktest.Result(b, f))
 			}
-			waitState(b, locks, messages.SessionState_CONNECTED)
-			b.waitNoNode()
+			locktest.WaitState(b, locks, messages.SessionState_CONNECTED)
+			b.WaitNoNode()
 		}
-		for _, r := range exclusive() {
-			unlock(b, lock(b, b.handle(locks, r), actors.Try()))
+		for _, r := range locktest.Exclusive() {
+			locktest.Unlock(b, locktest.Lock(b, b.HandleOf(locks, r), actors.Try()))
 		}
-		b.waitNoNode()
+		b.WaitNoNode()
 	})
 }
 
 // A request that ends without the lock reports whether it waited for ZooKeeper or for another
 // holder.
 func TestReasonOfAWait(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		proxy := zktest.Proxy(b, b.Addr())
-		config, all := testActors(b.T, 1)
-		locks, other := connect(b.T, proxy.Addr(), config), b.locks()
-		mu := locks.Mutex(b.path)
-		g := lock(b, other.Mutex(b.path))
+		config, all := locktest.OwnerActors(b.T, 1)
+		locks, other := locktest.Connect(b.T, proxy.Addr(), config), b.Locks()
+		mu := locks.Mutex(b.LockPath)
+		g := locktest.Lock(b, other.Mutex(b.LockPath))
 		shortContext := func() context.Context {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			b.Cleanup(cancel)
 			return ctx
 		}
 		requests := map[string]func() error{
-			"Lock":        func() error { return errOf(mu.Lock(shortContext())) },
-			"Acquire":     func() error { return failure(b, mu.Acquire(shortContext())) },
-			"WithTimeout": func() error { return errOf(mu.Lock(within(b), actors.WithTimeout(20*time.Millisecond))) },
+			"Lock":    func() error { return locktest.ErrOf(mu.Lock(shortContext())) },
+			"Acquire": func() error { return locktest.Failure(b, mu.Acquire(shortContext())) },
+			"WithTimeout": func() error {
+				return locktest.ErrOf(mu.Lock(locktest.Within(b), actors.WithTimeout(20*time.Millisecond)))
+			},
 			"message": func() error {
-				all[0].send(pid(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
-				return expectMessage[*messages.Refused](all[0])
+				all[0].Send(locktest.PID(b, mu), &messages.Acquire{RequestId: 1, WaitNanos: int64(20 * time.Millisecond)})
+				return locktest.ExpectMessage[*messages.Refused](all[0])
 			},
 		}
 		wants := map[string]error{"Lock": context.DeadlineExceeded, "Acquire": context.DeadlineExceeded,
@@ -104,25 +108,25 @@ func TestReasonOfAWait(t *testing.T) {
 		}
 		proxy.Refuse(true)
 		proxy.Cut()
-		waitState(b, locks, messages.SessionState_SUSPENDED)
+		locktest.WaitState(b, locks, messages.SessionState_SUSPENDED)
 		for name, request := range requests {
 			err := request()
 			expectSuspended(b, name, err)
-			is(b, err, wants[name])
+			locktest.Is(b, err, wants[name])
 		}
 		proxy.Refuse(false)
-		unlock(b, g)
-		unlock(b, lock(b, mu))
+		locktest.Unlock(b, g)
+		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 
 // A request that ends while the server does not answer reports that, before the connection ends.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := locks.Mutex(v.path)
-		unlock(v, lock(v, mu))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := locks.Mutex(v.LockPath)
+		locktest.Unlock(v, locktest.Lock(v, mu))
 		v.Pause()
 		ctx, cancel := context.WithTimeout(v.Context(), time.Second)
 		defer cancel()
@@ -131,36 +135,36 @@ func TestSilentServer(t *testing.T) {
 			v.Error("the connection has ended, so the test shows nothing")
 		}
 		expectSuspended(v, "Lock", err)
-		is(v, err, context.DeadlineExceeded)
+		locktest.Is(v, err, context.DeadlineExceeded)
 		if !strings.Contains(err.Error(), "does not answer") {
 			v.Error(err)
 		}
 		v.Resume()
-		v.clean()
+		v.Clean()
 	})
 }
 
 // The calls that send a request end when the connection is lost, and fail at once without one.
 func TestCallsWithoutConnection(t *testing.T) {
-	each(t, func(b *testLock) {
+	locktest.Each(t, func(b *locktest.Fixture) {
 		proxy := zktest.Proxy(b, b.Addr())
-		locks := connect(b.T, proxy.Addr())
-		mu, s := locks.Mutex(b.path), locks.Semaphore(b.path+"-s", 2)
-		count := locks.SharedCount(b.path+"-count", 1)
-		g := lock(b, mu)
+		locks := locktest.Connect(b.T, proxy.Addr())
+		mu, s := locks.Mutex(b.LockPath), locks.Semaphore(b.LockPath+"-s", 2)
+		count := locks.SharedCount(b.LockPath+"-count", 1)
+		g := locktest.Lock(b, mu)
 		calls := map[string]func() error{
-			"Participants":  func() error { return errOf(mu.Participants(within(b))) },
-			"RevokeHolders": func() error { return errOf(mu.RevokeHolders(within(b), 0)) },
-			"Revoke":        func() error { return errOf(locks.Revoke(within(b), g.Node(), 0)) },
-			"Verify":        func() error { return g.Verify(within(b)) },
-			"VerifyToken":   func() error { return locks.VerifyToken(within(b), g.Node(), g.Token()) },
+			"Participants":  func() error { return locktest.ErrOf(mu.Participants(locktest.Within(b))) },
+			"RevokeHolders": func() error { return locktest.ErrOf(mu.RevokeHolders(locktest.Within(b), 0)) },
+			"Revoke":        func() error { return locktest.ErrOf(locks.Revoke(locktest.Within(b), g.Node(), 0)) },
+			"Verify":        func() error { return g.Verify(locktest.Within(b)) },
+			"VerifyToken":   func() error { return locks.VerifyToken(locktest.Within(b), g.Node(), g.Token()) },
 			"Multi": func() error {
-				return errOf(locks.Multi(within(b), g.Guard(&zk.DeleteRequest{Path: b.path + "/none"})...))
+				return locktest.ErrOf(locks.Multi(locktest.Within(b), g.Guard(&zk.DeleteRequest{Path: b.LockPath + "/none"})...))
 			},
-			"Remaining": func() error { return errOf(s.Remaining(within(b))) },
-			"Get":       func() error { return errOf(count.Get(within(b))) },
-			"Set":       func() error { return count.Set(within(b), 2) },
-			"TrySet":    func() error { return errOf(count.TrySet(within(b), actors.Count{}, 2)) },
+			"Remaining": func() error { return locktest.ErrOf(s.Remaining(locktest.Within(b))) },
+			"Get":       func() error { return locktest.ErrOf(count.Get(locktest.Within(b))) },
+			"Set":       func() error { return count.Set(locktest.Within(b), 2) },
+			"TrySet":    func() error { return locktest.ErrOf(count.TrySet(locktest.Within(b), actors.Count{}, 2)) },
 		}
 		proxy.BlackHole(true)
 		results := make(chan error, len(calls))
@@ -182,17 +186,17 @@ func TestCallsWithoutConnection(t *testing.T) {
 			}
 			<-results
 		}
-		waitState(b, locks, messages.SessionState_SUSPENDED)
+		locktest.WaitState(b, locks, messages.SessionState_SUSPENDED)
 		for name, call := range calls {
 			expectSuspended(b, name, call())
 		}
 		proxy.Refuse(false)
 		proxy.BlackHole(false)
-		waitState(b, locks, messages.SessionState_CONNECTED)
-		unlock(b, g)
-		b.waitNodes(0)
+		locktest.WaitState(b, locks, messages.SessionState_CONNECTED)
+		locktest.Unlock(b, g)
+		b.WaitNodes(0)
 		conn := b.Client(b)
-		if err := conn.Delete(b.path+"-count", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		if err := conn.Delete(b.LockPath+"-count", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			b.Error(err)
 		}
 	})

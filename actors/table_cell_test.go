@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -14,14 +16,14 @@ import (
 // cell is one recipe and one ending of TestEndings. An owner of the process "ours" holds, and a
 // request of that process and one of "theirs" wait.
 type cell struct {
-	*testLock
+	*locktest.Fixture
 	row     tableRow
-	log     logs
-	network *dialer // of ours
+	log     locktest.Log
+	network *locktest.Network // of ours
 	ours    *actors.Locks
 	theirs  *actors.Locks
 
-	testActors []*testActor
+	testActors []*locktest.OwnerActor
 	grants     []*actors.Grant
 	heldNodes  []string          // the nodes while the owner holds and no request waits
 	holding    *actors.Locks     // the process whose owner holds
@@ -38,7 +40,7 @@ func (c *cell) hold() {
 	if c.row.hold != nil {
 		c.grants = c.row.hold(c, c)
 	} else {
-		c.grants = []*actors.Grant{lock(c, c.row.at(c.ours, c.path), append(c.row.options, actors.WithOwner(me))...)}
+		c.grants = []*actors.Grant{locktest.Lock(c, c.row.At(c.ours, c.LockPath), append(c.row.Options, actors.WithOwner(me))...)}
 	}
 	c.holding, c.done, c.contexts = c.ours, nil, nil
 	for _, g := range c.grants {
@@ -55,7 +57,7 @@ func (c *cell) hold() {
 func (c *cell) holdElsewhere() *actors.Grant {
 	c.Helper()
 	c.grants, c.holding = nil, c.theirs
-	return lock(c, c.row.at(c.theirs, c.path), c.row.options...)
+	return locktest.Lock(c, c.row.At(c.theirs, c.LockPath), c.row.Options...)
 }
 
 // checkToken checks that the grant's token is not smaller than the last one.
@@ -71,13 +73,13 @@ func (c *cell) checkToken(g *actors.Grant) {
 func (c *cell) request(locks *actors.Locks, options ...actors.Option) *actors.Future[*actors.Grant] {
 	c.Helper()
 	before := c.nodes() // perhaps with the node of a cancelled request, which goes meanwhile
-	f := c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, options...)...)
+	f := c.row.waiter(locks, c.LockPath).Acquire(context.Background(), append(c.row.Options, options...)...)
 	if !c.row.localQueue || locks != c.holding {
 		isNew := func(node string) bool { return !slices.Contains(before, node) }
-		zktest.Eventually(c, timeLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
+		zktest.Eventually(c, zktest.TimeLimit, func() bool { return slices.ContainsFunc(c.nodes(), isNew) }, "the request in the queue")
 	}
 	c.waitIdle()
-	pending(c, f)
+	locktest.Pending(c, f)
 	return f
 }
 
@@ -92,7 +94,7 @@ func (c *cell) wait() {
 func (c *cell) expectHeld() {
 	c.Helper()
 	for i, g := range c.grants {
-		if g.Err() != nil || isClosed(c.done[i]) {
+		if g.Err() != nil || locktest.IsClosed(c.done[i]) {
 			c.Errorf("the grant has ended: %v", g.Err())
 		}
 	}
@@ -103,22 +105,22 @@ func (c *cell) expectHeld() {
 func (c *cell) expectEnded(why error) {
 	c.Helper()
 	for i, g := range c.grants {
-		closes(c, c.done[i], "the grant")
-		is(c, context.Cause(c.contexts[i]), why) // which may not come after Done
-		is(c, g.Err(), why)
-		is(c, context.Cause(g.Context(context.Background())), why)
+		locktest.Closes(c, c.done[i], "the grant")
+		locktest.Is(c, context.Cause(c.contexts[i]), why) // which may not come after Done
+		locktest.Is(c, g.Err(), why)
+		locktest.Is(c, context.Cause(g.Context(context.Background())), why)
 	}
 	for _, g := range c.grants {
-		if !c.row.forgetsLoss && why != actors.ErrInternal { // a new actor knows no owners of the failed one
-			_, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
+		if !c.row.ForgetsLoss && why != actors.ErrInternal { // a new actor knows no owners of the failed one
+			_, err := c.row.At(c.ours, c.LockPath).Lock(locktest.Within(c), append(c.row.Options, actors.WithOwner(me))...)
 			// A semaphore counts the permits as held until the bridge reports the loss.
-			if c.row.directories == nil || !c.row.notReentrant || !errors.Is(err, actors.ErrDeadlock) {
-				is(c, err, why)
+			if c.row.Directories == nil || !c.row.NotReentrant || !errors.Is(err, actors.ErrDeadlock) {
+				locktest.Is(c, err, why)
 			}
 		}
-		is(c, failure(c, g.Release()), why)
-		is(c, failure(c, g.Release()), actors.ErrNotHeld)
-		is(c, g.Err(), why)
+		locktest.Is(c, locktest.Failure(c, g.Release()), why)
+		locktest.Is(c, locktest.Failure(c, g.Release()), actors.ErrNotHeld)
+		locktest.Is(c, g.Err(), why)
 	}
 }
 
@@ -127,13 +129,13 @@ func (c *cell) release() {
 	c.Helper()
 	for i, g := range c.grants {
 		f := g.Release()
-		if !isClosed(c.done[i]) || c.contexts[i].Err() == nil {
+		if !locktest.IsClosed(c.done[i]) || c.contexts[i].Err() == nil {
 			c.Error("the grant goes on after Release")
 		}
-		is(c, g.Err(), actors.ErrReleased)
-		is(c, context.Cause(c.contexts[i]), actors.ErrReleased)
-		result(c, f)
-		is(c, failure(c, g.Release()), actors.ErrNotHeld)
+		locktest.Is(c, g.Err(), actors.ErrReleased)
+		locktest.Is(c, context.Cause(c.contexts[i]), actors.ErrReleased)
+		locktest.Result(c, f)
+		locktest.Is(c, locktest.Failure(c, g.Release()), actors.ErrNotHeld)
 	}
 }
 
@@ -141,12 +143,12 @@ func (c *cell) release() {
 // releases the grants.
 func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 	c.Helper()
-	c.inTurn(func(g *actors.Grant) {
+	c.InTurn(func(g *actors.Grant) {
 		if g.Err() != nil {
 			c.Errorf("granted, and ended: %v", g.Err())
 		}
 		for _, former := range c.grants {
-			expectIncreasing(c, former.Token(), g.Token())
+			locktest.ExpectIncreasing(c, former.Token(), g.Token())
 		}
 	}, fs...)
 }
@@ -155,17 +157,17 @@ func (c *cell) expectServed(fs ...*actors.Future[*actors.Grant]) {
 func (c *cell) expectUsable() {
 	c.Helper()
 	for _, locks := range []*actors.Locks{c.ours, c.theirs} {
-		for _, handle := range []func(*actors.Locks, string) handle{c.row.at, c.row.waiter} {
+		for _, handle := range []func(*actors.Locks, string) locktest.Handle{c.row.At, c.row.waiter} {
 			var g *actors.Grant
-			zktest.Eventually(c, timeLimit, func() bool { // an actor that has failed may refuse one more
+			zktest.Eventually(c, zktest.TimeLimit, func() bool { // an actor that has failed may refuse one more
 				var err error
-				g, err = handle(locks, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
+				g, err = handle(locks, c.LockPath).Lock(locktest.Within(c), append(c.row.Options, actors.WithOwner(me))...)
 				if err != nil && !errors.Is(err, actors.ErrInternal) {
 					c.Fatalf("lock: %v", err)
 				}
 				return err == nil
 			}, "the lock works again")
-			unlock(c, g)
+			locktest.Unlock(c, g)
 		}
 	}
 }
@@ -174,8 +176,8 @@ func (c *cell) expectUsable() {
 func (c *cell) clean() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, timeLimit, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
-	c.expectNoMarkerOrWatch()
+	zktest.Eventually(c, zktest.TimeLimit, func() bool { nodes = c.nodes(); return len(nodes) == 0 }, "no node is left: %v", &nodes)
+	c.ExpectNoMarkerOrWatch()
 }
 
 // waitIdle waits, in virtual time, until the requests so far have reached their places.
@@ -190,10 +192,10 @@ func (c *cell) waitIdle() {
 func (c *cell) expire() {
 	c.Helper()
 	old := c.ours.Session()
-	c.network.disconnect() // else it may notice the deletion of its nodes first
+	c.network.Disconnect() // else it may notice the deletion of its nodes first
 	c.Expire(c, old.ID)
-	c.network.refuse(false)
-	c.waitNewSession(c.ours, old)
+	c.network.Refuse(false)
+	c.WaitNewSession(c.ours, old)
 }
 
 // ownNodes returns the nodes of the grants.

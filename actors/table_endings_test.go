@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
@@ -38,7 +40,7 @@ func TestEndings(t *testing.T) {
 	inVirtualTime, inRealTime, onReal := sample.OneIn(t, 3), sample.OneIn(t, 12), sample.OneIn(t, 24)
 	for _, e := range endings {
 		for _, row := range tableRows {
-			name := e.name + "/" + row.name
+			name := e.name + "/" + row.Name
 			switch {
 			case e.realTime && inRealTime():
 				t.Run(name+"/embedded", func(t *testing.T) {
@@ -62,27 +64,27 @@ func TestEndings(t *testing.T) {
 }
 
 func (e ending) inRealTime(t *testing.T, s *zktest.Server, row tableRow) {
-	e.on(&testLock{T: t, Server: s, path: s.Path(t)}, row)
+	e.on(&locktest.Fixture{T: t, Server: s, LockPath: s.Path(t)}, row)
 }
 
 func (e ending) inVirtualTime(t *testing.T, row tableRow) {
-	bubble(t, func(v *virtual) { e.on(v.testLock, row) })
+	locktest.Bubble(t, func(v *locktest.Virtual) { e.on(v.Fixture, row) })
 }
 
-func (e ending) on(b *testLock, row tableRow) {
+func (e ending) on(b *locktest.Fixture, row tableRow) {
 	var configure []func(*actors.Config)
 	if e.configure != nil {
 		configure = append(configure, e.configure)
 	}
-	var all []*testActor
+	var all []*locktest.OwnerActor
 	if e.actors > 0 {
 		var system func(*actors.Config)
-		system, all = testActors(b.T, e.actors)
+		system, all = locktest.OwnerActors(b.T, e.actors)
 		configure = append(configure, system)
 	}
-	c := &cell{testLock: b, row: row, testActors: all}
-	p := b.process(append(configure, c.log.config)...)
-	c.network, c.ours, c.theirs = p.dialer, p.locks, b.locks()
+	c := &cell{Fixture: b, row: row, testActors: all}
+	p := b.Process(append(configure, c.log.Config)...)
+	c.network, c.ours, c.theirs = p.Network, p.Locks, b.Locks()
 	e.run(c)
 	c.clean()
 }
@@ -98,7 +100,7 @@ var endings = []ending{
 	{name: "cancelled while waiting", run: func(c *cell) {
 		c.endRequest(actors.ErrCancelled, func(f *actors.Future[*actors.Grant]) {
 			f.Cancel()
-			if !isClosed(f.Done()) {
+			if !locktest.IsClosed(f.Done()) {
 				c.Error("the future goes on after Cancel")
 			}
 		})
@@ -107,17 +109,17 @@ var endings = []ending{
 		ctx, cancel := context.WithCancelCause(context.Background())
 		why := errors.New("the context is over")
 		c.hold()
-		f := c.row.waiter(c.ours, c.path).Acquire(ctx, c.row.options...)
+		f := c.row.waiter(c.ours, c.LockPath).Acquire(ctx, c.row.Options...)
 		c.waitIdle()
 		cancel(why)
-		is(c, failure(c, f), why)
+		locktest.Is(c, locktest.Failure(c, f), why)
 		c.expectOthersGoOn()
 	}},
 	{name: "time-out while waiting", run: func(c *cell) {
 		c.hold()
 		begun := time.Now()
-		f := c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(50*time.Millisecond))...)
-		is(c, failure(c, f), actors.ErrTimedOut)
+		f := c.row.waiter(c.ours, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.WithTimeout(50*time.Millisecond))...)
+		locktest.Is(c, locktest.Failure(c, f), actors.ErrTimedOut)
 		if took := time.Since(begun); took < 50*time.Millisecond {
 			c.Errorf("timed out after %v", took)
 		}
@@ -126,7 +128,7 @@ var endings = []ending{
 	{name: "try", run: func(c *cell) {
 		c.hold()
 		for _, locks := range []*actors.Locks{c.ours, c.theirs} {
-			is(c, failure(c, c.row.waiter(locks, c.path).Acquire(context.Background(), append(c.row.options, actors.Try())...)), actors.ErrNotAcquired)
+			locktest.Is(c, locktest.Failure(c, c.row.waiter(locks, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.Try())...)), actors.ErrNotAcquired)
 		}
 		c.expectOthersGoOn()
 	}},
@@ -136,7 +138,7 @@ var endings = []ending{
 		c.expire()
 		c.expectEnded(actors.ErrSessionLost)
 		c.expectServed(c.ourRequest, c.theirRequest)
-		if g := result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
+		if g := locktest.Result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
 			c.Errorf("granted in session %#x, which is not %#x", g.Session(), c.ours.Session().ID)
 		}
 		c.expectUsable()
@@ -146,10 +148,10 @@ var endings = []ending{
 		c.wait()
 		c.expire()
 		c.waitIdle()
-		pending(c, c.ourRequest, c.theirRequest)
-		unlock(c, held)
+		locktest.Pending(c, c.ourRequest, c.theirRequest)
+		locktest.Unlock(c, held)
 		c.expectServed(c.ourRequest, c.theirRequest)
-		if g := result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
+		if g := locktest.Result(c, c.ourRequest); g.Session() != c.ours.Session().ID {
 			c.Errorf("granted in session %#x, which is not %#x", g.Session(), c.ours.Session().ID)
 		}
 		c.expectUsable()
@@ -157,31 +159,31 @@ var endings = []ending{
 	{name: "session lost while releasing", run: func(c *cell) {
 		c.hold()
 		c.theirRequest = c.request(c.theirs)
-		c.network.disconnect()
+		c.network.Disconnect()
 		var fs []*actors.Future[struct{}]
 		for _, g := range c.grants {
 			fs = append(fs, g.Release())
 		}
 		c.Expire(c, c.ours.Session().ID)
-		c.network.refuse(false)
+		c.network.Refuse(false)
 		c.expectReleased(actors.ErrSessionLost, fs...)
 		c.expectServed(c.theirRequest)
 		c.expectUsable()
 	}},
 	{name: "node deleted", run: func(c *cell) {
-		c.deleteHolderNodes(c.remove)
+		c.deleteHolderNodes(c.Remove)
 	}},
 	{name: "node deleted while away", run: func(c *cell) {
 		c.deleteHolderNodes(func(nodes ...string) {
-			c.network.disconnect()
-			c.remove(nodes...)
-			c.network.refuse(false)
+			c.network.Disconnect()
+			c.Remove(nodes...)
+			c.network.Refuse(false)
 		})
 	}},
 	{name: "node deleted, none waits", virtual: true, run: func(c *cell) {
 		c.hold()
 		<-time.After(5 * time.Second) // until the holder watches its node
-		c.remove(c.ownNodes()...)
+		c.Remove(c.ownNodes()...)
 		c.expectEnded(actors.ErrNodeDeleted)
 		c.expectUsable()
 	}},
@@ -195,14 +197,14 @@ var endings = []ending{
 				new = append(new, node)
 			}
 		}
-		c.remove(new[0])
-		zktest.Eventually(c, timeLimit, func() bool {
+		c.Remove(new[0])
+		zktest.Eventually(c, zktest.TimeLimit, func() bool {
 			return slices.ContainsFunc(c.nodes(), func(node string) bool { return !slices.Contains(append(before, new...), node) })
 		}, "the request queues again")
 		c.theirRequest = c.request(c.theirs)
-		unlock(c, held)
+		locktest.Unlock(c, held)
 		c.expectServed(c.ourRequest, c.theirRequest)
-		if g := result(c, c.ourRequest); slices.Contains(g.Nodes(), new[0]) {
+		if g := locktest.Result(c, c.ourRequest); slices.Contains(g.Nodes(), new[0]) {
 			c.Errorf("granted by the deleted node %s", new[0])
 		}
 		c.expectUsable()
@@ -211,52 +213,52 @@ var endings = []ending{
 		c.closeOurs()
 	}},
 	{name: "closed on a bridge that goes on", run: func(c *cell) {
-		must(c, c.ours.Close())
-		c.ours, _ = c.onBridge()
+		locktest.Must(c, c.ours.Close())
+		c.ours, _ = c.OnBridge()
 		c.closeOurs()
 	}},
 	{name: "closed while acquiring and releasing", virtual: true, run: func(c *cell) {
 		fs, f := c.startReleases()
-		must(c, c.ours.Close())
+		locktest.Must(c, c.ours.Close())
 		c.expectReleased(actors.ErrClosed, fs...)
-		if _, err := f.Result(); !isClosed(f.Done()) || err != nil {
-			is(c, err, actors.ErrClosed)
+		if _, err := f.Result(); !locktest.IsClosed(f.Done()) || err != nil {
+			locktest.Is(c, err, actors.ErrClosed)
 		}
 		c.expectServed(c.theirRequest)
 	}},
-	{name: "actor panics", run: func(c *cell) {
+	{name: "actor panics", actors: 1, run: func(c *cell) {
 		for part, message := range c.row.panicMessages {
 			c.hold()
 			c.wait()
-			unrelated := lock(c, c.row.at(c.ours, c.path+"-unrelated"), c.row.options...)
-			failures := len(c.log.with("actor failed"))
+			unrelated := locktest.Lock(c, c.row.At(c.ours, c.LockPath+"-unrelated"), c.row.Options...)
+			failures := len(c.log.With("actor failed"))
 			c.panicActor(part, message)
 			c.expectEnded(actors.ErrInternal)
-			is(c, failure(c, c.ourRequest), actors.ErrInternal)
+			locktest.Is(c, locktest.Failure(c, c.ourRequest), actors.ErrInternal)
 			c.expectServed(c.theirRequest)
-			if n := len(c.log.with("actor failed")) - failures; n != 1 {
+			if n := len(c.log.With("actor failed")) - failures; n != 1 {
 				c.Errorf("the log has %d lines about it", n)
 			}
 			if unrelated.Err() != nil {
 				c.Errorf("another lock: %v", unrelated.Err())
 			}
-			unlock(c, unrelated)
+			locktest.Unlock(c, unrelated)
 			c.expectUsable()
 			c.panicActor(part, message) // while none holds or waits
 			c.expectUsable()
 		}
 	}},
-	{name: "actor panics while acquiring and releasing", virtual: true, run: func(c *cell) {
+	{name: "actor panics while acquiring and releasing", actors: 1, virtual: true, run: func(c *cell) {
 		for part, message := range c.row.panicMessages {
 			fs, f := c.startReleases()
 			c.panicActor(part, message)
 			c.expectReleased(actors.ErrInternal, fs...)
-			g, err := f.Wait(within(c))
+			g, err := f.Wait(locktest.Within(c))
 			if err == nil {
-				err = g.Unlock(within(c))
+				err = g.Unlock(locktest.Within(c))
 			}
 			if err != nil {
-				is(c, err, actors.ErrInternal)
+				locktest.Is(c, err, actors.ErrInternal)
 			}
 			c.expectServed(c.theirRequest)
 			c.expectUsable()
@@ -266,19 +268,19 @@ var endings = []ending{
 	{name: "suspended", configure: func(cfg *actors.Config) { cfg.StopOnSuspended = true }, run: func(c *cell) {
 		c.hold()
 		c.wait()
-		c.network.disconnect()
+		c.network.Disconnect()
 		for i, ctx := range c.contexts {
-			closes(c, ctx.Done(), "the context")
-			is(c, context.Cause(ctx), actors.ErrSuspended)
+			locktest.Closes(c, ctx.Done(), "the context")
+			locktest.Is(c, context.Cause(ctx), actors.ErrSuspended)
 			c.contexts[i] = c.grants[i].Context(context.Background())
 		}
 		c.expectHeld()
-		c.network.refuse(false)
-		waitState(c, c.ours, messages.SessionState_CONNECTED)
+		c.network.Refuse(false)
+		locktest.WaitState(c, c.ours, messages.SessionState_CONNECTED)
 		c.expectHeld()
 		for i, g := range c.grants {
 			c.contexts[i] = g.Context(context.Background())
-			must(c, c.contexts[i].Err())
+			locktest.Must(c, c.contexts[i].Err())
 		}
 		c.release()
 		c.expectServed(c.ourRequest, c.theirRequest)
@@ -289,14 +291,14 @@ var endings = []ending{
 		c.wait()
 		c.Freeze(c)
 		deadline := c.ours.Session().Deadline
-		is(c, failure(c, c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(time.Second))...)), actors.ErrTimedOut)
+		locktest.Is(c, locktest.Failure(c, c.row.waiter(c.ours, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.WithTimeout(time.Second))...)), actors.ErrTimedOut)
 		<-time.After(time.Until(deadline) - 1)
 		c.expectHeld()
 		c.expectEnded(actors.ErrSessionLost)
 		if late := time.Since(deadline); late > 0 {
 			c.Errorf("the holder notices it %v after the deadline", late)
 		}
-		pending(c, c.ourRequest, c.theirRequest)
+		locktest.Pending(c, c.ourRequest, c.theirRequest)
 		c.Thaw(c)
 		c.expectServed(c.ourRequest, c.theirRequest)
 		c.expectUsable()
@@ -309,27 +311,24 @@ var endings = []ending{
 			c.Error("Close reports that the session has ended")
 		}
 		c.expectEnded(actors.ErrClosed)
-		is(c, failure(c, c.ourRequest), actors.ErrClosed)
+		locktest.Is(c, locktest.Failure(c, c.ourRequest), actors.ErrClosed)
 		c.Thaw(c)
 		c.expectServed(c.theirRequest)
 	}},
 	{name: "overdue", virtual: true, run: overdue},
-	{name: "idle", virtual: true, configure: idle(time.Second), run: func(c *cell) {
+	{name: "idle", virtual: true, configure: locktest.IdleTimeout(time.Second), run: func(c *cell) {
 		for range 2 {
 			c.hold()
 			<-time.After(time.Minute)
 			c.expectHeld()
 			c.release()
 			<-time.After(time.Minute)
-			if paths := actors.Paths(c.ours); len(paths) != 0 {
-				c.Errorf("there are actors of %v", paths)
-			}
 			c.clean()
 		}
 	}},
 	{name: "grant dropped, then session lost", realTime: true, run: func(c *cell) {
 		c.drop()
-		collectUntil(c, func() bool { return len(c.log.with("dropped without Release")) > 0 }, "the log has the dropped grant")
+		locktest.CollectUntil(c, func() bool { return len(c.log.With("dropped without Release")) > 0 }, "the log has the dropped grant")
 		c.wait()
 		c.expire()
 		c.expectServed(c.ourRequest, c.theirRequest)
@@ -340,16 +339,16 @@ var endings = []ending{
 		c.wait()
 		c.expire()
 		for _, done := range c.done {
-			closes(c, done, "the grant")
+			locktest.Closes(c, done, "the grant")
 		}
 		c.expectServed(c.ourRequest, c.theirRequest)
 		c.grants, c.contexts = nil, nil
-		collectUntil(c, func() bool {
-			g, err := c.row.at(c.ours, c.path).Lock(within(c), append(c.row.options, actors.WithOwner(me))...)
+		locktest.CollectUntil(c, func() bool {
+			g, err := c.row.At(c.ours, c.LockPath).Lock(locktest.Within(c), append(c.row.Options, actors.WithOwner(me))...)
 			if err == nil {
-				unlock(c, g)
+				locktest.Unlock(c, g)
 			} else {
-				is(c, err, actors.ErrSessionLost)
+				locktest.Is(c, err, actors.ErrSessionLost)
 			}
 			return err == nil
 		}, "the owner can lock again")
@@ -360,7 +359,7 @@ var endings = []ending{
 		c.request(c.ours)
 		c.theirRequest = c.request(c.theirs)
 		c.release()
-		collectUntil(c, func() bool { return isClosed(c.theirRequest.Done()) }, "the grant of the dropped future is released")
+		locktest.CollectUntil(c, func() bool { return locktest.IsClosed(c.theirRequest.Done()) }, "the grant of the dropped future is released")
 		c.expectServed(c.theirRequest)
 		c.expectUsable()
 	}},

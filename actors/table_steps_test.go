@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -18,7 +20,7 @@ func (c *cell) endRequest(why error, end func(f *actors.Future[*actors.Grant])) 
 	c.hold()
 	f := c.request(c.ours)
 	end(f)
-	is(c, failure(c, f), why)
+	locktest.Is(c, locktest.Failure(c, f), why)
 	c.expectOthersGoOn()
 }
 
@@ -27,7 +29,7 @@ func (c *cell) endRequest(why error, end func(f *actors.Future[*actors.Grant])) 
 func (c *cell) expectOthersGoOn() {
 	c.Helper()
 	var nodes []string
-	zktest.Eventually(c, timeLimit, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.heldNodes) }, "the request's node is gone: %v", &nodes)
+	zktest.Eventually(c, zktest.TimeLimit, func() bool { nodes = c.nodes(); return slices.Equal(nodes, c.heldNodes) }, "the request's node is gone: %v", &nodes)
 	c.expectHeld()
 	there := c.request(c.theirs)
 	c.release()
@@ -61,14 +63,14 @@ func (c *cell) closeOurs() {
 	c.Helper()
 	c.hold()
 	c.wait()
-	timed := c.row.waiter(c.ours, c.path).Acquire(context.Background(), append(c.row.options, actors.WithTimeout(time.Hour))...)
-	elsewhere := c.row.at(c.ours, c.path+"-unrelated").Acquire(context.Background(), c.row.options...)
+	timed := c.row.waiter(c.ours, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.WithTimeout(time.Hour))...)
+	elsewhere := c.row.At(c.ours, c.LockPath+"-unrelated").Acquire(context.Background(), c.row.Options...)
 	own := c.ownNodes()
-	must(c, c.ours.Close())
+	locktest.Must(c, c.ours.Close())
 	if g, err := elsewhere.Result(); err == nil { // granted just before
-		is(c, g.Err(), actors.ErrClosed)
+		locktest.Is(c, g.Err(), actors.ErrClosed)
 	} else {
-		is(c, err, actors.ErrClosed)
+		locktest.Is(c, err, actors.ErrClosed)
 	}
 	for _, node := range c.nodes() {
 		if slices.Contains(own, node) {
@@ -76,20 +78,20 @@ func (c *cell) closeOurs() {
 		}
 	}
 	for _, f := range []*actors.Future[*actors.Grant]{c.ourRequest, timed, elsewhere} {
-		if !isClosed(f.Done()) {
+		if !locktest.IsClosed(f.Done()) {
 			c.Error("a request goes on after Close")
 		}
 	}
-	is(c, failure(c, c.ourRequest), actors.ErrClosed)
-	is(c, failure(c, timed), actors.ErrClosed)
+	locktest.Is(c, locktest.Failure(c, c.ourRequest), actors.ErrClosed)
+	locktest.Is(c, locktest.Failure(c, timed), actors.ErrClosed)
 	c.expectEnded(actors.ErrClosed)
 	c.expectServed(c.theirRequest)
-	must(c, c.ours.Close())
-	for _, path := range []string{c.path, c.path + "-later"} {
-		_, err := c.row.at(c.ours, path).PID()
-		is(c, err, actors.ErrClosed)
+	locktest.Must(c, c.ours.Close())
+	for _, path := range []string{c.LockPath, c.LockPath + "-later"} {
+		_, err := c.row.At(c.ours, path).PID()
+		locktest.Is(c, err, actors.ErrClosed)
 	}
-	is(c, failure(c, c.row.at(c.ours, c.path).Acquire(context.Background())), actors.ErrClosed)
+	locktest.Is(c, locktest.Failure(c, c.row.At(c.ours, c.LockPath).Acquire(context.Background())), actors.ErrClosed)
 }
 
 // startReleases has a request of theirs wait, and then begins to release all grants and to acquire
@@ -103,9 +105,9 @@ func (c *cell) startReleases() (releases []*actors.Future[struct{}], acquire *ac
 	for _, g := range c.grants {
 		releases = append(releases, g.Release())
 	}
-	acquire = c.row.waiter(c.ours, c.path).Acquire(context.Background(), c.row.options...)
+	acquire = c.row.waiter(c.ours, c.LockPath).Acquire(context.Background(), c.row.Options...)
 	if !c.row.localQueue { // which hands its node on without a request
-		closes(c, injected.Fired(), "the wait for a request")
+		locktest.Closes(c, injected.Fired(), "the wait for a request")
 	}
 	return releases, acquire
 }
@@ -114,17 +116,21 @@ func (c *cell) startReleases() (releases []*actors.Future[struct{}], acquire *ac
 func (c *cell) expectReleased(why error, releases ...*actors.Future[struct{}]) {
 	c.Helper()
 	for _, f := range releases {
-		if _, err := f.Wait(within(c)); err != nil {
-			is(c, err, why)
+		if _, err := f.Wait(locktest.Within(c)); err != nil {
+			locktest.Is(c, err, why)
 		}
 	}
 }
 
-// panicActor has an actor of the row panic: the actor of the lock for 0, or else the nth that it
-// builds on.
+// panicActor has an actor of the row panic: the actor of the lock for 0, or else the one of its nth
+// member.
 func (c *cell) panicActor(nth int, message any) {
 	c.Helper()
-	actors.PanicActor(c.row.at(c.ours, c.path), nth, message)
+	mu := c.row.At(c.ours, c.LockPath)
+	if nth > 0 {
+		mu = c.row.Members(c.ours, c.LockPath)[nth-1].(locktest.Handle)
+	}
+	c.testActors[0].Panics(mu, message)
 }
 
 // drop acquires, and drops the grants.
@@ -137,17 +143,17 @@ func (c *cell) drop() {
 // stopActor has an actor hold, and stop.
 func stopActor(c *cell) {
 	alice, bob := c.testActors[0], c.testActors[1]
-	to := pid(c, c.row.at(c.ours, c.path))
-	alice.send(to, &messages.Acquire{RequestId: 7, Owner: string(me), Kind: uint32(c.row.kind), Permits: c.row.permits})
-	alice.granted(7)
-	bob.send(to, &messages.Acquire{RequestId: 8, Kind: uint32(c.row.kind), Permits: c.row.permits})
+	to := locktest.PID(c, c.row.At(c.ours, c.LockPath))
+	alice.Send(to, &messages.Acquire{RequestId: 7, Owner: string(me), Kind: uint32(c.row.Kind), Permits: c.row.Permits})
+	alice.Granted(7)
+	bob.Send(to, &messages.Acquire{RequestId: 8, Kind: uint32(c.row.Kind), Permits: c.row.Permits})
 	c.waitIdle()
 	c.theirRequest = c.request(c.theirs)
-	bob.stop()
-	alice.stop()
+	bob.Stop()
+	alice.Stop()
 	c.expectServed(c.theirRequest)
-	for _, p := range []*testActor{alice, bob} {
-		if lines := c.log.with(p.self.Id + " "); len(lines) != 1 || !strings.Contains(lines[0], hasEnded) || !strings.Contains(lines[0], c.path) ||
+	for _, p := range []*locktest.OwnerActor{alice, bob} {
+		if lines := c.log.With(p.Self.Id + " "); len(lines) != 1 || !strings.Contains(lines[0], locktest.HasEnded) || !strings.Contains(lines[0], c.LockPath) ||
 			p == alice && !(strings.Contains(lines[0], "held=true") && strings.Contains(lines[0], "owner=me")) {
 			c.Errorf("the log has %q", lines)
 		}
@@ -157,15 +163,15 @@ func stopActor(c *cell) {
 
 // overdue has the deadline pass while the bridge is blocked, as just after a pause of the process.
 func overdue(c *cell) {
-	must(c, c.ours.Close())
-	locks, bridge := c.onBridge()
+	locktest.Must(c, c.ours.Close())
+	locks, bridge := c.OnBridge()
 	c.ours = locks
 	c.hold()
 	child, cancel := context.WithCancel(c.contexts[0])
 	defer cancel()
-	unasked := lock(c, locks.Mutex("/unasked")) // whose Err is not called before its Done
+	unasked := locktest.Lock(c, locks.Mutex("/unasked")) // whose Err is not called before its Done
 	c.wait()
-	resume := pauseBridge(bridge)
+	resume := locktest.PauseBridge(bridge)
 	defer resume()
 	c.Freeze(c)
 	defer c.Thaw(c)
@@ -175,29 +181,29 @@ func overdue(c *cell) {
 		c.Errorf("before the deadline: %+v", s)
 	}
 	c.expectHeld()
-	must(c, context.Cause(child))
+	locktest.Must(c, context.Cause(child))
 	<-time.After(1)
 	if s := locks.Session(); s.State != messages.SessionState_LOST || s.ID != c.grants[0].Session() || !s.Deadline.Equal(deadline) {
 		c.Errorf("at the deadline: %+v", s)
 	}
-	if isClosed(c.done[0]) {
+	if locktest.IsClosed(c.done[0]) {
 		c.Error("a timer has ended the grant already")
 	}
-	is(c, c.contexts[0].Err(), context.Canceled)
-	is(c, context.Cause(child), actors.ErrSessionLost)
-	is(c, c.grants[0].Verify(within(c)), actors.ErrSessionLost)
-	if done := unasked.Done(); !isClosed(done) {
+	locktest.Is(c, c.contexts[0].Err(), context.Canceled)
+	locktest.Is(c, context.Cause(child), actors.ErrSessionLost)
+	locktest.Is(c, c.grants[0].Verify(locktest.Within(c)), actors.ErrSessionLost)
+	if done := unasked.Done(); !locktest.IsClosed(done) {
 		c.Error("a grant whose Err was not called goes on")
 	}
 	c.expectEnded(actors.ErrSessionLost)
-	is(c, failure(c, unasked.Release()), actors.ErrSessionLost)
-	late := c.row.waiter(locks, c.path).Acquire(context.Background(), c.row.options...)
+	locktest.Is(c, locktest.Failure(c, unasked.Release()), actors.ErrSessionLost)
+	late := c.row.waiter(locks, c.LockPath).Acquire(context.Background(), c.row.Options...)
 	<-time.After(time.Minute)
-	pending(c, c.ourRequest, late)
+	locktest.Pending(c, c.ourRequest, late)
 	c.Thaw(c)
 	resume()
 	c.expectServed(c.ourRequest, c.theirRequest, late)
-	if g := result(c, c.ourRequest); g.Session() == c.grants[0].Session() {
+	if g := locktest.Result(c, c.ourRequest); g.Session() == c.grants[0].Session() {
 		c.Error("granted in the session that was lost")
 	}
 	c.expectUsable()

@@ -32,14 +32,23 @@ func TestTableOfTests(t *testing.T) {
 	}
 }
 
-// sources are a folder's test files: one of this folder's, or else of the module's.
+// sources are the test files of a folder of this folder, or else of the module. Without a folder
+// they are those of this folder and of its tests.
 func sources(t *testing.T, folder string) string {
+	pattern := filepath.Join(folder, "*_test.go")
 	if _, err := os.Stat(folder); folder != "" && err != nil {
-		folder = "../" + folder
+		pattern = filepath.Join("..", pattern)
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests in %q: %v", folder, err)
+	}
+	if folder == "" {
+		tests, err := filepath.Glob("tests/*/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, tests...)
 	}
 	var all strings.Builder
 	for _, file := range files {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors"
@@ -60,7 +62,7 @@ func TestParseToken(t *testing.T) {
 		"+" + good[1:], "0x" + good[2:], strings.Replace(good, ".", "-", 1), good[:33] + "-" + good[34:],
 		good[:17] + " " + good[18:], good[:34] + " " + good[35:], good + "\n", "g" + good[1:]} {
 		token, err := actors.ParseToken(bad)
-		is(t, err, actors.ErrInvalid)
+		locktest.Is(t, err, actors.ErrInvalid)
 		if err == nil {
 			t.Errorf("%q is %v", bad, token)
 		} else if bad != "" && !strings.Contains(err.Error(), strings.TrimSpace(bad)) {
@@ -73,7 +75,7 @@ func TestParseToken(t *testing.T) {
 func TestTokenWithoutAGeneration(t *testing.T) {
 	const old = "000000000000001f.00000000"
 	_, err := actors.ParseToken(old)
-	isClear(t, err, old)
+	locktest.ExpectClear(t, err, old)
 	if err == nil || !strings.Contains(err.Error(), "0000000000000000.000000000000001f.00000000") {
 		t.Errorf("the error does not show the form: %v", err)
 	}
@@ -82,59 +84,5 @@ func TestTokenWithoutAGeneration(t *testing.T) {
 		if err := token.Scan(stored); err == nil {
 			t.Errorf("%v is read as %v", stored, token)
 		}
-	}
-}
-
-// The grants of all recipes have the generation that the bridge reports, for Go code and for
-// actors.
-func TestTokensHaveTheirGeneration(t *testing.T) {
-	t.Parallel()
-	generationAt := func(czxid int64) uint64 { return uint64(czxid) + 7 }
-	downgrades := map[string][]recipe{"write": named("read"), "local write": named("local read")}
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			onEmbedded(t, func(b *testLock) {
-				config, all := testActors(t, 1)
-				locks := b.locks(config)
-				held := append([]recipe{r}, downgrades[r.name]...)
-				var grants []*actors.Grant
-				for _, r := range held {
-					mu := r.at(locks, b.path)
-					mu.(interface{ SetGenerations(func(int64) uint64) }).SetGenerations(generationAt)
-					g := lock(b, mu, append(r.options, actors.WithOwner("me"))...)
-					checkGeneration(b, g.Token(), generationAt)
-					grants = append(grants, g)
-				}
-				for _, g := range grants {
-					unlock(b, g)
-				}
-				checkGenerationByMessages(b, all[0], locks, held, generationAt)
-				must(b, locks.Close())
-			})
-		})
-	}
-}
-
-// checkGenerationByMessages checks the generation of grants that an actor gets.
-func checkGenerationByMessages(b *testLock, p *testActor, locks *actors.Locks, held []recipe, generationAt func(int64) uint64) {
-	b.Helper()
-	for i, r := range held {
-		p.send(pid(b, r.at(locks, b.path)), &messages.Acquire{RequestId: uint64(i), Owner: "me", Kind: uint32(r.kind), Permits: r.permits})
-		granted := p.granted(uint64(i))
-		for _, part := range append(granted.GetParts(), granted) {
-			checkGeneration(b, actors.TokenOf(part), generationAt)
-		}
-	}
-	for i, r := range held {
-		p.send(pid(b, r.at(locks, b.path)), &messages.Release{RequestId: uint64(i), Owner: "me"})
-		p.released(uint64(i), 0)
-	}
-}
-
-func checkGeneration(b *testLock, token actors.Token, generationAt func(int64) uint64) {
-	b.Helper()
-	if token.Czxid == 0 || token.Generation != generationAt(token.Czxid) {
-		b.Errorf("token %v: generation %d, want %d", token, token.Generation, generationAt(token.Czxid))
 	}
 }

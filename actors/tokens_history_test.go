@@ -10,44 +10,41 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // lockUse is a handle, and the share of the lock that a request for it gets.
 type lockUse struct {
-	handle
-	share
+	locktest.Handle
+	locktest.Share
 	single bool // the lock cannot be a member of a multi-lock
 }
 
-func wholeOf(l handle) lockUse { return lockUse{handle: l, share: whole(l.Path())} }
+func wholeOf(l locktest.Handle) lockUse { return lockUse{Handle: l, Share: locktest.Whole(l.Path())} }
 
 // processLocks are the locks of one connection.
 type processLocks struct {
-	locks *actors.Locks
-	path  string
-
-	lostBefore int64 // czxid: the nodes that were created before are of a session that has ended
+	locktest.Connection
+	path string
 }
 
 func (p *processLocks) mutex(i int) lockUse {
-	return wholeOf(p.locks.Mutex(fmt.Sprint(p.path, "-m", i)))
+	return wholeOf(p.Locks.Mutex(fmt.Sprint(p.path, "-m", i)))
 }
 
-func readOrWrite(read, write handle, writes bool) lockUse {
+func readOrWrite(read, write locktest.Handle, writes bool) lockUse {
 	if writes {
 		return wholeOf(write)
 	}
-	return lockUse{handle: read, share: reader(read.Path())}
+	return lockUse{Handle: read, Share: locktest.Reader(read.Path())}
 }
 
 func (p *processLocks) readWrite(writes bool) lockUse {
-	rw := p.locks.RWMutex(p.path + "-rw")
+	rw := p.Locks.RWMutex(p.path + "-rw")
 	return readOrWrite(rw.Read(), rw.Write(), writes)
 }
 
@@ -55,20 +52,20 @@ func (p *processLocks) readWrite(writes bool) lockUse {
 func (p *processLocks) custom(writes bool) lockUse {
 	rule := queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(1), queue.Kinds(0, 1)}, Markers: []string{"-view-", "-edit-"},
 		Reenter: []queue.KindSet{queue.Kinds(0), queue.Kinds(1)}}
-	c := p.locks.Custom(p.path+"-custom", "document", rule, "view", "edit")
+	c := p.Locks.Custom(p.path+"-custom", "document", rule, "view", "edit")
 	return readOrWrite(c.Kind("view"), c.Kind("edit"), writes)
 }
 
 func (p *processLocks) semaphore(room, weight int) lockUse {
 	path := fmt.Sprint(p.path, "-s", room)
-	return lockUse{handle: p.locks.Semaphore(path, room), share: share{path, room, weight, true}}
+	return lockUse{Handle: p.Locks.Semaphore(path, room), Share: locktest.Share{LockPath: path, Room: room, Weight: weight, Permits: true}}
 }
 
 // single returns a random lock that cannot be a member of a multi-lock.
 func (p *processLocks) single() lockUse {
 	u := []lockUse{
-		wholeOf(p.locks.Mutex(p.path+"-local", fewGrants)),
-		wholeOf(p.locks.Mutex(p.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
+		wholeOf(p.Locks.Mutex(p.path+"-local", fewGrants)),
+		wholeOf(p.Locks.Mutex(p.path+"-delayed", actors.LockDelay(100*time.Millisecond))),
 	}[rand.N(2)]
 	u.single = true
 	return u
@@ -77,7 +74,7 @@ func (p *processLocks) single() lockUse {
 // members returns a lock of each recipe that may be a member of a multi-lock, in a random order.
 func (p *processLocks) members() []lockUse {
 	path := p.path + "-c" // of a semaphore with shared permits
-	counted := lockUse{handle: p.locks.Semaphore(path, 1, actors.SharedPermits(p.path+"-count")), share: share{path, 1, 1, true}}
+	counted := lockUse{Handle: p.Locks.Semaphore(path, 1, actors.SharedPermits(p.path+"-count")), Share: locktest.Share{LockPath: path, Room: 1, Weight: 1, Permits: true}}
 	all := []lockUse{p.mutex(0), p.mutex(1), p.readWrite(rand.N(2) == 0), p.custom(rand.N(2) == 0), p.semaphore(1, 1), p.semaphore(2, 1), counted}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -86,16 +83,16 @@ func (p *processLocks) members() []lockUse {
 func (p *processLocks) multi(all []lockUse) *actors.MultiLock {
 	var members []actors.Member
 	for _, u := range all {
-		members = append(members, u.handle.(actors.Member))
+		members = append(members, u.Handle.(actors.Member))
 	}
-	return p.locks.MultiLock(members...)
+	return p.Locks.MultiLock(members...)
 }
 
 // randomClient acquires random locks of one connection.
 type randomClient struct {
-	*testLock
+	*locktest.Fixture
 	processLocks *processLocks
-	*ledger
+	*locktest.Ledger
 	name     string
 	requests int
 	outages  bool          // the connection may be lost for longer than a request waits
@@ -122,7 +119,7 @@ func (c *randomClient) reenter(held *actors.Grant, all []lockUse) *actors.Grant 
 	case errors.Is(err, actors.ErrDeadlock) && held != nil:
 		select {
 		case <-held.Done():
-		case <-within(c).Done():
+		case <-locktest.Within(c).Done():
 			c.Errorf("%v, and no grant is lost", err)
 		}
 	case err != nil && !errors.Is(err, actors.ErrDeadlock) && !c.isLoss(err):
@@ -133,11 +130,11 @@ func (c *randomClient) reenter(held *actors.Grant, all []lockUse) *actors.Grant 
 
 // request acquires all of the locks.
 func (c *randomClient) request(owner string, all []lockUse, options ...actors.Option) (*actors.Grant, error) {
-	var lock handle
-	if len(all) == 1 && (all[0].weight == 2 || rand.N(2) == 0 || all[0].single) {
-		lock = all[0].handle
-		if all[0].permits {
-			options = append(options, actors.Permits(all[0].weight))
+	var lock locktest.Handle
+	if len(all) == 1 && (all[0].Weight == 2 || rand.N(2) == 0 || all[0].single) {
+		lock = all[0].Handle
+		if all[0].Permits {
+			options = append(options, actors.Permits(all[0].Weight))
 		}
 	} else {
 		lock = c.processLocks.multi(all)
@@ -148,7 +145,7 @@ func (c *randomClient) request(owner string, all []lockUse, options ...actors.Op
 		c.requests++
 		owner = fmt.Sprint(c.name, "-", c.requests)
 	}
-	wait := timeLimit
+	wait := zktest.TimeLimit
 	if c.outages {
 		wait *= 10 // of virtual time: outages of all processes in turn may take more than a minute
 	}
@@ -158,11 +155,11 @@ func (c *randomClient) request(owner string, all []lockUse, options ...actors.Op
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", owner, lock.Path(), err)
 	}
-	var shares []share
+	var shares []locktest.Share
 	for _, u := range all {
-		shares = append(shares, u.share)
+		shares = append(shares, u.Share)
 	}
-	c.enterAll(c.processLocks, owner, g, shares...)
+	c.EnterAll(&c.processLocks.Connection, owner, g, shares...)
 	return g, nil
 }
 
@@ -182,14 +179,14 @@ func (c *randomClient) release(grants ...*actors.Grant) {
 		if g == nil {
 			continue
 		}
-		c.leave(g)
+		c.Leave(g)
 		if err := g.Err(); err != nil && !c.isLoss(err) {
 			c.Errorf("%s: %v", c.name, err)
 		}
 		releases = append(releases, g.Release()) // the next grant may come at any moment
 	}
 	for _, r := range releases { // so that the owner's next request is no re-entry
-		ctx := within(c)
+		ctx := locktest.Within(c)
 		if c.outages {
 			ctx = context.Background()
 		}
@@ -215,14 +212,14 @@ func (c *randomClient) acquireOnce() {
 	case 4:
 		c.release(c.acquire("", actors.ErrTimedOut, some, actors.WithTimeout(rand.N(10*time.Millisecond)+1)))
 	case 5: // re-entry: of a multi-lock, or of one lock, also to read what is held to write
-		some = slices.DeleteFunc(some, func(u lockUse) bool { return u.permits })
+		some = slices.DeleteFunc(some, func(u lockUse) bool { return u.Permits })
 		if len(some) == 0 {
 			return
 		}
 		some[0].single = len(some) == 1 // both requests are for the lock itself
 		g := c.acquire(c.name, nil, some)
 		if some[0].single && some[0].Path() == c.processLocks.path+"-rw" {
-			some[0].handle = c.processLocks.readWrite(false).handle
+			some[0].Handle = c.processLocks.readWrite(false).Handle
 		}
 		h := c.reenter(g, some)
 		if len(some) > 1 { // one of what the multi-lock holds
@@ -230,7 +227,7 @@ func (c *randomClient) acquireOnce() {
 		}
 		c.release(g, h)
 	case 6: // a request for several, of which the owner holds one
-		one := slices.DeleteFunc(slices.Clone(some), func(u lockUse) bool { return u.permits })
+		one := slices.DeleteFunc(slices.Clone(some), func(u lockUse) bool { return u.Permits })
 		if len(one) == 0 {
 			return
 		}
@@ -246,50 +243,13 @@ func (c *randomClient) acquireOnce() {
 	}
 }
 
-// expire ends the session of the locks, whose grants are about to be lost.
-func (l *ledger) expire(b *testLock, conn *zk.Conn, p *processLocks) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	session := p.locks.Session()
-	if session.State != messages.SessionState_CONNECTED {
-		return
-	}
-	b.Expire(b, session.ID)
-	node, err := conn.Create(b.path+"-now-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	must(b, err)
-	_, stat, err := conn.Exists(node)
-	must(b, err)
-	must(b, conn.Delete(node, -1))
-	p.lostBefore = stat.Czxid
-	l.removeLost()
-}
-
-// deleteNode deletes a random node, in the first directory of a random order that has one.
-func (l *ledger) deleteNode(b *testLock, conn *zk.Conn, directories []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, i := range rand.Perm(len(directories)) {
-		directory := b.path + directories[i]
-		nodes := b.Nodes(b, directory)
-		if len(nodes) == 0 {
-			continue
-		}
-		node := directory + "/" + nodes[rand.N(len(nodes))]
-		if err := conn.Delete(node, -1); err == nil {
-			l.deleted[node] = true
-			l.removeLost()
-		}
-		return
-	}
-}
-
 // TestHistoryOfTokens has clients of several processes acquire locks of all recipes, and
 // multi-locks of them, while connections are cut, sessions end and other clients delete nodes.
 // Conflicting grants never overlap, and each grant has a greater token than all earlier grants that
 // it conflicts with, of whichever recipe. Grants that are about to be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
-	each(t, func(b *testLock) {
-		l := newLedger(b)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		l := locktest.NewLedger(b)
 		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy
 		var processes []*processLocks
@@ -297,11 +257,11 @@ func TestHistoryOfTokens(t *testing.T) {
 		enough := make(chan struct{})
 		for i := range 3 {
 			proxies = append(proxies, zktest.Proxy(b, b.Addr()))
-			processes = append(processes, &processLocks{locks: connect(b.T, proxies[i].Addr()), path: b.path})
+			processes = append(processes, &processLocks{locktest.Connection{Locks: locktest.Connect(b.T, proxies[i].Addr())}, b.LockPath})
 			for j := range 6 {
-				c := &randomClient{testLock: b, processLocks: processes[i], ledger: l, name: fmt.Sprint("client ", i, ".", j)}
+				c := &randomClient{Fixture: b, processLocks: processes[i], Ledger: l, name: fmt.Sprint("client ", i, ".", j)}
 				wg.Go(func() {
-					for !isClosed(enough) {
+					for !locktest.IsClosed(enough) {
 						c.acquireOnce()
 					}
 				})
@@ -310,26 +270,26 @@ func TestHistoryOfTokens(t *testing.T) {
 		conn := b.Client(b)
 		for fault := range 24 {
 			for range 10 + rand.N(40) {
-				closes(b, l.granted, "the wait for a grant")
+				locktest.Closes(b, l.Granted, "the wait for a grant")
 			}
 			switch i := rand.N(len(processes)); fault % 8 {
 			case 7:
-				l.expire(b, conn, processes[i])
+				l.Expire(b, conn, &processes[i].Connection)
 			case 1, 4:
 				proxies[i].Cut()
 			default:
-				l.deleteNode(b, conn, directories)
+				l.DeleteNode(b, conn, directories)
 			}
 		}
 		close(enough)
 		wg.Wait()
-		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.grants, l.lost, len(l.deleted), l.errs)
+		b.Logf("%v grants, %d of them lost at once, %d nodes deleted, %d errors", l.Grants, l.Lost, len(l.Deleted), l.Errs)
 		for _, end := range directories {
-			b.waitNodes(0, end)
+			b.WaitNodes(0, end)
 		}
 		for _, p := range processes { // a semaphore in use watches its count
-			must(b, p.locks.Close())
+			locktest.Must(b, p.Locks.Close())
 		}
-		must(b, conn.Delete(b.path+"-count", -1))
+		locktest.Must(b, conn.Delete(b.LockPath+"-count", -1))
 	})
 }

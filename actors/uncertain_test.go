@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -18,18 +20,18 @@ var requestKinds = []embedded.Op{embedded.OpMulti, embedded.OpCreate, embedded.O
 	embedded.OpGetData, embedded.OpSetWatches, embedded.OpDelete, embedded.OpExists, embedded.OpAny}
 
 // differingRecipes are recipes that send different requests.
-var differingRecipes = named("mutex", "semaphore, two of three")
+var differingRecipes = locktest.Named("mutex", "semaphore, two of three")
 
 // TestFaults has the first and later requests of each kind fail in each way, while two clients
 // contend. Both hold as often as they request, one at a time, and no node is left.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, r := range differingRecipes {
-		t.Run(r.name, func(t *testing.T) { eachFault(t, r, sample.OneIn(t, 10)) })
+		t.Run(r.Name, func(t *testing.T) { eachFault(t, r, sample.OneIn(t, 10)) })
 	}
 }
 
-func eachFault(t *testing.T, r recipe, sampled func() bool) {
+func eachFault(t *testing.T, r locktest.Recipe, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
 		embedded.DelayReply, embedded.BlackHole, embedded.BlackHoleAfter, embedded.ExpireSession} {
 		for _, op := range requestKinds {
@@ -65,7 +67,7 @@ func TestFaultsInARow(t *testing.T) {
 				if !sampled() {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s/%v/%v", r.name, action, op), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%v/%v", r.Name, action, op), func(t *testing.T) {
 					contendWithFault(t, r, embedded.Fault{Op: op, Nth: 2, Times: 3, Action: action})
 				})
 			}
@@ -74,29 +76,29 @@ func TestFaultsInARow(t *testing.T) {
 }
 
 // contendWithFault reports whether the fault has fired.
-func contendWithFault(t *testing.T, r recipe, fault embedded.Fault) (fired bool) {
+func contendWithFault(t *testing.T, r locktest.Recipe, fault embedded.Fault) (fired bool) {
 	t.Helper()
-	bubble(t, func(v *virtual) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
 		injected := v.Inject(fault)
-		l := newLedger(v)
+		l := locktest.NewLedger(v)
 		done := make(chan int)
 		const rounds = 3
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		for range 2 {
-			locks := v.locks()
-			mu := r.at(locks, "/lock")
+			locks := v.Locks()
+			mu := r.At(locks, "/lock")
 			go func() {
 				grants := 0
 				for range rounds {
-					g, err := mu.Lock(ctx, r.options...)
+					g, err := mu.Lock(ctx, r.Options...)
 					if err != nil {
 						v.Errorf("fault %d: lock: %v", fault.Nth, err)
 						break
 					}
-					l.enter("", g, whole(v.path))
+					l.Enter("", g, locktest.Whole(v.LockPath))
 					grants++
-					l.leave(g)
+					l.Leave(g)
 					if err := g.Unlock(ctx); err != nil && !errors.Is(err, actors.ErrSessionLost) {
 						v.Errorf("fault %d: unlock: %v", fault.Nth, err)
 					}
@@ -111,12 +113,12 @@ func contendWithFault(t *testing.T, r recipe, fault embedded.Fault) (fired bool)
 					v.Errorf("fault %d: %d grants of %d", fault.Nth, grants, rounds)
 				}
 			case <-time.After(2 * time.Hour):
-				v.Fatalf("fault %d: a request is never granted; nodes %v", fault.Nth, v.nodes())
+				v.Fatalf("fault %d: a request is never granted; nodes %v", fault.Nth, v.LockNodes())
 			}
 		}
 		fired = len(injected.Firings()) > 0
 		injected.Remove()
-		v.clean()
+		v.Clean()
 	})
 	return fired
 }
@@ -128,12 +130,12 @@ func TestCancelAtEachRequest(t *testing.T) {
 	sampled := sample.OneIn(t, 5)
 	for _, r := range differingRecipes {
 		for _, contended := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/contended %v", r.name, contended), func(t *testing.T) { cancelAtEach(t, r, contended, sampled) })
+			t.Run(fmt.Sprintf("%s/contended %v", r.Name, contended), func(t *testing.T) { cancelAtEach(t, r, contended, sampled) })
 		}
 	}
 }
 
-func cancelAtEach(t *testing.T, r recipe, contended bool, sampled func() bool) {
+func cancelAtEach(t *testing.T, r locktest.Recipe, contended bool, sampled func() bool) {
 	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply, embedded.DropReply, embedded.CutBefore} {
 		if !sampled() {
 			continue
@@ -151,26 +153,26 @@ func cancelAtEach(t *testing.T, r recipe, contended bool, sampled func() bool) {
 	}
 }
 
-func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fired bool) {
+func cancelAt(t *testing.T, r locktest.Recipe, contended bool, fault embedded.Fault) (fired bool) {
 	t.Helper()
-	bubble(t, func(v *virtual) {
-		locks := v.locks()
-		mu := r.at(locks, "/lock")
-		acquire := func(mu handle) *actors.Grant {
-			g, err := mu.Lock(within(v), r.options...)
-			must(v, err)
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mu := r.At(locks, "/lock")
+		acquire := func(mu locktest.Handle) *actors.Grant {
+			g, err := mu.Lock(locktest.Within(v), r.Options...)
+			locktest.Must(v, err)
 			return g
 		}
 		var holder *actors.Grant
 		if contended {
-			others := v.locks()
-			holder = acquire(r.at(others, "/lock"))
+			others := v.Locks()
+			holder = acquire(r.At(others, "/lock"))
 		}
 		fault.Session = locks.Session().ID
 		injected := v.Inject(fault)
-		ctx, cancel := context.WithCancelCause(within(v))
+		ctx, cancel := context.WithCancelCause(locktest.Within(v))
 		why := errors.New("cancelled at the request")
-		f := mu.Acquire(ctx, r.options...)
+		f := mu.Acquire(ctx, r.Options...)
 		if contended {
 			go func() {
 				<-time.After(10 * time.Second)
@@ -182,7 +184,7 @@ func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fir
 			begun := time.Now()
 			cancel(why)
 			if g, err := f.Result(); err == nil {
-				unlock(v, g) // it was granted before
+				locktest.Unlock(v, g) // it was granted before
 			} else if !errors.Is(err, why) {
 				v.Errorf("request %d: %v", fault.Nth, err)
 			} else if took := time.Since(begun); took != 0 {
@@ -190,22 +192,22 @@ func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fir
 			}
 		case <-f.Done():
 			g, err := f.Result()
-			must(v, err)
+			locktest.Must(v, err)
 			release := g.Release()
 			select {
 			case <-injected.Fired():
 			case <-release.Done():
 			}
-			result(v, release)
+			locktest.Result(v, release)
 		}
 		fired = len(injected.Firings()) > 0
 		cancel(nil)
 		if contended {
 			<-holder.Done()
 		}
-		v.clean()
-		unlock(v, acquire(mu))
-		v.clean()
+		v.Clean()
+		locktest.Unlock(v, acquire(mu))
+		v.Clean()
 	})
 	return fired
 }
@@ -215,37 +217,37 @@ func cancelAt(t *testing.T, r recipe, contended bool, fault embedded.Fault) (fir
 func TestPauseAtEachRequest(t *testing.T) {
 	t.Parallel()
 	for _, r := range differingRecipes {
-		t.Run(r.name, func(t *testing.T) { pauseAtEach(t, r) })
+		t.Run(r.Name, func(t *testing.T) { pauseAtEach(t, r) })
 	}
 }
 
-func pauseAtEach(t *testing.T, r recipe) {
+func pauseAtEach(t *testing.T, r locktest.Recipe) {
 	for nth := 1; nth <= 15; nth++ {
-		bubble(t, func(v *virtual) {
-			locks := v.locks()
-			others := v.locks()
+		locktest.Bubble(t, func(v *locktest.Virtual) {
+			locks := v.Locks()
+			others := v.Locks()
 			injected := v.Inject(embedded.Fault{Nth: nth, Action: embedded.BlackHoleAfter, Session: locks.Session().ID})
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 			defer cancel()
 			var both sync.WaitGroup
 			for _, locks := range []*actors.Locks{locks, others} {
-				mu := r.at(locks, "/lock")
+				mu := r.At(locks, "/lock")
 				both.Go(func() {
 					for range 3 {
-						g, err := mu.Lock(ctx, r.options...)
+						g, err := mu.Lock(ctx, r.Options...)
 						if err != nil {
 							v.Errorf("request %d: %v", nth, err)
 							return
 						}
 						if err := g.Unlock(ctx); err != nil {
-							is(v, err, actors.ErrSessionLost)
+							locktest.Is(v, err, actors.ErrSessionLost)
 						}
 					}
 				})
 			}
 			both.Wait()
 			injected.Remove()
-			v.clean()
+			v.Clean()
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
@@ -19,65 +21,65 @@ import (
 // has noticed its loss.
 func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 	t.Parallel()
-	const margin = session / 5 // the default
+	const margin = locktest.SessionTimeout / 5 // the default
 	var fails atomic.Bool
 	for name, c := range map[string]struct {
-		fail func(v *virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
+		fail func(v *locktest.Virtual, locks *actors.Locks, bridge *zkbridge.Bridge)
 		lost bool // the session is lost
 	}{
-		"release is refused": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
-			g := lock(v, locks.Mutex("/lock"))
+		"release is refused": {func(v *locktest.Virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
+			g := locktest.Lock(v, locks.Mutex("/lock"))
 			setACL(v, v.Client(v), "/lock", zk.PermAll&^zk.PermDelete)
-			is(v, failure(v, g.Release()), actors.ErrNoAuth)
+			locktest.Is(v, locktest.Failure(v, g.Release()), actors.ErrNoAuth)
 		}, false},
-		"release is never answered": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
-			g := lock(v, locks.Mutex("/lock"))
+		"release is never answered": {func(v *locktest.Virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
+			g := locktest.Lock(v, locks.Mutex("/lock"))
 			v.Inject(embedded.Fault{Op: embedded.OpDelete, Path: "/lock/", Action: embedded.CutBefore, Times: -1})
-			is(v, failure(v, g.Release()), actors.ErrUnavailable)
+			locktest.Is(v, locktest.Failure(v, g.Release()), actors.ErrUnavailable)
 		}, false},
-		"create is not answered and nothing can be read": {func(v *virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
+		"create is not answered and nothing can be read": {func(v *locktest.Virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			mu := locks.Mutex("/lock")
-			unlock(v, lock(v, mu))
+			locktest.Unlock(v, locktest.Lock(v, mu))
 			setACL(v, v.Client(v), "/lock", zk.PermAll&^zk.PermRead)
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/lock/", Action: embedded.DropReply})
-			if _, err := mu.Lock(within(v)); err == nil {
+			if _, err := mu.Lock(locktest.Within(v)); err == nil {
 				v.Error("granted without being seen")
 			}
 		}, false},
-		"the bridge fails": {func(v *virtual, _ *actors.Locks, _ *zkbridge.Bridge) {
+		"the bridge fails": {func(v *locktest.Virtual, _ *actors.Locks, _ *zkbridge.Bridge) {
 			fails.Store(true)
 			v.DropConnections() // which is logged
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(v *virtual) {
-				locks, bridge := v.onBridge(func(cfg *zkbridge.Config) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				locks, bridge := v.OnBridge(func(cfg *zkbridge.Config) {
 					cfg.Logger = slog.New(panickingHandler{slog.DiscardHandler, &fails})
 				})
-				others := v.locks()
-				unrelated := lock(v, locks.Mutex("/unrelated"))
+				others := v.Locks()
+				unrelated := locktest.Lock(v, locks.Mutex("/unrelated"))
 				ctx := unrelated.Context(v.Context())
 				waiting := others.Mutex("/unrelated").Acquire(v.Context())
 				<-time.After(time.Second)
 				c.fail(v, locks, bridge)
 				if c.lost {
-					closes(v, ctx.Done(), "the context")
-					is(v, context.Cause(ctx), actors.ErrSessionLost)
+					locktest.Closes(v, ctx.Done(), "the context")
+					locktest.Is(v, context.Cause(ctx), actors.ErrSessionLost)
 					noticed := time.Now()
-					g := result(v, waiting)
+					g := locktest.Result(v, waiting)
 					if took := time.Since(noticed); took < margin {
 						v.Errorf("the other process holds %v after the holder noticed its loss", took)
 					}
-					unlock(v, g)
+					locktest.Unlock(v, g)
 					return
 				}
 				<-time.After(time.Minute)
 				if unrelated.Err() != nil || ctx.Err() != nil {
 					v.Errorf("the holder of another lock has lost it: %v", unrelated.Err())
 				}
-				pending(v, waiting)
-				unlock(v, unrelated)
-				unlock(v, result(v, waiting))
+				locktest.Pending(v, waiting)
+				locktest.Unlock(v, unrelated)
+				locktest.Unlock(v, locktest.Result(v, waiting))
 			})
 		})
 	}
@@ -87,41 +89,41 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 // not delete blocks its own lock until the right is back, and then the process can use the lock
 // again.
 func TestReleaseRefused(t *testing.T) {
-	each(t, func(b *testLock) {
-		locks, others := b.locks(), b.locks()
-		other := b.path + "-unrelated"
-		unrelated := lock(b, locks.Mutex(other))
-		waiting := others.Mutex(other).Acquire(within(b))
-		mu := locks.Mutex(b.path)
-		g := lock(b, mu)
-		next := others.Mutex(b.path).Acquire(within(b))
-		b.waitNodes(2)
-		setACL(b, b.Client(b), b.path, zk.PermAll&^zk.PermDelete)
-		is(b, g.Unlock(within(b)), actors.ErrNoAuth)
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, others := b.Locks(), b.Locks()
+		other := b.LockPath + "-unrelated"
+		unrelated := locktest.Lock(b, locks.Mutex(other))
+		waiting := others.Mutex(other).Acquire(locktest.Within(b))
+		mu := locks.Mutex(b.LockPath)
+		g := locktest.Lock(b, mu)
+		next := others.Mutex(b.LockPath).Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		setACL(b, b.Client(b), b.LockPath, zk.PermAll&^zk.PermDelete)
+		locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNoAuth)
 		if g.Err() == nil {
 			b.Error("the grant goes on after its release")
 		}
-		pending(b, next, waiting)
-		setACL(b, b.Client(b), b.path, zk.PermAll)
-		h := result(b, next)
-		pending(b, waiting)
+		locktest.Pending(b, next, waiting)
+		setACL(b, b.Client(b), b.LockPath, zk.PermAll)
+		h := locktest.Result(b, next)
+		locktest.Pending(b, waiting)
 		if err := unrelated.Err(); err != nil || locks.Session().Epoch != 1 {
 			b.Errorf("the holder of another lock has lost it: %v", err)
 		}
-		again := mu.Acquire(within(b))
-		b.waitNodes(2)
-		pending(b, again)
-		unlock(b, h)
-		unlock(b, result(b, again))
-		unlock(b, unrelated)
-		unlock(b, result(b, waiting))
+		again := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		locktest.Pending(b, again)
+		locktest.Unlock(b, h)
+		locktest.Unlock(b, locktest.Result(b, again))
+		locktest.Unlock(b, unrelated)
+		locktest.Unlock(b, locktest.Result(b, waiting))
 	})
 }
 
 func setACL(t testing.TB, conn *zk.Conn, path string, rights int32) {
 	t.Helper()
 	_, err := conn.SetACL(path, zk.WorldACL(rights), -1)
-	must(t, err)
+	locktest.Must(t, err)
 }
 
 // panickingHandler panics, once now is true, at the next line at INFO, in the goroutine that logs

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
@@ -27,7 +29,7 @@ func TestWireFaults(t *testing.T) {
 		wireFaults(t, zktest.Own(t), networkFailures)
 	})
 	t.Run("three servers", func(t *testing.T) {
-		wireFaults(t, ensemble(t).Server, slices.DeleteFunc(slices.Clone(networkFailures), func(f networkFailure) bool { return !f.onEnsemble }))
+		wireFaults(t, locktest.Ensemble(t).Server, slices.DeleteFunc(slices.Clone(networkFailures), func(f networkFailure) bool { return !f.onEnsemble }))
 	})
 }
 
@@ -62,7 +64,7 @@ func wireFaults(t *testing.T, s *zktest.Server, failures []networkFailure) {
 type networkFailure struct {
 	name string
 	// write takes the place of the connection's Write.
-	write func(c *wireConn, message []byte) (int, error)
+	write func(c *locktest.WireConn, message []byte) (int, error)
 	// handshakes is how many of the handshakes after the failure fail, too: by the first message
 	// of a connection, or by the second, which authenticates.
 	handshakes int
@@ -72,25 +74,25 @@ type networkFailure struct {
 }
 
 var networkFailures = []networkFailure{
-	{name: "cut before", write: func(c *wireConn, message []byte) (int, error) { return c.cut() }},
-	{name: "cut within the request", write: func(c *wireConn, message []byte) (int, error) {
+	{name: "cut before", write: func(c *locktest.WireConn, message []byte) (int, error) { return c.Cut() }},
+	{name: "cut within the request", write: func(c *locktest.WireConn, message []byte) (int, error) {
 		c.Conn.Write(message[:len(message)/2])
-		return c.cut()
+		return c.Cut()
 	}},
-	{name: "cut before the reply", write: (*wireConn).unanswered, onEnsemble: true},
-	{name: "cut within the reply", write: func(c *wireConn, message []byte) (int, error) {
-		c.setLimit(10)
+	{name: "cut before the reply", write: (*locktest.WireConn).Unanswered, onEnsemble: true},
+	{name: "cut within the reply", write: func(c *locktest.WireConn, message []byte) (int, error) {
+		c.SetLimit(10)
 		return c.Conn.Write(message)
 	}},
-	{name: "late", write: func(c *wireConn, message []byte) (int, error) {
+	{name: "late", write: func(c *locktest.WireConn, message []byte) (int, error) {
 		<-time.After(100 * time.Millisecond)
 		return c.Conn.Write(message)
 	}},
-	{name: "black hole", onEnsemble: true, write: func(c *wireConn, message []byte) (int, error) {
-		c.setLimit(0)
+	{name: "black hole", onEnsemble: true, write: func(c *locktest.WireConn, message []byte) (int, error) {
+		c.SetLimit(0)
 		return c.Conn.Write(message)
 	}},
-	{name: "cut before the reply, and in the handshakes", write: (*wireConn).unanswered, handshakes: 2},
+	{name: "cut before the reply, and in the handshakes", write: (*locktest.WireConn).Unanswered, handshakes: 2},
 }
 
 // wireFault is a failure at the message of one client with the number at, from 0. Pings do not
@@ -105,9 +107,9 @@ type wireFault struct {
 	handshakes int
 }
 
-// write is the write of a dialer.
-func (f *wireFault) write(c *wireConn, _ embedded.Op, message []byte) (int, error) {
-	if f.fires(c.writes == 1, c.writes == 2) {
+// write is the OnWrite of a Network.
+func (f *wireFault) write(c *locktest.WireConn, _ embedded.Op, message []byte) (int, error) {
+	if f.fires(c.Writes == 1, c.Writes == 2) {
 		return f.failure.write(c, message)
 	}
 	return c.Conn.Write(message)
@@ -133,41 +135,41 @@ func (f *wireFault) fires(first, second bool) bool {
 // holdInTurn has two sessions hold the lock in turn. It returns how many messages the first has
 // sent.
 func holdInTurn(t *testing.T, s *zktest.Server, fault *wireFault) int {
-	b := &testLock{T: t, Server: s, path: s.Path(t)}
-	other := b.mutex()
-	locks, err := actors.Connect(within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: (&dialer{write: fault.write}).Dial,
+	b := &locktest.Fixture{T: t, Server: s, LockPath: s.Path(t)}
+	other := b.Mutex()
+	locks, err := actors.Connect(locktest.Within(b), s.Addr(), actors.Config{SessionTimeout: 2 * time.Second, Dial: (&locktest.Network{OnWrite: fault.write}).Dial,
 		ConnectTimeout: 500 * time.Millisecond, Auth: []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}})
-	must(b, err)
+	locktest.Must(b, err)
 	defer locks.Close()
-	mu := locks.Mutex(b.path)
+	mu := locks.Mutex(b.LockPath)
 
 	lost := func(err error) bool { return errors.Is(err, actors.ErrSessionLost) }
-	before := lock(b, mu) // where there is no directory
-	if err := before.Unlock(within(b)); err != nil && !lost(err) {
+	before := locktest.Lock(b, mu) // where there is no directory
+	if err := before.Unlock(locktest.Within(b)); err != nil && !lost(err) {
 		b.Error(err)
 	}
-	theirs := lock(b, other)
-	f := mu.Acquire(within(b))
-	zktest.Eventually(b, timeLimit, func() bool {
-		pending(b, f)
-		return locks.Session().State == messages.SessionState_CONNECTED && len(b.nodes()) > 1
+	theirs := locktest.Lock(b, other)
+	f := mu.Acquire(locktest.Within(b))
+	zktest.Eventually(b, zktest.TimeLimit, func() bool {
+		locktest.Pending(b, f)
+		return locks.Session().State == messages.SessionState_CONNECTED && len(b.LockNodes()) > 1
 	}, "two nodes")
-	unlock(b, theirs)
-	g := result(b, f)
-	next := other.Acquire(within(b))
-	if err := g.Verify(within(b)); err != nil && !lost(err) && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+	locktest.Unlock(b, theirs)
+	g := locktest.Result(b, f)
+	next := other.Acquire(locktest.Within(b))
+	if err := g.Verify(locktest.Within(b)); err != nil && !lost(err) && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		b.Error(err)
 	}
-	if isClosed(next.Done()) && g.Err() == nil {
+	if locktest.IsClosed(next.Done()) && g.Err() == nil {
 		b.Error("two hold the lock")
 	}
-	if err := g.Unlock(within(b)); err != nil && !lost(err) {
+	if err := g.Unlock(locktest.Within(b)); err != nil && !lost(err) {
 		b.Error(err)
 	}
-	last := result(b, next)
-	expectIncreasing(b, g.Token(), last.Token())
-	unlock(b, last)
-	b.clean()
+	last := locktest.Result(b, next)
+	locktest.ExpectIncreasing(b, g.Token(), last.Token())
+	locktest.Unlock(b, last)
+	b.Clean()
 	fault.mu.Lock() // the session of the lock may send more
 	defer fault.mu.Unlock()
 	return fault.sent

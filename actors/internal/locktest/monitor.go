@@ -1,4 +1,4 @@
-package actors_test
+package locktest
 
 import (
 	"context"
@@ -13,59 +13,64 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// countingMonitor is a Monitor that checks the order of its calls, and counts what Stats counts.
-type countingMonitor struct {
+// CountingMonitor is a Monitor that checks the order of its calls, and counts what Stats counts.
+type CountingMonitor struct {
 	t  testing.TB
 	mu sync.Mutex
 
-	waiting, held, batches int
+	waiting, held, Batches int
 	acquired, released     uint64
 	lost, refused          map[error]uint64
-	stopped                bool
-	requests               []actors.MonitoredRequest
-	contexts               []context.Context
-	took                   []time.Duration // the times of waiting and of holding, in the order of their ends
+	Stopped                bool
+	Requests               []actors.MonitoredRequest
+	Contexts               []context.Context
+	Took                   []time.Duration // the times of waiting and of holding, in the order of their ends
 }
 
-func newCountingMonitor(t testing.TB) *countingMonitor {
-	return &countingMonitor{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
+// NewCountingMonitor returns a monitor that has counted nothing.
+func NewCountingMonitor(t testing.TB) *CountingMonitor {
+	return &CountingMonitor{t: t, lost: map[error]uint64{}, refused: map[error]uint64{}}
 }
 
-func (m *countingMonitor) config(cfg *actors.Config) { cfg.Monitor = m }
+// Config has Locks call the monitor.
+func (m *CountingMonitor) Config(cfg *actors.Config) { cfg.Monitor = m }
 
-func (m *countingMonitor) Start(func() actors.Stats) (stop func()) {
-	return func() { m.stopped = true }
+// Start is called when the locks start, and stop when they have stopped.
+func (m *CountingMonitor) Start(func() actors.Stats) (stop func()) {
+	return func() { m.Stopped = true }
 }
 
-func (m *countingMonitor) Batch(operations int) {
+// Batch counts a transaction.
+func (m *CountingMonitor) Batch(operations int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.batches++; operations < 1 {
+	if m.Batches++; operations < 1 {
 		m.t.Errorf("a batch of %d", operations)
 	}
 }
 
-func (m *countingMonitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
+// Request counts a request that waits.
+func (m *CountingMonitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting++
-	m.requests, m.contexts = append(m.requests, r), append(m.contexts, ctx)
+	m.Requests, m.Contexts = append(m.Requests, r), append(m.Contexts, ctx)
 	return &countingRequest{m: m}
 }
 
 type countingRequest struct {
-	m     *countingMonitor
+	m     *CountingMonitor
 	state actors.RequestState // "" while it waits
 }
 
 // change changes the state after a time. It returns the monitor, which it has locked.
-func (r *countingRequest) change(from, to actors.RequestState, after time.Duration) *countingMonitor {
+func (r *countingRequest) change(from, to actors.RequestState, after time.Duration) *CountingMonitor {
 	r.m.mu.Lock()
 	if r.state != from || after < 0 {
 		r.m.t.Errorf("%q after %q and %v", to, r.state, after)
 	}
 	r.state = to
-	r.m.took = append(r.m.took, after)
+	r.m.Took = append(r.m.Took, after)
 	return r.m
 }
 
@@ -96,21 +101,21 @@ func (r *countingRequest) Ended(held time.Duration, err error) {
 	}
 }
 
-// compare returns an error unless the calls are those that Stats has counted. Only Stats counts
+// Compare returns an error unless the calls are those that Stats has counted. Only Stats counts
 // requests that the lock has not accepted.
-func (m *countingMonitor) compare(s actors.Stats) error {
+func (m *CountingMonitor) Compare(s actors.Stats) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting != s.Waiting || m.held != s.Held || m.acquired != s.Acquired || m.released != s.Released ||
 		!maps.Equal(m.lost, s.Lost) || !maps.Equal(m.refused, s.Refused) {
 		return fmt.Errorf("the monitor has %d waiting, %d held, %d acquired, %d released, %v lost, %v refused; the stats are %s",
-			m.waiting, m.held, m.acquired, m.released, m.lost, m.refused, statsText(s))
+			m.waiting, m.held, m.acquired, m.released, m.lost, m.refused, StatsText(s))
 	}
 	return nil
 }
 
-// statsText returns the counters of requests as a text, without errors that have no count.
-func statsText(s actors.Stats) string {
+// StatsText returns the counters of requests as a text, without errors that have no count.
+func StatsText(s actors.Stats) string {
 	text := fmt.Sprintf("requested %d waiting %d acquired %d held %d released %d", s.Requested, s.Waiting, s.Acquired, s.Held, s.Released)
 	for _, errs := range []struct {
 		end    string

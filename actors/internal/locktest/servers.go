@@ -1,0 +1,94 @@
+package locktest
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Each runs f on both servers, in parallel with other tests. f releases the locks that it acquires:
+// when it has returned, no node is left, and no watch. A run by habit has one in three of the real
+// halves, which take most of the processor time; a run with -run has all.
+func Each(t *testing.T, f func(b *Fixture)) {
+	t.Helper()
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		if s.Real() {
+			zktest.OneRunIn(t, 3)
+		}
+		t.Parallel()
+		OnServer(t, s, f)
+	})
+}
+
+// OnOneServer is Each on one of the servers, which it draws at random, for a test with a client of
+// another library, whose process takes seconds to start. A run by habit has one in eight of these
+// tests, and an exhaustive run has all of them on both servers.
+func OnOneServer(t *testing.T, f func(b *Fixture)) {
+	t.Helper()
+	if zktest.Exhaustive() {
+		Each(t, f)
+		return
+	}
+	zktest.OneRunIn(t, 8)
+	t.Parallel()
+	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
+	if rand.N(2) == 0 {
+		name, start = "zookeeper", func(t *testing.T) *zktest.Server { return zktest.Real(t) }
+	}
+	t.Run(name, func(t *testing.T) { OnServer(t, start(t), f) })
+}
+
+// OnServer is Each on the given server.
+func OnServer(t *testing.T, s *zktest.Server, f func(b *Fixture)) {
+	t.Helper()
+	b := &Fixture{T: t, Server: s, LockPath: s.Path(t)}
+	f(b)
+	if !t.Failed() {
+		b.Clean()
+	}
+}
+
+// OnEmbedded is Each without the real server.
+func OnEmbedded(t *testing.T, f func(b *Fixture)) {
+	t.Helper()
+	OnServer(t, zktest.Embedded(t), f)
+}
+
+// NewFixture returns a Fixture on a server of the test's own. The test calls Clean.
+func NewFixture(t *testing.T, s *zktest.Server) *Fixture {
+	return &Fixture{T: t, Server: s, LockPath: s.Path(t)}
+}
+
+// Ensemble starts three servers, whose members notice soon that another is gone. By habit it skips
+// the test in seven runs of eight.
+func Ensemble(t *testing.T, opts ...zktest.ServerOption) *Fixture {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	zktest.OneRunIn(t, 8)
+	t.Parallel()
+	s := zktest.Ensemble(t, 3, append(opts, zktest.Setting("syncLimit", "4"))...)
+	return NewFixture(t, s)
+}
+
+// LocksOn returns Locks that know all members, and that connect to the given member first.
+func (b *Fixture) LocksOn(member *zktest.Server, configure ...func(*actors.Config)) *actors.Locks {
+	b.Helper()
+	var proxies []*zktest.TCPProxy
+	var addrs []string
+	for _, m := range b.Members() {
+		p := zktest.Proxy(b, m.Addr())
+		p.Refuse(m != member)
+		proxies, addrs = append(proxies, p), append(addrs, p.Addr())
+	}
+	locks := Connect(b.T, strings.Join(addrs, ","), configure...)
+	for _, p := range proxies {
+		p.Refuse(false)
+	}
+	return locks
+}
