@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Custom is a lock by a rule of your own: the rule has the kinds that the lock can be held for,
@@ -79,7 +79,7 @@ func checkCustom(r *recipe) error {
 		return check.Invalid(fmt.Sprintf("rule of a %s: %v", r.Name, err))
 	}
 	for k, marker := range r.Rule.Markers {
-		if err := zkbridge.CheckPath("/" + marker); err != nil {
+		if err := zkpath.Check("/" + marker); err != nil {
 			return check.Invalid(fmt.Sprintf("rule of a %s: kind %q: marker %q cannot be in a node's name: %v", r.Name, r.Kinds[k], marker, err))
 		}
 	}

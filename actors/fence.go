@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Verify asks ZooKeeper whether the grant holds: whether all of its nodes exist, by a
@@ -103,7 +103,7 @@ func verifyToken(ctx context.Context, bridge *zkbridge.Bridge, node string, toke
 
 // mayBeDowngraded reports whether a node may have the token of a node that its owner had before.
 func mayBeDowngraded(node string, rule queue.Rule) bool {
-	_, name := check.SplitPath(node)
+	_, name := zkpath.Split(node)
 	_, kind, ok := rule.Parse(name)
 	return ok && rule.DowngradesTo(kind)
 }

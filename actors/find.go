@@ -16,6 +16,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 const (
@@ -75,7 +76,7 @@ func (e *SkippedError) Unwrap() (all []error) {
 // ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
 // returns the locks that it has found until then.
 func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
-	if err := zkbridge.CheckPath(path); err != nil {
+	if err := zkpath.Check(path); err != nil {
 		return nil, check.Invalid("path " + err.Error())
 	}
 	f := finder{bridge: l.bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
@@ -169,7 +170,7 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 			return err
 		}
 		if form.Name = q.Recipe; form.Name != "" {
-			parts[recipes.RequestQueueSuffix[1:]], parts[recipes.LeaseSuffix[1:]] = true, true
+			parts[queue.RequestQueueSuffix[1:]], parts[queue.LeasesSuffix[1:]] = true, true
 		}
 	}
 	f.mu.Lock()
@@ -178,7 +179,7 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 		f.found[directory] = form
 	}
 	for _, c := range children {
-		path := strings.TrimSuffix(directory, "/") + "/" + c.Name
+		path := zkpath.Join(directory, c.Name)
 		if !parts[c.Name] && check.Reserved("", path) == nil {
 			f.next[directory] = append(f.next[directory], path)
 		}
@@ -203,7 +204,7 @@ func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Chi
 // paths returns what was found. A kazoo semaphore's request queue is a part of it.
 func (f *finder) paths() (all []string) {
 	for path := range f.found {
-		if base, is := strings.CutSuffix(path, kazooRequestQueueSuffix); !is || !f.found[base].KazooSemaphore {
+		if base, is := strings.CutSuffix(path, queue.KazooRequestQueueSuffix); !is || !f.found[base].KazooSemaphore {
 			all = append(all, path)
 		}
 	}

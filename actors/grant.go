@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Grant proves that its owner holds a lock, until Release or loss. Its methods may be called
@@ -47,7 +48,7 @@ func nodePaths(granted *messages.Granted) (all []string) {
 	return all
 }
 
-func nodePath(granted *messages.Granted) string { return granted.Path + "/" + granted.Node }
+func nodePath(granted *messages.Granted) string { return zkpath.Join(granted.Path, granted.Node) }
 
 // Session returns the id of the ZooKeeper session that holds the lock.
 func (g *Grant) Session() int64 { return g.acquisition.granted.SessionId }

@@ -134,7 +134,7 @@ func (r *queueReader) read(path string) (Queue, error) {
 	return q, err
 }
 
-func isLeases(c zkbridge.Child) bool { return c.Name == recipes.LeaseSuffix[1:] }
+func isLeases(c zkbridge.Child) bool { return c.Name == queue.LeasesSuffix[1:] }
 
 const (
 	mutex     = "mutex"
@@ -162,11 +162,11 @@ func (r *queueReader) participants(directory string, form recipes.Form, contende
 // readSemaphore reads the queue of a semaphore in Curator's form. If locks of another recipe are in
 // the places of its directories, there is no semaphore.
 func (r *queueReader) readSemaphore(q *Queue) error {
-	requests, _, isQueue, err := r.readDirectory(q.Path+recipes.RequestQueueSuffix, mutex)
+	requests, _, isQueue, err := r.readDirectory(q.Path+queue.RequestQueueSuffix, mutex)
 	if err != nil {
 		return err
 	}
-	held, others, areLeases, err := r.readDirectory(q.Path+recipes.LeaseSuffix, semaphore)
+	held, others, areLeases, err := r.readDirectory(q.Path+queue.LeasesSuffix, semaphore)
 	if err != nil || !isQueue || !areLeases {
 		return err
 	}
@@ -264,7 +264,7 @@ func agreedPermits(all []Participant) (permits int) {
 // readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder,
 // and its requests wait in a lock beside it.
 func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders []zkbridge.Child) error {
-	requests, _, _, err := r.readDirectory(q.Path+kazooRequestQueueSuffix, mutex)
+	requests, _, _, err := r.readDirectory(q.Path+queue.KazooRequestQueueSuffix, mutex)
 	if err != nil {
 		return err
 	}
@@ -280,6 +280,3 @@ func (r *queueReader) readKazooSemaphore(q *Queue, form recipes.Form, contenders
 	q.setSemaphore(held, requests)
 	return nil
 }
-
-// kazooRequestQueueSuffix makes the path of a kazoo semaphore's lock.
-const kazooRequestQueueSuffix = "-__lock__"

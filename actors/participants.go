@@ -10,10 +10,10 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Participant is a contender for a lock: a holder or a waiter.
@@ -124,7 +124,7 @@ func participants(directory string, children []zkbridge.Child, positions func([]
 	for _, at := range positions(seen) {
 		c := children[index[at.Name]]
 		p := Participant{
-			Node:    directory + "/" + at.Name,
+			Node:    zkpath.Join(directory, at.Name),
 			Kind:    kindName(at.Kind),
 			Data:    c.Data,
 			Session: c.Stat.EphemeralOwner,
@@ -216,7 +216,7 @@ func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, 
 		if err != nil {
 			return "", rule, err
 		}
-		directory, rule = h.path+recipes.LeaseSuffix, queue.Leases(n)
+		directory, rule = h.path+queue.LeasesSuffix, queue.Leases(n)
 	}
 	return directory, rule, check.Path(h.path)
 }

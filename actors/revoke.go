@@ -15,6 +15,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Revoke asks the holder with the given node to release. node is a path as Grant.Node returns
@@ -35,7 +36,7 @@ func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (b
 }
 
 func revoke(ctx context.Context, bridge *zkbridge.Bridge, node string, grace time.Duration) (broken bool, err error) {
-	directory, name := check.SplitPath(node)
+	directory, name := zkpath.Split(node)
 	if !queue.IsContender(name) {
 		return false, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
 	}

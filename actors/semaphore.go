@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // Semaphore has a number of permits, which its holders share: each request asks for one or several
@@ -52,7 +53,7 @@ func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	leases, err := s.manager.Bridge.GetNode(ctx, s.path+recipes.LeaseSuffix+"/any") // for the names beside that node
+	leases, err := s.manager.Bridge.GetNode(ctx, s.path+queue.LeasesSuffix+"/any") // for the names beside that node
 	if err != nil {
 		return 0, err
 	}

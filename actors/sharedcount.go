@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // SharedCount is a number in a node of ZooKeeper, Curator's SharedCount: its data are four bytes,
@@ -99,7 +100,7 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 
 // create creates the node. It returns false if the node exists.
 func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
-	directory, _ := check.SplitPath(c.path)
+	directory, _ := zkpath.Split(c.path)
 	for {
 		_, err := c.bridge.MultiWithin(ctx, directory, &zk.CreateRequest{Path: c.path, Data: data})
 		switch {
@@ -115,7 +116,7 @@ func checkCountPath(path string) error {
 	if path == "/" {
 		return check.Invalid(`count path "/": it must name a node below the root`)
 	}
-	if err := zkbridge.CheckPath(path); err != nil {
+	if err := zkpath.Check(path); err != nil {
 		return check.Invalid("count " + err.Error())
 	}
 	return check.Reserved("count", path)

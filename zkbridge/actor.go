@@ -9,7 +9,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // bridgeActor is the actor. Only the goroutine that serves its mailbox changes its fields.
@@ -71,7 +71,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 	}
 	err := checkComparable(from)
 	for _, node := range msg.GetNodes() {
-		err = cmp.Or(err, zkconn.CheckNode(w.directory, node))
+		err = cmp.Or(err, zkpath.CheckNode(w.directory, node))
 	}
 	if a.accept(w, msg.GetEpoch(), err) {
 		w.start(a.epoch, msg.GetNodes(), msg.GetSince())

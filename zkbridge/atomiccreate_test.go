@@ -10,6 +10,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -78,7 +79,7 @@ func TestCreateAtomicallyInADirectoryWithData(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		conn := s.Client(t)
 		users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 2)
-		home, _ := zkconn.SplitPath(dirs[0])
+		home, _ := zkpath.Split(dirs[0])
 		for _, path := range []string{home, dirs[1]} {
 			if _, err := conn.Create(path, []byte("theirs"), 0, zk.WorldACL(zk.PermAll)); err != nil {
 				t.Fatal(err)

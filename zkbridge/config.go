@@ -19,6 +19,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Config configures a bridge. Only Servers is needed.
@@ -175,7 +176,7 @@ func parseServers(list string) ([]string, zkconn.Chroot, error) {
 	if strings.Contains(path, ",") {
 		return nil, "", fmt.Errorf("%q: the chroot path stands behind the last server, once, and no comma is allowed in it", list)
 	}
-	if err := zkconn.CheckPath("/" + path); err != nil {
+	if err := zkpath.Check("/" + path); err != nil {
 		return nil, "", fmt.Errorf("%q: chroot: %w", list, err)
 	}
 	return servers, zkconn.Chroot(strings.TrimSuffix("/"+path, "/")), nil

@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // NodeView is a node as [Bridge.GetNode] or [Bridge.GetData] has read it.
@@ -37,7 +38,7 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 	if path == "/" {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
-	directory, node := zkconn.SplitPath(path)
+	directory, node := zkpath.Split(path)
 	return newRead(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
 		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
@@ -46,7 +47,7 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 
 // GetData is GetNode with the node's data, and without the directory.
 func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
-	directory, _ := zkconn.SplitPath(path)
+	directory, _ := zkpath.Split(path)
 	return b.getData(ctx, path, directory)
 }
 
@@ -136,7 +137,7 @@ func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory s
 
 // readChild reads one node. A missing node has no name in the result.
 func readChild(c zkconn.Client, directory, name string) (Child, error) {
-	path := zkconn.JoinPath(directory, name)
+	path := zkpath.Join(directory, name)
 	found, err := zkconn.Read(c, path, false)
 	if errors.Is(err, zk.ErrNoAuth) { // older servers tell the stat
 		var exists bool
@@ -183,7 +184,7 @@ func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
 	if r.ctx == nil {
 		return none, errNilContext
 	}
-	if err := zkconn.CheckPath(r.path); err != nil {
+	if err := zkpath.Check(r.path); err != nil {
 		return none, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	b.ref.Tell(r)
@@ -197,7 +198,7 @@ func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
 
 func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
-		r.watcher = ep.watches.add(r.watch, zkconn.ChildrenPath(r.path))
+		r.watcher = ep.watches.add(r.watch, zkpath.Children(r.path))
 	}
 	queue := ep.calls
 	if r.survey {

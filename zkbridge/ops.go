@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // opsOf returns a user's operations, which share no memory with the result: the user may change
@@ -71,7 +72,7 @@ func opsOfMessage(ops []*messages.Op) ([]zkconn.Op, error) {
 // sent. Creates without an ACL get that of cfg.
 func checkTransaction(ops []zkconn.Op, within string, cfg *settings) error {
 	if within != "" {
-		if err := zkconn.CheckPath(within); err != nil {
+		if err := zkpath.Check(within); err != nil {
 			return err
 		}
 	}
@@ -111,5 +112,5 @@ func checkOp(op *zkconn.Op) error {
 	if path == "/" && (op.Kind == zkconn.OpCreate || op.Kind == zkconn.OpDelete) {
 		return errors.New("the path is /: the root can be neither made nor deleted")
 	}
-	return zkconn.CheckPath(path)
+	return zkpath.Check(path)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // listRequest is a List that is not answered.
@@ -20,7 +21,7 @@ type listRequest struct {
 
 func (l *listRequest) start(ep *epoch) {
 	if l.watch { // before the read is sent: the event may come before the answer
-		l.watcher = ep.watches.add(l.Recipient, zkconn.ChildrenPath(l.directory))
+		l.watcher = ep.watches.add(l.Recipient, zkpath.Children(l.directory))
 	}
 	l.read(ep)
 }
@@ -69,7 +70,7 @@ func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
 	w.left = len(nodes)
 	for _, node := range nodes {
 		// The watcher comes before the read: the event may come before the answer.
-		w.readNode(ep, node, ep.watches.add(w.Recipient, zkconn.JoinPath(w.directory, node)))
+		w.readNode(ep, node, ep.watches.add(w.Recipient, zkpath.Join(w.directory, node)))
 	}
 	w.finish(ep)
 }
@@ -79,7 +80,7 @@ func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
 func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 	paths, watchers := make([]string, len(nodes)), make([]*watcher, len(nodes))
 	for i, node := range nodes {
-		paths[i] = zkconn.JoinPath(w.directory, node)
+		paths[i] = zkpath.Join(w.directory, node)
 		watchers[i] = ep.watches.add(w.Recipient, paths[i])
 	}
 	ep.reads.add(func(end func(func())) {
@@ -105,14 +106,14 @@ func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 // missing node, too, which could not be taken back.
 func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
 	ep.reads.add(func(end func(func())) {
-		ep.client.Get(zkconn.JoinPath(w.directory, node), true, func(found zkconn.Content, err error) {
+		ep.client.Get(zkpath.Join(w.directory, node), true, func(found zkconn.Content, err error) {
 			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
 		})
 	})
 }
 
 func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, found zkconn.Content, err error) {
-	path := zkconn.JoinPath(w.directory, node)
+	path := zkpath.Join(w.directory, node)
 	switch {
 	case err == nil:
 		ep.watches.onRead(watcher, true)

@@ -9,6 +9,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 var _ messages.BridgeHandler[ask.Recipient] = (*bridgeActor)(nil)
@@ -65,7 +66,7 @@ func (a *bridgeActor) admit() {
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := writer.NewRelease(a.replyTo(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
-	if a.accept(r, msg.GetEpoch(), zkconn.CheckNode(msg.GetDirectory(), msg.GetNode())) {
+	if a.accept(r, msg.GetEpoch(), zkpath.CheckNode(msg.GetDirectory(), msg.GetNode())) {
 		a.epoch.writer.Release(r)
 	}
 }
@@ -73,7 +74,7 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
 	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(), watch: msg.GetWatch()}
-	err := zkconn.CheckPath(l.directory)
+	err := zkpath.Check(l.directory)
 	if err == nil && l.watch {
 		err = checkComparable(from)
 	}

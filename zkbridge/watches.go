@@ -9,11 +9,11 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // watchTable holds which recipients a change of a node wakes. The children of a directory are under
-// the path of [zkconn.ChildrenPath]. The zero value is empty.
+// the path of [zkpath.Children]. The zero value is empty.
 //
 // Each watcher is in byPath[path] and in byRecipient[to][path], or in neither.
 type watchTable struct {
@@ -83,7 +83,7 @@ func (t *watchTable) paths() (nodes, directories []string) {
 		if !slices.ContainsFunc(list, func(w *watcher) bool { return w.set }) {
 			continue
 		}
-		if directory, node := zkconn.SplitPath(path); node == "" {
+		if directory, node := zkpath.Split(path); node == "" {
 			directories = append(directories, directory)
 		} else {
 			nodes = append(nodes, path)
@@ -97,7 +97,7 @@ func (t *watchTable) paths() (nodes, directories []string) {
 // unchangedSince returns the watched nodes that existed at a time and have not changed since.
 func (t *watchTable) unchangedSince(at time.Time) (nodes []string) {
 	for path, list := range t.byPath {
-		if _, node := zkconn.SplitPath(path); node == "" {
+		if _, node := zkpath.Split(path); node == "" {
 			continue
 		}
 		if slices.ContainsFunc(list, func(w *watcher) bool { return w.set && !w.confirmedAt.After(at) }) {
@@ -135,7 +135,7 @@ func (t *watchTable) dropAll(to ask.Recipient) {
 func (t *watchTable) onEvent(ep *epoch, path string, deleted bool) {
 	t.fire(ep, path, deleted)
 	if deleted {
-		t.fire(ep, zkconn.ChildrenPath(path), true)
+		t.fire(ep, zkpath.Children(path), true)
 	}
 }
 
@@ -146,7 +146,7 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 		return
 	}
 	delete(t.byPath, path)
-	directory, node := zkconn.SplitPath(path)
+	directory, node := zkpath.Split(path)
 	wake := &messages.Wake{Epoch: ep.number, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
 		t.unlink(w.to, path)

@@ -1,13 +1,35 @@
 package queue
 
 import (
+	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 )
 
-// form is a form of contenders' names: what stands between the unique part of a name and its
-// sequence number. (The forms of readers and writers lack the minus with which Rule.Markers begin:
-// names of other clients need not have it.)
+// The markers of contenders' names: what stands between the unique part of a name and its sequence
+// number. (Those of readers and writers lack the minus with which Rule.Markers begin: names of other
+// clients need not have it.)
+const (
+	LockMarker      = "-lock-"    // Curator, go-zookeeper
+	LeaseMarker     = "-lease-"   // Curator
+	ReadMarker      = "__READ__"  // Curator
+	WriteMarker     = "__WRIT__"  // Curator
+	LatchMarker     = "-latch-"   // Curator's LeaderLatch
+	KazooMarker     = "__lock__"  // kazoo
+	KazooReadMarker = "__rlock__" // kazoo
+	RecipesMarker   = "x-"        // ZooKeeper's own lock recipe, whose names begin with it
+)
+
+// The suffixes of a lock's path that make the paths of its other directories and nodes.
+const (
+	RequestQueueSuffix      = "/locks"    // a semaphore's request queue
+	LeasesSuffix            = "/leases"   // a semaphore's leases
+	HeldMarkerSuffix        = "-__held__" // the held marker, which is no child of the directory: other libraries take children for contenders
+	KazooRequestQueueSuffix = "-__lock__" // the lock of kazoo's semaphore
+)
+
+// form is a form of contenders' names, known by its marker.
 type form struct {
 	marker string
 	kind   Kind
@@ -17,12 +39,12 @@ type form struct {
 // are also its own, of go-zookeeper's zk.Lock and of kazoo. parseRecipesLock parses the names of
 // ZooKeeper's own lock recipe.
 var forms = []form{
-	{"-lock-", Exclusive},   // Curator, go-zookeeper
-	{"-lease-", Exclusive},  // Curator
-	{"__READ__", Shared},    // Curator
-	{"__WRIT__", Exclusive}, // Curator
-	{"__lock__", Exclusive}, // kazoo
-	{"__rlock__", Shared},   // kazoo
+	{LockMarker, Exclusive},
+	{LeaseMarker, Exclusive},
+	{ReadMarker, Shared},
+	{WriteMarker, Exclusive},
+	{KazooMarker, Exclusive},
+	{KazooReadMarker, Shared},
 }
 
 // parseForm returns the sequence number in a name of a known form, and the form.
@@ -33,7 +55,7 @@ func parseForm(name string) (seq int64, f form, ok bool) {
 		}
 	}
 	seq, ok = parseRecipesLock(name)
-	return seq, form{recipesLockPrefix, Exclusive}, ok
+	return seq, form{RecipesMarker, Exclusive}, ok
 }
 
 // parseBehind returns the sequence number behind the last occurrence of a marker in a name.
@@ -94,12 +116,10 @@ func Marker(name string) (marker string, ok bool) {
 	return marker, ok
 }
 
-const recipesLockPrefix = "x-"
-
 // parseRecipesLock returns the sequence number in x-<session>-<seq>, the form of
 // zookeeper-recipes-lock.
 func parseRecipesLock(name string) (seq int64, ok bool) {
-	rest, ok := strings.CutPrefix(name, recipesLockPrefix)
+	rest, ok := strings.CutPrefix(name, RecipesMarker)
 	if !ok {
 		return 0, false
 	}
@@ -152,6 +172,51 @@ const (
 	protected = "_c_" // with which Curator's names begin
 	uuidLen   = 36
 )
+
+// Prefix returns a name of Curator's form up to the sequence number: _c_<uuid>-lock- for the marker
+// "-lock-".
+func Prefix(uuid [16]byte, marker string) string {
+	b := append(make([]byte, 0, 64), protected...) // short enough for the stack
+	for i, part := range [][]byte{uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return string(append(b, marker...))
+}
+
+// UUID returns the UUID in a name of Curator's form, and whether it has one. (zk.Lock's names have
+// 32 digits in its place.)
+func UUID(name string) (uuid [16]byte, ok bool) {
+	text, ok := strings.CutPrefix(name, protected)
+	if !ok || len(text) < uuidLen {
+		return uuid, false
+	}
+	var digits [32]byte
+	n := 0
+	for i := range uuidLen {
+		minus := i == 8 || i == 13 || i == 18 || i == 23
+		if minus != (text[i] == '-') {
+			return uuid, false
+		}
+		if !minus {
+			digits[n] = text[i]
+			n++
+		}
+	}
+	_, err := hex.Decode(uuid[:], digits[:])
+	return uuid, err == nil
+}
+
+// WithSeq returns the name that ZooKeeper makes of a prefix and a sequence number.
+func WithSeq(prefix string, seq int64) string { return fmt.Sprintf("%s%010d", prefix, seq) }
+
+// IsKazooLease reports whether a name has the form of a lease of kazoo: 32 hexadecimal digits, and no
+// sequence number.
+func IsKazooLease(name string) bool {
+	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
+}
 
 // RevokeData is the data that a client writes to a holder's node to ask it to release, as Curator
 // does.

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestParse(t *testing.T) {
@@ -82,6 +84,50 @@ func TestMarker(t *testing.T) {
 	} {
 		if marker, ok := Marker(name); marker != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v; want %q", name, marker, ok, want)
+		}
+	}
+}
+
+// A name of the library has the UUID and the number that it was made of, and no other form of name
+// has a UUID.
+func TestUUID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var uuid [16]byte
+		copy(uuid[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "uuid"))
+		seq := rapid.Int64Range(-1<<31, lastSeq).Draw(t, "seq")
+		name := WithSeq(Prefix(uuid, LockMarker), seq)
+		got, ok := UUID(name)
+		number, _, contends := Parse(name)
+		if !ok || got != uuid || !contends || number != seq {
+			t.Fatalf("%s: %x, %v; %d, %v", name, got, ok, number, contends)
+		}
+		i := rapid.IntRange(0, len(protected)+uuidLen-1).Draw(t, "i")
+		if _, ok := UUID(name[:i] + "g" + name[i+1:]); ok {
+			t.Fatalf("%s with a g at %d has a UUID", name, i)
+		}
+		if _, ok := UUID(name[:i] + name[i+1:]); ok {
+			t.Fatalf("%s without byte %d has a UUID", name, i)
+		}
+	})
+	for _, name := range []string{"", protected, "_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lock-0000000008", // zk.Lock
+		"da57cafe00000000000000000000beef__lock__0000000012", "x-72057594037927936-0000000014"} {
+		if uuid, ok := UUID(name); ok {
+			t.Errorf("%s: %x", name, uuid)
+		}
+	}
+}
+
+func TestIsKazooLease(t *testing.T) {
+	for name, want := range map[string]bool{
+		"da57cafe00000000000000000000beef":  true,
+		"da57cafe00000000000000000000bee":   false,
+		"da57cafe00000000000000000000beefa": false,
+		"da57cafe-0000000000000000000beef":  false,
+		"Da57cafe00000000000000000000beef":  false,
+		"":                                  false,
+	} {
+		if IsKazooLease(name) != want {
+			t.Errorf("%q: %v, want %v", name, !want, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func Semaphore(permits int) Rule {
 	return Rule{
 		Permits:   permits,
 		BlockedBy: []KindSet{Exclusive: all, Shared: all},
-		Markers:   []string{Exclusive: "-lock-"},
+		Markers:   []string{Exclusive: LockMarker},
 		Reenter:   []KindSet{Exclusive: Kinds(Exclusive)},
 	}
 }
@@ -82,7 +82,7 @@ func RequestQueue() Rule {
 	return Rule{
 		Permits:   1,
 		BlockedBy: []KindSet{Exclusive: all, Shared: all, ProcessExclusive: Kinds(Exclusive, Shared)},
-		Markers:   []string{Exclusive: "-lock-", Shared: "-lock-", ProcessExclusive: "-lock-"},
+		Markers:   []string{Exclusive: LockMarker, Shared: LockMarker, ProcessExclusive: LockMarker},
 	}
 }
 
@@ -90,7 +90,7 @@ func RequestQueue() Rule {
 // and any child of the directory takes one permit, as with Curator's InterProcessSemaphoreV2.
 func Leases(permits int) Rule {
 	r := Semaphore(permits)
-	r.Markers, r.CountUnknown = []string{Exclusive: "-lease-"}, true
+	r.Markers, r.CountUnknown = []string{Exclusive: LeaseMarker}, true
 	return r
 }
 
@@ -101,7 +101,7 @@ func ReadWrite() Rule {
 	return Rule{
 		Permits:   1,
 		BlockedBy: []KindSet{Exclusive: Kinds(Exclusive, Shared), Shared: Kinds(Exclusive)},
-		Markers:   []string{Exclusive: "-__WRIT__", Shared: "-__READ__"},
+		Markers:   []string{Exclusive: "-" + WriteMarker, Shared: "-" + ReadMarker},
 		Reenter:   []KindSet{Exclusive: Kinds(Exclusive), Shared: Kinds(Exclusive, Shared)},
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/examples/internal/console"
-	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 var lsCommand = &command{
@@ -36,7 +36,7 @@ func (o *options) checkFolder() error {
 		return fmt.Errorf("argument %q: one path is accepted, and %s came before", o.args[1], o.args[0])
 	}
 	o.path = o.args[0]
-	if err := zkbridge.CheckPath(o.path); err != nil {
+	if err := zkpath.Check(o.path); err != nil {
 		return fmt.Errorf("path: %w", err)
 	}
 	return nil

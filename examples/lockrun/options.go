@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/examples/internal/zkflags"
-	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // options are the flags and arguments of all commands.
@@ -96,7 +96,7 @@ func checkPath(what, path string) error {
 	if path == "/" {
 		return fmt.Errorf("%s /: it must be a path below the root, as in /locks/backup", what)
 	}
-	if err := zkbridge.CheckPath(path); err != nil {
+	if err := zkpath.Check(path); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/examples/internal/contenders"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // contender is a holder or waiter of a lock.
@@ -21,7 +22,7 @@ type contender struct {
 
 // nodeName returns the last part of the path of the contender's node.
 func (c contender) nodeName() string {
-	_, name, _ := cutLast(c.Node)
+	_, name := zkpath.Split(c.Node)
 	return name
 }
 
@@ -81,24 +82,12 @@ func (o *options) checkLock() error {
 
 func (o *options) setLock(path string) error {
 	o.path = path
-	directory, name, _ := cutLast(path)
+	directory, name := zkpath.Split(path)
 	if queue.IsContender(name) {
 		o.node, o.path = path, directory
-		if strings.Contains(name, "-lease-") {
-			o.path = strings.TrimSuffix(directory, recipeLeases)
+		if marker, _ := queue.Marker(name); marker == queue.LeaseMarker {
+			o.path = strings.TrimSuffix(directory, queue.LeasesSuffix)
 		}
 	}
 	return checkPath("path", path)
-}
-
-// recipeLeases is the directory of a semaphore's leases, below its path.
-const recipeLeases = "/leases"
-
-// cutLast cuts a path before its last name.
-func cutLast(path string) (directory, name string, found bool) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
 }

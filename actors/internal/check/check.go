@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // ErrNilContext is INVALID, for a context that is nil.
@@ -18,19 +19,12 @@ func Invalid(detail string) error {
 	return &messages.Refused{Reason: messages.Reason_INVALID, Detail: detail}
 }
 
-// SplitPath returns the directory and the name of a node. The name of a text without a slash is
-// the text.
-func SplitPath(path string) (directory, name string) {
-	i := strings.LastIndexByte(path, '/')
-	return path[:max(i, min(1, len(path)))], path[i+1:]
-}
-
 // Path returns an error if no lock can be at the path.
 func Path(path string) error {
 	if path == "/" {
 		return Invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
 	}
-	if err := zkbridge.CheckPath(path); err != nil {
+	if err := zkpath.Check(path); err != nil {
 		return Invalid("lock " + err.Error())
 	}
 	return Reserved("lock", path)

@@ -1,10 +1,10 @@
 package lockqueue
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // apply makes an entry for the request and asks for its node. A request of an owner that has other
@@ -60,7 +60,7 @@ func (s *State) requestCreate(e *entry) {
 		DirectorySeen: s.directory != 0}
 	if e.downgrade.of != nil {
 		e.downgrade.of.downgrade.beside++
-		create.Node, create.Beside = fmt.Sprintf("%s%010d", create.Node, e.downgrade.of.seq), e.downgrade.of.name
+		create.Node, create.Beside = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name
 	} else if s.lastDeleted != nil {
 		// If one transaction deletes that node and makes this one, both are in one directory. The
 		// bridge then reads nothing behind the creation, not even with ListAfter.

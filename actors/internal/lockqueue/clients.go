@@ -1,10 +1,6 @@
 package lockqueue
 
-import (
-	"strings"
-
-	"github.com/actorlock/actorlock/actors/queue"
-)
+import "github.com/actorlock/actorlock/actors/queue"
 
 // clients is a set of kinds of clients, which the names of their contenders tell apart.
 type clients uint8
@@ -21,13 +17,11 @@ const (
 // clients, such as this library.
 func clientOf(name string) clients {
 	switch marker, _ := queue.Marker(name); marker {
-	case "__lock__", "__rlock__", "x-": // kazoo, ZooKeeper's own recipe
+	case queue.KazooMarker, queue.KazooReadMarker, queue.RecipesMarker:
 		return unknownToCurators
 	}
-	// Curator's UUIDs are random, of version 4. Those of this library have version 8; zk.Lock's
-	// have no minus.
-	uuid, ok := strings.CutPrefix(name, prefixStart)
-	if ok && len(uuid) > uuidLength && uuid[8] == '-' && uuid[14] == '4' {
+	// Curator's UUIDs are random, of version 4. Those of this library have version 8.
+	if id, ok := queue.UUID(name); ok && id[6]>>4 == 4 {
 		return curators
 	}
 	return 0

@@ -2,8 +2,6 @@ package lockqueue
 
 import (
 	"encoding/binary"
-	"encoding/hex"
-	"strings"
 
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -13,32 +11,20 @@ import (
 // and of which CreateNode.
 type Incarnation [8]byte
 
-const (
-	prefixStart = "_c_" // with which Curator's names begin
-	uuidLength  = 36
-	variant     = uint64(0b10) << 62
-)
+const variant = uint64(0b10) << 62
 
-// prefix returns the name of the node of a serial, up to the sequence number: _c_<uuid>-lock- for
-// the marker "-lock-".
+// prefix returns the name of the node of a serial, up to the sequence number.
 func (in Incarnation) prefix(serial uint64, marker string) string {
 	var id [16]byte
 	copy(id[:8], in[:])
 	id[6] = id[6]&0x0f | 0x80 // version 8: made up by the application
 	binary.BigEndian.PutUint64(id[8:], variant|serial)
-	b := append(make([]byte, 0, 64), prefixStart...) // short enough for the stack
-	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, part)
-	}
-	return string(append(b, marker...))
+	return queue.Prefix(id, marker)
 }
 
 // serial returns the serial in a name that prefix made, and whether prefix made it.
 func (in Incarnation) serial(name string) (uint64, bool) {
-	id, ok := uuidOf(name)
+	id, ok := queue.UUID(name)
 	id[6] = id[6]&0x0f | in[6]&0xf0
 	if !ok || Incarnation(id[:8]) != in {
 		return 0, false
@@ -65,7 +51,7 @@ func serialsOf(rule *queue.Rule) uint64 {
 
 // creatorOf returns the incarnation in a name of this library, or 0 for other names.
 func creatorOf(name string) (creator Incarnation) {
-	if id, ok := uuidOf(name); ok && id[6]>>4 == 8 {
+	if id, ok := queue.UUID(name); ok && id[6]>>4 == 8 {
 		copy(creator[:], id[:])
 	}
 	return creator
@@ -74,31 +60,11 @@ func creatorOf(name string) (creator Incarnation) {
 // PermitsOf returns the number of permits of the State that has made a name, or 0 if the name does
 // not show it.
 func PermitsOf(name string) int {
-	id, ok := uuidOf(name)
+	id, ok := queue.UUID(name)
 	if !ok || id[6]>>4 != 8 || id[8]>>6 != 0b10 {
 		return 0
 	}
 	return int(binary.BigEndian.Uint64(id[8:]) &^ variant >> permitsShift)
-}
-
-// uuidOf returns the UUID in a name of Curator's form, and whether it has one.
-func uuidOf(name string) (id [16]byte, ok bool) {
-	uuid, ok := strings.CutPrefix(name, prefixStart)
-	if !ok || len(uuid) < uuidLength {
-		return id, false
-	}
-	var digits [32]byte
-	n := 0
-	for i := range uuidLength {
-		if c := uuid[i]; c != '-' && n < len(digits) {
-			digits[n] = c
-			n++
-		}
-	}
-	if _, err := hex.Decode(id[:], digits[:]); n != len(digits) || err != nil {
-		return id, false
-	}
-	return id, true
 }
 
 // IsOwn reports whether a contender of this State has a node of the name, or had it.

@@ -40,13 +40,14 @@ func TestNamesOfOthersHaveNoSerial(t *testing.T) {
 	if serial, isOwn := in.serial(own); serial != 9 || !isOwn {
 		t.Fatalf("serial(%q) = %d, %t", own, serial, isOwn)
 	}
-	uuid := strings.TrimPrefix(own, prefixStart)
+	const start, uuidLength = "_c_", 36
+	uuid := strings.TrimPrefix(own, start)
 	for _, name := range []string{
-		"", "_", prefixStart, "_c_lock-0000000007", own[:len(prefixStart)+uuidLength-1], // shorter than a UUID
+		"", "_", start, "_c_lock-0000000007", own[:len(start)+uuidLength-1], // shorter than a UUID
 		uuid, "_x_" + uuid, "x" + own, // another beginning
-		prefixStart + "g" + uuid[1:], prefixStart + "-" + uuid[1:], // no UUID
-		prefixStart + uuid[:uuidLength-1] + "z" + uuid[uuidLength:],
-		prefixStart + "f" + uuid[1:], // of another process
+		start + "g" + uuid[1:], start + "-" + uuid[1:], // no UUID
+		start + uuid[:uuidLength-1] + "z" + uuid[uuidLength:],
+		start + "f" + uuid[1:], // of another process
 	} {
 		if serial, isOwn := in.serial(name); isOwn {
 			t.Errorf("serial(%q) = %d", name, serial)
@@ -78,7 +79,7 @@ func TestPermitsOf(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "_c_", "_c_0f0b2a2c-6c2e-4a4e-8f0f-0123456789ab-lease-0000000007", // Curator
-		"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lease-0000000008", "da57cafe00000000000000000000beef"} {
+		"_c_0f0b2a2c6c2e4a4e8f0f0123456789ab-lease-0000000008", "_c_0f0b2a2c6c2e8a4e8f0f0123456789ab-lease-0000000008", "da57cafe00000000000000000000beef"} {
 		if got := PermitsOf(name); got != 0 {
 			t.Errorf("%q has %d permits", name, got)
 		}

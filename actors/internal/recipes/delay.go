@@ -3,21 +3,18 @@ package recipes
 import (
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
-
-// heldMarkerSuffix makes the path of a lock's held marker. The marker is no child of the lock's
-// directory: other libraries take children for contenders.
-const heldMarkerSuffix = "-__held__"
 
 // delayElapsed is the message of a lock to itself that its delay is over.
 type delayElapsed struct{ serial uint64 }
 
 // performDelay performs the effects of a rule with a lock-delay.
 func (d *directory) performDelay(f *lockqueue.Effect) {
-	node, marker := d.nodePath(f.Node), d.path+heldMarkerSuffix
+	node, marker := d.nodePath(f.Node), d.path+queue.HeldMarkerSuffix
 	switch f.Kind {
 	case lockqueue.CreateHeldMarker:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
@@ -29,7 +26,7 @@ func (d *directory) performDelay(f *lockqueue.Effect) {
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
 	case lockqueue.ReadHeldMarker:
-		directory, name := check.SplitPath(marker)
+		directory, name := zkpath.Split(marker)
 		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: directory,
 			Nodes: []string{name}, WithData: true}, d.in.Self)
 	case lockqueue.StartDelay:

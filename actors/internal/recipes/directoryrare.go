@@ -5,6 +5,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // The effects of a directory that few locks have, and its transactions.
@@ -80,7 +81,7 @@ func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
 	}
 }
 
-func (d *directory) nodePath(node string) string { return d.path + "/" + node }
+func (d *directory) nodePath(node string) string { return zkpath.Join(d.path, node) }
 
 // releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
 func (d *directory) releaseNode(serial uint64, node string, relaxed bool) {

@@ -18,9 +18,9 @@ import (
 // exclude recipes whose contenders have other names. It returns "" for a name of no recipe.
 func otherRecipe(name string) string {
 	switch {
-	case name == LeaseSuffix[1:]:
+	case name == queue.LeasesSuffix[1:]:
 		return "semaphore"
-	case kazooLease.MatchString(name):
+	case queue.IsKazooLease(name):
 		return "kazoo's semaphore"
 	case queue.IsContender(name):
 		return "mutex, a read-write lock or a custom lock"
@@ -47,7 +47,7 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 			return
 		}
 		for _, c := range children {
-			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == LeaseSuffix[1:] && hasLeases(bridge, path) {
+			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == queue.LeasesSuffix[1:] && hasLeases(bridge, path) {
 				reportMisuse(m, path, here, c.Name)
 				return
 			}
@@ -58,7 +58,7 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 // hasLeases reports whether a semaphore at the path has leases.
 func hasLeases(bridge *zkbridge.Bridge, path string) bool {
 	none := func(string) bool { return false }
-	children, _, err := bridge.WatchChildren(context.Background(), path+LeaseSuffix, none, nil)
+	children, _, err := bridge.WatchChildren(context.Background(), path+queue.LeasesSuffix, none, nil)
 	var names []string
 	for _, c := range children {
 		names = append(names, c.Name)
@@ -88,7 +88,7 @@ func (d *directory) reportClients() {
 func (d *directory) reportPermits(node string, permits int) {
 	if d.in.Manager.FirstMisuse(d.path, "permits") {
 		d.in.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
-			"path", strings.TrimSuffix(d.path, LeaseSuffix), "here", d.recipe.Rule.Permits, "there", permits, "node", d.nodePath(node),
+			"path", strings.TrimSuffix(d.path, queue.LeasesSuffix), "here", d.recipe.Rule.Permits, "there", permits, "node", d.nodePath(node),
 			"do", "give the same number in all programs, or use SharedPermits")
 	}
 }
@@ -96,7 +96,7 @@ func (d *directory) reportPermits(node string, permits int) {
 // reportUnknownChild logs a child of the directory that is no contender.
 func (d *directory) reportUnknownChild(name string) {
 	switch {
-	case d.recipe.Rule.CountUnknown && kazooLease.MatchString(name): // of a semaphore in Curator's directories
+	case d.recipe.Rule.CountUnknown && queue.IsKazooLease(name): // of a semaphore in Curator's directories
 	case d.recipe.Rule.CountUnknown:
 		d.in.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", d.path, "name", name,
 			"do", "delete it if it is not a permit of yours")

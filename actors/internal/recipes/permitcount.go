@@ -1,11 +1,11 @@
 package recipes
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // permitCount is how a semaphore's actor follows the node that says how many permits there are. It
@@ -24,7 +24,7 @@ type permitCount struct {
 }
 
 func newPermitCount(s *semaphoreActor) *permitCount {
-	directory, node := check.SplitPath(s.Recipe.CountPath)
+	directory, node := zkpath.Split(s.Recipe.CountPath)
 	return &permitCount{semaphore: s, directory: directory, node: node}
 }
 

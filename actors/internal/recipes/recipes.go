@@ -25,7 +25,7 @@ var (
 )
 
 // LeaderLatch is a Mutex with the node names of Curator's LeaderLatch.
-var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{latchMarker}}, Mutex.Kinds)
+var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{queue.LatchMarker}}, Mutex.Kinds)
 
 // DefaultLocalQueue is the budget of a local queue for which none is given.
 var DefaultLocalQueue = manager.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
@@ -52,7 +52,7 @@ func Semaphore(permits int, countPath string) *manager.Recipe {
 		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
 		leases = 0 // until the number is known
 	}
-	r.Directories = []manager.Directory{{Suffix: RequestQueueSuffix, Recipe: requestQueue}, {Suffix: LeaseSuffix, Recipe: leasesOf(leases)}}
+	r.Directories = []manager.Directory{{Suffix: queue.RequestQueueSuffix, Recipe: requestQueue}, {Suffix: queue.LeasesSuffix, Recipe: leasesOf(leases)}}
 	return r
 }
 

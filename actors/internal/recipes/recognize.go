@@ -3,7 +3,6 @@ package recipes
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,12 +23,9 @@ type Form struct {
 	custom bool            // the rule is not known, and so not which contenders hold
 }
 
-// kazooLease matches the leases of kazoo, which have no sequence numbers.
-var kazooLease = regexp.MustCompile("^[0-9a-f]{32}$")
-
 // MayContend reports whether a child of the name may be a contender by some recipe.
 func MayContend(name string) bool {
-	return queue.IsContender(name) || kazooLease.MatchString(name)
+	return queue.IsContender(name) || queue.IsKazooLease(name)
 }
 
 // Recognize returns the recipe by the names in a lock's directory. A semaphore's directory has
@@ -38,22 +34,22 @@ func Recognize(names []string) Form {
 	has := map[string]bool{}
 	for _, name := range names {
 		marker, ok := queue.Marker(name)
-		if !ok && kazooLease.MatchString(name) {
-			marker = kazooMarker
+		if !ok && queue.IsKazooLease(name) {
+			marker = kazooLease
 		}
 		has[marker] = true
 	}
 	delete(has, "")
 	switch {
-	case has["__READ__"] || has["__WRIT__"] || has["__rlock__"]:
+	case has[queue.ReadMarker] || has[queue.WriteMarker] || has[queue.KazooReadMarker]:
 		return Form{Name: "read-write", recipe: ReadWrite}
-	case has["-lease-"]:
+	case has[queue.LeaseMarker]:
 		return Form{Name: leasesForm, recipe: leasesOf(0)}
-	case has["-lock-"] || has["__lock__"] || has["x-"]:
+	case has[queue.LockMarker] || has[queue.KazooMarker] || has[queue.RecipesMarker]:
 		return Form{Name: "mutex", recipe: Mutex}
-	case has[latchMarker]:
+	case has[queue.LatchMarker]:
 		return Form{Name: LeaderLatch.Name, recipe: LeaderLatch}
-	case has[kazooMarker]:
+	case has[kazooLease]:
 		return Form{Name: leasesForm, KazooSemaphore: true, recipe: leasesOf(0)}
 	case len(has) > 0:
 		return customForm(has)
@@ -62,9 +58,8 @@ func Recognize(names []string) Form {
 }
 
 const (
-	leasesForm  = "semaphore"
-	latchMarker = "-latch-" // of Curator's LeaderLatch
-	kazooMarker = "kazoo's lease"
+	leasesForm = "semaphore"
+	kazooLease = "kazoo's lease" // in place of a marker
 )
 
 // customForm has a kind for each marker.

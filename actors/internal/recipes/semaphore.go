@@ -29,20 +29,12 @@ type semaphoreActor struct {
 	create   *atomicCreate // of the message in hand; nil if that is not of a multi-lock
 }
 
-// Where the two directories are, in the order of Recipe.Directories.
-const (
-	// RequestQueueSuffix makes the path of a semaphore's request queue.
-	RequestQueueSuffix = "/locks"
-	// LeaseSuffix makes the path of a semaphore's leases.
-	LeaseSuffix = "/leases"
-)
-
 func newSemaphore(e *manager.Entry) host.Actor {
 	s := &semaphoreActor{}
 	s.Init(e, s)
 	s.directories.init(&s.Actor)
-	queue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
-	s.first = s.newDirectory(e.Path+queue.Suffix, queue.Recipe, &s.queue)
+	requestQueue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
+	s.first = s.newDirectory(e.Path+requestQueue.Suffix, requestQueue.Recipe, &s.queue)
 	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, &s.leases)
 	second.second = true
 	s.second = &second
@@ -170,7 +162,7 @@ func (l listRecipient) Tell(answer any) { l.self.Tell(listAnswer{answer}) }
 // isOfSemaphore reports whether a child of a semaphore's directory is one of the directories of its
 // locks.
 func isOfSemaphore(name string) bool {
-	return name == RequestQueueSuffix[1:] || name == LeaseSuffix[1:]
+	return name == queue.RequestQueueSuffix[1:] || name == queue.LeasesSuffix[1:]
 }
 
 // ---- what the directories answer: semaphoreActor is the machine above them
@@ -258,7 +250,7 @@ func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
 // grant has the token of the lease that was created last.
 func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
 	one := func(l semaphore.Lease) *messages.Granted {
-		return s.granted(s.Path, LeaseSuffix[1:]+"/"+l.Node, l.Token)
+		return s.granted(s.Path, queue.LeasesSuffix[1:]+"/"+l.Node, l.Token)
 	}
 	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int { return a.Token.Compare(b.Token) }))
 	if len(leases) > 1 {

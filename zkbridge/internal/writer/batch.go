@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // batch is a transaction: groups of creates, and deletes, in the order in which they came. A batch
@@ -209,7 +210,7 @@ func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 func (b *batch) namesIn(d *directory) (names []string) {
 	for i, w := range b.writes {
 		if w.create != nil && w.create.in == d {
-			_, name := zkconn.SplitPath(b.results[len(b.containers)+i].String)
+			_, name := zkpath.Split(b.results[len(b.containers)+i].String)
 			names = append(names, strings.Clone(name))
 		}
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // createBeside creates a node on condition that another node of its directory exists.
 func (w *Writer) createBeside(c *Create) {
 	c.step = 0
 	w.epoch.Run(func(client zkconn.Client) func() {
-		err := client.CreateBeside(c.path(), c.data, zkconn.JoinPath(c.directory, c.beside))
+		err := client.CreateBeside(c.path(), c.data, zkpath.Join(c.directory, c.beside))
 		if err != nil {
 			return func() { w.onBesideFailure(c, err) }
 		}

@@ -3,7 +3,7 @@ package writer
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // directory is a directory that may be missing, as long as creates there are unanswered that are
@@ -288,6 +288,6 @@ func (d *directory) paths() []string {
 
 // parentOf returns the directory above a directory.
 func parentOf(path string) string {
-	parent, _ := zkconn.SplitPath(path)
+	parent, _ := zkpath.Split(path)
 	return parent
 }

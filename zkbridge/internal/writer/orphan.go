@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // orphan is a node that must be deleted and has no request any more. It belongs to the session: the
@@ -154,7 +155,7 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 		if err != nil || node == "" {
 			return err
 		}
-		path = zkconn.JoinPath(o.create.directory, node)
+		path = zkpath.Join(o.create.directory, node)
 	}
 	err := deleteNode(client, path)
 	if zkconn.IsMissing(err) {
@@ -180,7 +181,7 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	paths, err := client.Ephemerals(c.path())
 	if err == nil {
 		for i, path := range paths {
-			_, paths[i] = zkconn.SplitPath(path)
+			_, paths[i] = zkpath.Split(path)
 		}
 		slices.Sort(paths)
 		return c.nodeIn(paths), nil

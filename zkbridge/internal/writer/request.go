@@ -9,6 +9,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Create is a messages.Create that is not answered.
@@ -59,18 +60,18 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 	if n := c.bytes() + len(c.directory) + 2*len(root); n > zkconn.MaxRequest {
 		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, zkconn.MaxRequest)
 	}
-	if err := zkconn.CheckPath(c.directory); err != nil {
+	if err := zkpath.Check(c.directory); err != nil {
 		return err
 	}
 	if c.beside != "" {
-		if err := zkconn.CheckName(c.beside); err != nil {
+		if err := zkpath.CheckName(c.beside); err != nil {
 			return err
 		}
 	}
-	return zkconn.CheckName(c.prefix)
+	return zkpath.CheckName(c.prefix)
 }
 
-func (c *Create) path() string { return zkconn.JoinPath(c.directory, c.prefix) }
+func (c *Create) path() string { return zkpath.Join(c.directory, c.prefix) }
 
 func (c *Create) bytes() int {
 	return len(c.directory) + len(c.prefix) + sequenceSize + len(c.data) + c.aclBytes
@@ -99,7 +100,7 @@ func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease 
 	return r
 }
 
-func (r *NodeRelease) path() string { return zkconn.JoinPath(r.directory, r.node) }
+func (r *NodeRelease) path() string { return zkpath.Join(r.directory, r.node) }
 
 // Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several
 // creates, the parts of an atomic create.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // lookUpLater keeps a create whose outcome is unknown until the writer has looked for its node.
@@ -113,7 +114,7 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 	case err != nil:
 		w.lookUpLater(c)
 	case !l.Exists:
-		w.epoch.Fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkconn.JoinPath(c.directory, c.node))
+		w.epoch.Fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkpath.Join(c.directory, c.node))
 	default:
 		w.created(c, &messages.Created{Id: c.ID, Epoch: c.Epoch, Node: l.Node, Czxid: l.Stat.Czxid, Step: c.step,
 			Children: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid})
@@ -164,7 +165,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 			if !c.withNames && i < len(creates)-1 { // one list is enough for the lock: there may be many creates, and many names
 				l.Listing.Children = nil
 			}
-			path := zkconn.JoinPath(directory, node)
+			path := zkpath.Join(directory, node)
 			l.Stat, l.Exists, err = client.Exists(path, false)
 			return zkconn.ExplainRight(client, err, "READ", path)
 		})

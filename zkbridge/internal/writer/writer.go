@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
@@ -117,7 +118,7 @@ func (w *Writer) onSuccess(b *batch) {
 			continue
 		}
 		c := sent.create
-		_, node := zkconn.SplitPath(results[i].String)
+		_, node := zkpath.Split(results[i].String)
 		if czxid == 0 { // of an atomic create in a session without the session node
 			w.lookUpCreated(c, node)
 			continue

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Client is the requests that the bridge sends to ZooKeeper. Its methods may be called from any
@@ -332,7 +334,7 @@ func (c zkClient) Parent() Client {
 	if c.root == "" {
 		return nil
 	}
-	parent, _ := SplitPath(string(c.root))
+	parent, _ := zkpath.Split(string(c.root))
 	c.root = Chroot(strings.TrimSuffix(parent, "/"))
 	return c
 }
@@ -366,7 +368,7 @@ type Lookup struct {
 // LookUp reads a node and its directory at once, in one flight.
 func LookUp(c Client, directory, node string) (Lookup, error) {
 	l := Lookup{Node: node}
-	path := JoinPath(directory, node)
+	path := zkpath.Join(directory, node)
 	var g errgroup.Group
 	g.Go(func() (err error) {
 		l.Stat, l.Exists, err = c.Exists(path, false)

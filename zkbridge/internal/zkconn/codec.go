@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // The messages of ZooKeeper's protocol that the client sends, and the answers to them.
@@ -264,7 +266,7 @@ func ACLBytes(acl []zk.ACL) (n int) {
 
 // MaxRequest bounds a node's path, data and ACL. A message of about a megabyte makes a
 // server drop the connection.
-const MaxRequest = 512 << 10
+const MaxRequest = zkpath.MaxLength
 
 // OpBytes is the size of an operation in a message, without paths and data.
 const OpBytes = 64

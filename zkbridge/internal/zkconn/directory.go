@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // MakeDirectory creates the directory at path, and missing directories above it. It returns nil if
@@ -41,7 +43,7 @@ func describe(c Client, path string) string {
 }
 
 func makeParent(c Client, path string) error {
-	parent, _ := SplitPath(path)
+	parent, _ := zkpath.Split(path)
 	if path == "/" {
 		if c = c.Parent(); c == nil {
 			return zk.ErrNoNode

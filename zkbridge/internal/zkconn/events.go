@@ -16,7 +16,7 @@ type (
 	AuthRefused struct{ Err error }
 	// NodeChanged says that the watch of a node, or of a directory's children, has fired.
 	NodeChanged struct {
-		Path    string // ChildrenPath(directory) for a directory's children
+		Path    string // zkpath.Children(directory) for a directory's children
 		Deleted bool
 	}
 )

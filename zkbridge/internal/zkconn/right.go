@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // ExplainRight returns err, with the right that a request for the node at path needs if err says
@@ -16,7 +18,7 @@ func ExplainRight(c Client, err error, right, path string) error {
 	}
 	path = c.FullPath(path)
 	if right == "CREATE" || right == "DELETE" {
-		path, _ = SplitPath(path)
+		path, _ = zkpath.Split(path)
 	}
 	return &missingRight{err, right, path}
 }

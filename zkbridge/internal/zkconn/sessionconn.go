@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // SessionConn is one session of one epoch, and its connections one after the other. There is one
@@ -97,7 +98,7 @@ func (c *SessionConn) onWatchEvent(kind zk.EventType, path string) {
 	case zk.EventNodeCreated, zk.EventNodeDeleted, zk.EventNodeDataChanged:
 		c.post(NodeChanged{path, kind == zk.EventNodeDeleted})
 	case zk.EventNodeChildrenChanged:
-		c.post(NodeChanged{ChildrenPath(path), false})
+		c.post(NodeChanged{zkpath.Children(path), false})
 	}
 }
 

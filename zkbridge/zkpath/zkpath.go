@@ -1,4 +1,6 @@
-package zkconn
+// Package zkpath splits, joins and checks the paths of ZooKeeper. A path that Check accepts is absolute,
+// and "/" is the root.
+package zkpath
 
 import (
 	"errors"
@@ -6,16 +8,19 @@ import (
 	"strings"
 )
 
-// JoinPath returns the path of a node in a directory.
-func JoinPath(directory, node string) string {
+// MaxLength bounds the bytes of a path.
+const MaxLength = 512 << 10
+
+// Join returns the path of a node in a directory.
+func Join(directory, node string) string {
 	if directory == "/" {
 		return "/" + node
 	}
 	return directory + "/" + node
 }
 
-// SplitPath is the reverse of JoinPath.
-func SplitPath(path string) (directory, node string) {
+// Split is the reverse of Join. The directory of a text without a slash is the root.
+func Split(path string) (directory, node string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
 		return "/", path[i+1:]
@@ -23,14 +28,14 @@ func SplitPath(path string) (directory, node string) {
 	return path[:i], path[i+1:]
 }
 
-// CheckPath returns an error for a path that ZooKeeper would refuse: a path must be absolute and
+// Check returns an error for a path that ZooKeeper would refuse: a path must be absolute and
 // without empty names, ".", "..", control characters and a slash at the end.
-func CheckPath(path string) error {
+func Check(path string) error {
 	if path == "/" {
 		return nil
 	}
-	if len(path) > MaxRequest {
-		return fmt.Errorf("path of %d bytes: the limit is %d", len(path), MaxRequest)
+	if len(path) > MaxLength {
+		return fmt.Errorf("path of %d bytes: the limit is %d", len(path), MaxLength)
 	}
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("path %q must begin with /", path)
@@ -62,10 +67,10 @@ func CheckName(name string) error {
 // CheckNode returns an error for a name that cannot be a node in a directory. It checks the path as
 // a whole only for the text of the error.
 func CheckNode(directory, name string) error {
-	if len(directory)+len(name) < MaxRequest && CheckPath(directory) == nil && CheckName(name) == nil {
+	if len(directory)+len(name) < MaxLength && Check(directory) == nil && CheckName(name) == nil {
 		return nil
 	}
-	return errors.Join(CheckPath(directory), CheckName(name), CheckPath(JoinPath(directory, name)))
+	return errors.Join(Check(directory), CheckName(name), Check(Join(directory, name)))
 }
 
 // forbidden reports whether r is a control character, of private use, or special. The last range
@@ -74,5 +79,5 @@ func forbidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && (r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0)
 }
 
-// ChildrenPath returns the path that stands for the children of a directory.
-func ChildrenPath(directory string) string { return JoinPath(directory, "") }
+// Children returns the path that stands for the children of a directory.
+func Children(directory string) string { return Join(directory, "") }
