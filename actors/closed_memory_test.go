@@ -8,9 +8,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // A process that was paused reads the end from the clock, before any timer has fired.

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // An actor has a child while it leads. The child here stops its parent, which ends the campaign.

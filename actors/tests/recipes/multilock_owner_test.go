@@ -1,11 +1,10 @@
-package actors_test
+package recipes
 
 import (
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

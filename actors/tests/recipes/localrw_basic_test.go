@@ -1,4 +1,4 @@
-package actors_test
+package recipes
 
 import (
 	"context"
@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // Processes with and without a local queue read and write at random, downgrade, try and time out.

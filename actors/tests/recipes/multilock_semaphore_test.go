@@ -1,12 +1,11 @@
-package actors_test
+package recipes
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

@@ -1,11 +1,10 @@
-package actors_test
+package recipes
 
 import (
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // While a multi-lock waits in the request queue of a semaphore, its owner gets one of the other

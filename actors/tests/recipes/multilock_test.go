@@ -1,4 +1,4 @@
-package actors_test
+package recipes
 
 import (
 	"fmt"
@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )

@@ -1,4 +1,4 @@
-package actors_test
+package recipes
 
 import (
 	"math/rand/v2"
@@ -7,11 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

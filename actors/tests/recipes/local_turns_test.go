@@ -1,13 +1,12 @@
-package actors_test
+package recipes
 
 import (
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // A local queue releases an unused node at once while others wait, not after Linger.

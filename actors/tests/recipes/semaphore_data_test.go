@@ -1,14 +1,13 @@
-package actors_test
+package recipes
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // Several transactions create many permits with much data. Tokens increase nevertheless from one

@@ -1,12 +1,11 @@
-package actors_test
+package recipes
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // A member's actor fails while the multi-lock is idle. The next request may be refused with the
