@@ -1,12 +1,11 @@
-package actors_test
+package api
 
 import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // Observe knows since when a participant holds if it has come to hold meanwhile, and claims it of

@@ -1,6 +1,6 @@
 //lint:file-ignore SA1012 a nil context is what is tested
 
-package actors_test
+package api
 
 import (
 	"context"
@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/gen/ask"
 )
 

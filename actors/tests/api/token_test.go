@@ -1,4 +1,4 @@
-package actors_test
+package api
 
 import (
 	"cmp"
@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/messages"
 )
 

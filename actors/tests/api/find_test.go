@@ -1,4 +1,4 @@
-package actors_test
+package api
 
 import (
 	"errors"
@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

@@ -1,13 +1,12 @@
-package actors_test
+package api
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/messages"
 )
 

@@ -1,14 +1,13 @@
-package actors_test
+package api
 
 import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
 // Participants returns the holders and the waiters of this process and others, in their order.
