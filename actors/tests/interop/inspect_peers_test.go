@@ -1,11 +1,10 @@
-package actors_test
+package interop
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )

@@ -1,0 +1,9 @@
+package interop
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m, nil) }
