@@ -1,0 +1,9 @@
+package failures
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m, processCommands) }

@@ -1,0 +1,153 @@
+package failures
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// The server is killed, and starts again within the session timeout. The holder releases, and the
+// waiter is granted.
+func TestWaitingProcessKilledServer(t *testing.T) {
+	t.Parallel()
+	b := locktest.NewFixture(t, zktest.Own(t))
+	one, two := b.Locks(), b.Locks()
+	g := locktest.Lock(b, one.Mutex(b.LockPath))
+	f := two.Mutex(b.LockPath).Acquire(locktest.Within(b))
+	b.WaitNodes(2)
+	b.Stop(t)
+	locktest.WaitState(b, one, messages.SessionState_SUSPENDED)
+	locktest.WaitState(b, two, messages.SessionState_SUSPENDED)
+	locktest.Pending(b, f)
+	late := one.Mutex(b.LockPath).Acquire(context.Background())
+	release := g.Release()
+	b.Start(t)
+	locktest.Result(b, release)
+	locktest.Unlock(b, locktest.Result(b, f))
+	locktest.Unlock(b, locktest.Result(b, late))
+	b.Clean()
+}
+
+func TestConnectionCut(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks, others := locktest.Connect(b.T, proxy.Addr()), b.Locks()
+		mu, other := locks.Mutex(b.LockPath), others.Mutex(b.LockPath)
+		g := locktest.Lock(b, mu)
+		f := other.Acquire(locktest.Within(b))
+		b.WaitNodes(2)
+		h := mu.Acquire(locktest.Within(b))
+		b.WaitNodes(3)
+		cut := func() {
+			proxy.Cut()
+			locktest.WaitState(b, locks, messages.SessionState_CONNECTED)
+		}
+		cut()
+		if g.Err() != nil {
+			b.Errorf("the grant does not outlive a cut connection: %v", g.Err())
+		}
+		locktest.Pending(b, f, h)
+		locktest.Unlock(b, g)
+		k := locktest.Result(b, f)
+		// The predecessor goes while the waiter is disconnected.
+		proxy.Refuse(true)
+		proxy.Cut()
+		locktest.WaitState(b, locks, messages.SessionState_SUSPENDED)
+		locktest.Unlock(b, k)
+		locktest.Pending(b, h)
+		proxy.Refuse(false)
+		last := locktest.Result(b, h)
+		if last.Session() != g.Session() {
+			b.Error("the session was lost")
+		}
+		locktest.Unlock(b, last)
+	})
+}
+
+// Requests without a connection are sent when it is back.
+func TestAcquireWhileAway(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		proxy := zktest.Proxy(b, b.Addr())
+		locks := locktest.Connect(b.T, proxy.Addr())
+		mu := locks.Mutex(b.LockPath)
+		g := locktest.Lock(b, mu)
+		proxy.Refuse(true)
+		proxy.Cut()
+		locktest.WaitState(b, locks, messages.SessionState_SUSPENDED)
+		f := mu.Acquire(locktest.Within(b))
+		cancelled := mu.Acquire(locktest.Within(b))
+		ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, err := mu.Lock(ctx)
+		locktest.Is(b, err, context.DeadlineExceeded)
+		_, err = mu.Lock(locktest.Within(b), actors.WithTimeout(30*time.Millisecond))
+		locktest.Is(b, err, actors.ErrTimedOut)
+		_, err = mu.Lock(locktest.Within(b), actors.Try())
+		locktest.Is(b, err, actors.ErrNotAcquired)
+		cancelled.Cancel()
+		release := g.Release()
+		proxy.Refuse(false)
+		locktest.Result(b, release)
+		locktest.Unlock(b, locktest.Result(b, f))
+	})
+}
+
+// The server freezes, as during the migration of a virtual machine.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	b := locktest.NewFixture(t, zktest.Own(t))
+	locks := b.Locks(func(cfg *actors.Config) { cfg.SessionTimeout = 6 * time.Second })
+	mu := locks.Mutex(b.LockPath)
+	g := locktest.Lock(b, mu)
+	b.Freeze(t)
+	locktest.Closes(b, g.Done(), "the grant")
+	f := mu.Acquire(locktest.Within(b))
+	b.Thaw(t)
+	locktest.Unlock(b, locktest.Result(b, f))
+	g.Release()
+	b.Clean()
+}
+
+// The leader of three servers is stopped.
+func TestEnsembleLosesLeader(t *testing.T) {
+	b := locktest.Ensemble(t)
+	one, two := b.Locks(), b.Locks()
+	g := locktest.Lock(b, one.Mutex(b.LockPath))
+	f := two.Mutex(b.LockPath).Acquire(locktest.Within(b))
+	b.WaitNodes(2)
+	leader := b.Leader(t)
+	leader.Stop(t)
+	b.PassAround(4, 3, one.Mutex(b.LockPath+"-other"), two.Mutex(b.LockPath+"-other"))
+	locktest.Pending(b, f)
+	if g.Err() != nil {
+		b.Fatal(g.Err())
+	}
+	locktest.Unlock(b, g)
+	locktest.Unlock(b, locktest.Result(b, f))
+	leader.Start(t)
+	b.Clean()
+}
+
+// A holder holds, and a waiter waits, for an hour of virtual time.
+func TestLongHold(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		mu := v.Mutex()
+		other := v.Mutex()
+		g := locktest.Lock(v, mu)
+		f := other.Acquire(context.Background())
+		<-time.After(time.Hour)
+		if g.Err() != nil || len(v.LockNodes()) != 2 {
+			v.Errorf("%v; nodes %v", g.Err(), v.LockNodes())
+		}
+		locktest.Pending(v, f)
+		locktest.Unlock(v, g)
+		locktest.Unlock(v, locktest.Result(v, f))
+		v.Clean()
+	})
+}

@@ -1,0 +1,119 @@
+package failures
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// processCommands are the commands of the processes that these tests kill and pause.
+var processCommands = map[string]locktest.Command{"work": work, "write": write}
+
+// work has two goroutines use random locks until stop is called. If both use one lock, the process
+// hands it on to itself.
+func work(p *locktest.Program, rest string) {
+	paths := strings.Fields(rest)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	p.Stop = func() { cancel(); all.Wait() }
+	for range 2 {
+		all.Go(func() {
+			resources, err := connectResources(p.Argument)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return
+			}
+			for ctx.Err() == nil {
+				useLock(p, resources, paths[rand.N(len(paths))])
+			}
+		})
+	}
+}
+
+// useLock acquires the lock, reads and updates the number, and releases. It does not check whether
+// the grant is lost.
+func useLock(p *locktest.Program, resources *resourceClient, path string) {
+	resources.call("call", path, actors.Token{}, int64(os.Getpid()))
+	g, err := p.Locks.Mutex(path).Lock(context.Background())
+	if err != nil {
+		p.Print("refused %v", err)
+		return
+	}
+	token := g.Token()
+	resources.call("lock", path, token, 0)
+	for range rand.N(4) {
+		if number, ok := resources.call("read", path, token, 0); ok {
+			<-time.After(rand.N(10 * time.Millisecond))
+			resources.call("update", path, token, number)
+		}
+	}
+	resources.call("begin", path, token, 0)
+	if err := g.Unlock(context.Background()); err != nil {
+		resources.call("lost", path, token, 0)
+		return
+	}
+	resources.call("unlock", path, token, 0)
+}
+
+// write writes again and again under the oldest grant, to a node of ZooKeeper and to the resource
+// server, also after the loss of the grant. It prints whether the writes are accepted whenever that
+// changes, and the grant's Err after a pause of the process.
+func write(p *locktest.Program, node string) {
+	resources, err := connectResources(p.Argument)
+	if err != nil {
+		p.Print("%v", err)
+		return
+	}
+	g := p.Grants[0]
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	p.Stop = func() { cancel(); all.Wait() }
+	repeat := func(what string, write func() string) {
+		all.Go(func() {
+			for was := ""; ctx.Err() == nil; {
+				if now := write(); now != "" && now != was {
+					p.Print("%s %s", what, now)
+					was = now
+				}
+			}
+		})
+	}
+	repeat("guarded write", func() string {
+		_, err := p.Locks.Multi(ctx, g.Guard(&zk.SetDataRequest{Path: node, Data: []byte(g.Token().String()), Version: -1})...)
+		var refused *zkbridge.OpError
+		switch {
+		case err == nil:
+			return "accepted"
+		case errors.As(err, &refused) && refused.Index == 0:
+			return "refused"
+		}
+		return "" // not sent, or the outcome is unknown
+	})
+	repeat("write by token", func() string {
+		_, accepted := resources.call("write", g.Path(), g.Token(), 0)
+		if accepted {
+			return "accepted"
+		}
+		return "refused"
+	})
+	all.Go(func() {
+		for last := time.Now(); ctx.Err() == nil; <-time.After(time.Millisecond) {
+			err := g.Err() // before any other goroutine can learn of the loss
+			if now := time.Now(); now.Sub(last) > p.SessionTimeout {
+				p.Print("resumed %v", err)
+			}
+			last = time.Now()
+		}
+	})
+}
