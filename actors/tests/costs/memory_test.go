@@ -1,4 +1,4 @@
-package actors_test
+package costs
 
 import (
 	"context"
@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 

@@ -1,4 +1,4 @@
-package actors_test
+package costs
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 

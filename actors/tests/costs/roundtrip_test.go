@@ -1,15 +1,14 @@
-package actors_test
+package costs
 
 import (
 	"sync"
 	"testing"
 	"testing/synctest"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )

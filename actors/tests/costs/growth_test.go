@@ -1,4 +1,4 @@
-package actors_test
+package costs
 
 import (
 	"bufio"
@@ -17,9 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/locktest"
-
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
