@@ -15,7 +15,7 @@ import (
 
 // acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner that
 // the lock's actor sends messages to, and the actor keeps it alive until that end. It must not keep
-// the Future or the Grant alive for long: leak detection (leak.go) has the garbage collector find a
+// the Future or the Grant alive for long: leak detection (abandon.go) has the garbage collector find a
 // Future or a Grant that the user has dropped.
 type acquisition struct {
 	// The acquisition ignores Contended, which it does not ask for. Its handlers get a struct{} in
@@ -31,7 +31,7 @@ type acquisition struct {
 	id            requests.ID     // of the open request; 0 for none
 	unarmedFuture *Future[*Grant] // while unarmed
 	unarmedGrant  *Grant          // while unarmed
-	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (leak.go)
+	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (abandon.go)
 
 	mu              sync.Mutex
 	abandoned       bool              // the user has given the request up

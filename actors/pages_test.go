@@ -258,3 +258,39 @@ func headings(t *testing.T, page string) (anchors []string) {
 	}
 	return anchors
 }
+
+// A comment that names a file of this module names one that exists; the comment on a package, one of
+// its own.
+func TestFilesOfComments(t *testing.T) {
+	comment, file := regexp.MustCompile(`//.*`), regexp.MustCompile(`(?:^|[^\w/.-])([a-z0-9_]+\.go)\b`)
+	folders, all := map[string][]string{}, map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".go" {
+			folders[filepath.Dir(path)] = append(folders[filepath.Dir(path)], entry.Name())
+			all[entry.Name()] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for folder, names := range folders {
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(folder, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range comment.FindAllString(string(text), -1) {
+				for _, m := range file.FindAllStringSubmatch(line, -1) {
+					if named++; !all[m[1]] || name == "doc.go" && !slices.Contains(names, m[1]) {
+						t.Errorf("%s: there is no file %s", filepath.Join(folder, name), m[1])
+					}
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("found the names of %d files, which cannot be all", named)
+	}
+}

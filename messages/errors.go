@@ -1,5 +1,7 @@
 package messages
 
+import "strconv"
+
 // Error returns the text of the Reason. A Reason is an error of its own, so that
 // errors.Is(err, Reason_TIMED_OUT) reports the reason of each error that wraps it, in every
 // process that received the message.
@@ -62,3 +64,7 @@ func join(r Reason, detail string) string {
 	}
 	return r.Error() + ": " + detail
 }
+
+// FormatSession returns the id of a ZooKeeper session as ZooKeeper's logs have it: hexadecimal,
+// after 0x. The ids of a server whose number is 128 or greater are negative as an int64.
+func FormatSession(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }

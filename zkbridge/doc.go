@@ -22,8 +22,8 @@
 // # The files, in reading order
 //
 //   - session.go: the states of a session, and what changes them.
-//   - config.go, auth.go, path.go: the configuration of a bridge, and which paths it accepts.
-//   - bridge.go, sessionstream.go, stats.go: Bridge, which other goroutines call, and its counts.
+//   - config.go, auth.go: the configuration of a bridge.
+//   - bridge.go, outage.go, sessionstream.go, stats.go: Bridge, which other goroutines call, and its counts.
 //   - actor.go: the actor, and the way of a Create and of a Watch through it.
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.

@@ -27,8 +27,7 @@
 //
 // # Files
 //
-// To be read in this order: actor.go, what goes out; queue.go, the fields
-// and the calls; decide.go, what the queue decides; owners.go, the owners of the process;
+// To be read in this order: queue.go, the fields, the calls and what goes out; decide.go, what the queue decides; owners.go, the owners of the process;
 // invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed

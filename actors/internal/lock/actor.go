@@ -27,7 +27,7 @@ type Actor struct {
 	used       bool                       // since the last tick
 	stopping   bool                       // the actor takes no further message
 	suspended  bool                       // the connection is lost, and the session may live
-	lost       requests.ByOwner[*Request] // grants, not yet released by their owners; see release.go
+	lost       requests.ByOwner[*Request] // grants, not yet released by their owners; see awaitRelease
 }
 
 // Init makes l the Actor of the entry.
@@ -80,7 +80,7 @@ func (l *Actor) Grant(r *Request, granted *messages.Granted) {
 }
 
 // Lose tells the owner that its grant is lost. A named owner still has to release it, except of a
-// semaphore: see release.go. (A requests.Reason is a messages.Reason by the same number.)
+// semaphore: see answers.go. (A requests.Reason is a messages.Reason by the same number.)
 func (l *Actor) Lose(id requests.ID, why requests.Reason) {
 	r := l.Request(id)
 	l.tellLost(r, messages.Reason(why), l.Detail)

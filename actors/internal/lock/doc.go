@@ -7,7 +7,7 @@
 // [Behavior]: package recipes has one for each recipe. Package manager starts the actors.
 //
 // To be read in this order: behavior.go, actor.go (an Acquire, its Granted and its Lost),
-// request.go and table.go (open requests), answers.go, release.go (also of lost grants), timers.go
-// (how long a request waits and holds), count.go (what becomes of requests), senders.go (requests
-// of other actors), own.go (messages of the manager, and of an actor to itself), stop.go.
+// request.go and table.go (open requests), answers.go (also Cancel, Release and lost grants),
+// timers.go (how long a request waits and holds, and what is counted of it), senders.go (requests of
+// other actors), own.go (messages of the manager and of an actor to itself, and its end).
 package lock

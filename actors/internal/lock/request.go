@@ -36,7 +36,7 @@ type Request struct {
 	owner      ask.Recipient   // gets all messages about the request but the answer to Release
 	releaser   ask.Recipient   // gets the answer to Release; may be nil
 	extras     *extras         // nil for a request without them
-	lost       messages.Reason // why the grant is lost; 0 otherwise: see release.go
+	lost       messages.Reason // why the grant is lost; 0 otherwise: see awaitRelease
 	revokeSent bool
 }
 

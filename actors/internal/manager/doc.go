@@ -8,6 +8,6 @@
 //
 // To be read in this order: recipe.go, entry.go, manager.go, ticks.go, limits.go (how
 // many requests may be open, and none once the locks are drained), stats.go and open.go (what a
-// process has), cleanup.go (nodes that a stopped actor leaves), sessionlog.go, bridge.go, holder.go
+// process has), cleanup.go (nodes that a stopped actor leaves), sessionlog.go, holder.go
 // (what a node says about its holder), watch.go (the end of an actor of the program).
 package manager

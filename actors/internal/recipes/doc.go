@@ -13,5 +13,5 @@
 // the messages of the bridge and the end; sessions.go, the loss of a session; directoryrare.go,
 // handoffs.go and delay.go, what few directories do; below.go, a directory under a machine;
 // localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go and multilock.go;
-// countnode.go; misuse.go and recognize.go; recipes.go, which makes each recipe.
+// misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

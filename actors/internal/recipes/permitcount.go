@@ -1,6 +1,10 @@
 package recipes
 
 import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -112,4 +116,18 @@ func (c *permitCount) Failed(_ ask.Recipient, msg *messages.Failed) {
 		c.readAgain = true
 		c.onUnknown(msg.Reason, msg.Detail)
 	}
+}
+
+// The node of a shared count is compatible with Curator's SharedCount: its data are four bytes, the
+// highest first.
+
+// CountData returns the data of a count.
+func CountData(value int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(int32(value))) }
+
+// ParseCount returns the value of a count's data.
+func ParseCount(path string, data []byte) (int, error) {
+	if len(data) != 4 {
+		return 0, check.Invalid(fmt.Sprintf("count %s: its data are %d bytes, and must be 4", path, len(data)))
+	}
+	return int(int32(binary.BigEndian.Uint32(data))), nil
 }

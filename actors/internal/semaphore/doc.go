@@ -39,7 +39,7 @@
 //
 // # Files
 //
-// To be read in this order: actor.go, what goes out; state.go, the fields and the calls of owners;
+// To be read in this order: state.go, the fields, the calls of owners and what goes out;
 // queue.go, the way through the request queue to the leases; invariants.go, what holds between two
 // calls.
 //

@@ -8,11 +8,10 @@
 //
 // The files, in reading order:
 //
-//   - path.go, chroot.go: paths of nodes, and the path in front of all of them.
+//   - chroot.go: the path in front of all others.
 //   - config.go: what a connection needs to know.
 //   - errors.go, right.go: what an error says about the request that got it.
 //   - op.go, codec.go: the operations of a transaction, and the messages of ZooKeeper's protocol.
-//   - events.go: what a SessionConn posts.
 //   - jitter.go, hostlist.go, resolver.go, dial.go: which server is dialed, when, and how.
 //   - conn.go, requests.go: one connection, and the requests on it.
 //   - handshake.go: how a connection opens or resumes the session.

@@ -54,7 +54,7 @@ var errOver = errors.New("the epoch is over")
 const clientBuffer = 4 << 10
 
 // Open starts connecting in the background, and returns. It calls post with each event, one of the
-// types in events.go, and note with the error of each attempt to connect, on any goroutine.
+// types below, and note with the error of each attempt to connect, on any goroutine.
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -250,3 +250,24 @@ type zkLogger struct {
 func (l zkLogger) Printf(format string, args ...any) {
 	l.log.Debug(fmt.Sprintf(format, args...), "epoch", l.epoch)
 }
+
+// A SessionConn posts these events.
+type (
+	// Established says that a server has confirmed the session, new or old, over Conn.
+	Established struct {
+		Conn   *Conn
+		Detail string
+	}
+	// Disconnected says that the connection is gone, or that an attempt to connect has failed.
+	Disconnected struct{ Detail string }
+	// Expired says that the session is over, as a server reports.
+	Expired struct{ Detail string }
+	// AuthRefused says that a server has refused the credentials. The SessionConn makes no other
+	// attempt.
+	AuthRefused struct{ Err error }
+	// NodeChanged says that the watch of a node, or of a directory's children, has fired.
+	NodeChanged struct {
+		Path    string // zkpath.Children(directory) for a directory's children
+		Deleted bool
+	}
+)

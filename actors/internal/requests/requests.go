@@ -1,0 +1,103 @@
+// Package requests holds what all state machines and actors say about the requests of owners: their
+// IDs, what they ask for, tables and lines of the open ones, the reasons for which they end, the
+// answers, the tokens of grants, and the parts of a request that needs several.
+//
+// To be read in this order: requests.go, table.go, line.go, parts.go.
+package requests
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/actorlock/actorlock/actors/queue"
+)
+
+// ID names an open request. Its lower half is a place in a [Table], from 1, that no two open
+// requests share; its upper half tells it from requests that had the same place before.
+type ID uint64
+
+// Reason says why a request is refused or a grant is lost. The numbers are those of Reason in
+// lock.proto. The state machines find the reasons below themselves; any other comes in with an
+// event and goes out unchanged.
+type Reason int8
+
+// The reasons that state machines find.
+const (
+	NotAcquired       Reason = 1
+	TimedOut          Reason = 2
+	Cancelled         Reason = 3
+	SessionLost       Reason = 4
+	NodeDeleted       Reason = 5
+	Closed            Reason = 6
+	NotHeld           Reason = 7
+	Invalid           Reason = 8
+	SequenceExhausted Reason = 11
+	OutcomeUnknown    Reason = 15
+	WouldDeadlock     Reason = 16
+)
+
+// reasonNames are those of all reasons of lock.proto.
+var reasonNames = [...]string{
+	NotAcquired: "NotAcquired", TimedOut: "TimedOut", Cancelled: "Cancelled", SessionLost: "SessionLost",
+	NodeDeleted: "NodeDeleted", Closed: "Closed", NotHeld: "NotHeld", Invalid: "Invalid",
+	9: "NoAuth", 10: "Unavailable", SequenceExhausted: "SequenceExhausted", 12: "Internal", 13: "Stopped", 14: "LimitExceeded",
+	OutcomeUnknown: "OutcomeUnknown", WouldDeadlock: "WouldDeadlock", 17: "Disconnected",
+	18: "HoldExpired", 19: "Draining",
+}
+
+// String returns the name of a reason of lock.proto.
+func (r Reason) String() string {
+	if r > 0 && int(r) < len(reasonNames) && reasonNames[r] != "" {
+		return reasonNames[r]
+	}
+	return "Reason" + strconv.Itoa(int(r))
+}
+
+// Incoming is a request as a state machine takes it in.
+type Incoming struct {
+	ID ID
+	// Owner names the owner; "" is an owner of this request alone.
+	Owner string
+	Kind  queue.Kind
+	// Permits is how many permits of a semaphore are wanted, 1 or more. MultiLock marks the request
+	// of a multi-lock: see semaphore.State.Proceed.
+	Permits   int
+	MultiLock bool
+	// Try refuses the request rather than let it wait.
+	Try bool
+	// NotifyContended asks for one NotifyContended while the request holds the lock.
+	NotifyContended bool
+	// Revocable has the holder notified at once when another client asks it to release.
+	Revocable bool
+	// Data is the data of a node that is made for the request.
+	Data []byte
+}
+
+// Token is the fencing token of a grant. actors.Token, which has the same fields, says what they
+// are.
+type Token struct {
+	Generation uint64
+	Czxid      int64
+	Step       uint32
+}
+
+// Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.
+func (t Token) Compare(other Token) int {
+	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(uint64(t.Czxid), uint64(other.Czxid)), cmp.Compare(t.Step, other.Step))
+}
+
+// Owners answers the owners of requests, on behalf of a state machine. A lock.Actor implements it
+// for the actors of all recipes.
+type Owners interface {
+	// RefuseRequest: the request ends without the lock, or its release fails, because of why.
+	RefuseRequest(id ID, why Reason)
+	// Lose: the request holds the lock no longer, because of why.
+	Lose(id ID, why Reason)
+	// ConfirmRelease: the release of the request is done. stillHeld other requests of its owner
+	// hold the lock yet.
+	ConfirmRelease(id ID, stillHeld int)
+	// RequestRevoke: another client asks the request, which holds the lock, to release it.
+	RequestRevoke(id ID)
+	// NotifyContended: other contenders may wait for what the request holds.
+	NotifyContended(id ID)
+}
