@@ -86,7 +86,6 @@ type Manager struct {
 	started    uint64
 	cleanups   cleanups
 	drain      drain
-	session    StateChange // the latest
 
 	sessionLog sessionLog
 }
@@ -199,9 +198,6 @@ func (m *Manager) start(e *Entry) {
 		e.Self = self
 		return e.Recipe.NewActor(e)
 	})
-	if m.session.State == messages.SessionState_SUSPENDED {
-		e.Self.Tell(m.session)
-	}
 	if m.ticks == nil {
 		m.ticks = time.AfterFunc(m.tickInterval, m.tickEntries)
 	}
@@ -263,7 +259,8 @@ func (m *Manager) Closed() bool {
 
 // Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state
 // of the session on to all actors. It has subscribed before them, so an actor hears the state here
-// first.
+// first. An actor that starts later needs no state: it grants nothing before ZooKeeper answers, so
+// before a CONNECTED that it hears.
 func (m *Manager) Tell(msg any) {
 	s, ok := msg.(*messages.SessionChanged)
 	if !ok {
@@ -272,9 +269,9 @@ func (m *Manager) Tell(msg any) {
 	m.logSession(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.session = StateChange{s.State, s.Epoch}
+	var change any = StateChange{s.State, s.Epoch}
 	for _, e := range m.activeEntries() {
-		e.Self.Tell(m.session)
+		e.Self.Tell(change)
 	}
 }
 
