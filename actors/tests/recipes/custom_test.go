@@ -214,32 +214,10 @@ func TestCustomInMultiLock(t *testing.T) {
 	})
 }
 
+// One path has one rule, with one name for each kind.
 func TestCustomInvalid(t *testing.T) {
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
-		change := func(f func(*queue.Rule)) queue.Rule {
-			r := roadRule()
-			f(&r)
-			return r
-		}
-		for _, c := range []struct {
-			name, kind string
-			rule       queue.Rule
-			want       string
-		}{
-			{"", "north", roadRule(), "it must have a name"},
-			{"road", "west", roadRule(), `kind "west": a road has north, south`},
-			{"road", "north", change(func(r *queue.Rule) { r.Permits = 0 }), "rule of a road: Permits 0: it must be at least 1"},
-			{"road", "west", change(func(r *queue.Rule) { r.Permits = -1 }), "Permits -1"},
-			{"road", "north", change(func(r *queue.Rule) { r.Markers[1] = "-south\x00-" }), `kind "south": marker "-south\x00-" cannot be in a node's name`},
-		} {
-			_, err := locks.Custom(b.LockPath, c.name, c.rule, "north", "south").Kind(c.kind).Lock(locktest.Within(b))
-			locktest.Is(b, err, actors.ErrInvalid)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				b.Errorf("got %v, want %s", err, c.want)
-			}
-		}
-		// One path has one rule, with one name for each kind.
 		road := locks.Custom(b.LockPath, "road", roadRule(), "north", "south")
 		g := locktest.Lock(b, road.Kind("north"))
 		_, err := locks.Custom(b.LockPath, "road", roadRule(), "up", "down").Kind("up").Lock(locktest.Within(b))

@@ -3,7 +3,6 @@ package recipes
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -150,29 +149,6 @@ func TestSomeReleasesFail(t *testing.T) {
 		locktest.Must(b, b.Client(b).Delete(g.Nodes()[0], -1))
 		if err := g.Unlock(locktest.Within(b)); err != nil { // the process may not have noticed the deletion
 			locktest.Is(b, err, actors.ErrNodeDeleted)
-		}
-		b.WaitNodes(0, "-a", "-b", "-c")
-	})
-}
-
-func TestMultiLockMembers(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		a := locks.Mutex(b.LockPath + "-a")
-		for text, members := range map[string][]actors.Member{
-			"1 to 64":    {},
-			"twice":      {a, locks.Mutex(b.LockPath + "-a")},
-			"nil":        {a, nil},
-			"other":      {a, b.Locks().Mutex(b.LockPath + "-b")},
-			"one itself": {locks.MultiLock(a)},
-			"local":      {a, locks.Mutex(b.LockPath+"-b", actors.LocalQueue(actors.LocalQueueConfig{}))},
-			"relative":   {a, locks.Mutex("relative")},
-		} {
-			_, err := locks.MultiLock(members...).Lock(locktest.Within(b))
-			locktest.Is(b, err, actors.ErrInvalid)
-			if err == nil || !strings.Contains(err.Error(), text) {
-				b.Errorf("%v does not say %q", err, text)
-			}
 		}
 		b.WaitNodes(0, "-a", "-b", "-c")
 	})

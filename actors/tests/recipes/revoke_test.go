@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -240,19 +239,11 @@ func TestRevokeInvalid(t *testing.T) {
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		locks, conn := b.Locks(), b.Client(b)
 		g := locktest.Lock(b, locks.Mutex(b.LockPath))
-		for _, node := range []string{"", "/", b.LockPath, b.LockPath + "/", b.LockPath + "/unknown", "a-lock-0000000001", "/a//b-lock-0000000001"} {
-			_, err := locks.Revoke(locktest.Within(b), node, 0)
-			locktest.Is(b, err, actors.ErrInvalid)
-			if err != nil && !strings.Contains(err.Error(), node) {
-				b.Error(err)
-			}
-		}
-		_, err := locks.Revoke(locktest.Within(b), g.Node(), -time.Second)
-		locktest.Is(b, err, actors.ErrInvalid)
+		locktest.Is(b, locktest.ErrOf(locks.Revoke(locktest.Within(b), b.LockPath, 0)), actors.ErrInvalid)
 		if data, _, err := conn.Get(b.LockPath); len(data) > 0 || err != nil {
 			b.Errorf("the directory's data is %q, %v", data, err)
 		}
-		_, err = conn.SetACL(g.Node(), zk.WorldACL(zk.PermRead), -1)
+		_, err := conn.SetACL(g.Node(), zk.WorldACL(zk.PermRead), -1)
 		locktest.Must(b, err)
 		_, err = locks.Revoke(locktest.Within(b), g.Node(), time.Minute)
 		locktest.Is(b, err, actors.ErrNoAuth)

@@ -186,58 +186,6 @@ func TestSemaphoreOwners(t *testing.T) {
 	})
 }
 
-func TestSemaphoreInvalid(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		g := locktest.Lock(b, locks.Semaphore(b.LockPath, 3))
-		tooMany := int64(1) << 31 // no constant: an int may have 32 bits, and then this is negative
-		for _, c := range []struct {
-			err   error
-			texts []string
-		}{
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, 3).Lock(locktest.Within(b), actors.Permits(4))), []string{"4 permits", "semaphore of 3"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, 3).Lock(locktest.Within(b), actors.Permits(0))), []string{"permits 0", "from 1"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, 3).Lock(locktest.Within(b), actors.Permits(-1))), []string{"permits -1", "from 1"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, 0).Lock(locktest.Within(b))), []string{"semaphore of 0 permits", "from 1"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, -7).Lock(locktest.Within(b))), []string{"semaphore of -7 permits"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath, 4).Lock(locktest.Within(b))), []string{"in use as a semaphore of 3", "semaphore of 4"}},
-			{locktest.ErrOf(locks.Mutex(b.LockPath).Lock(locktest.Within(b))), []string{"in use as a semaphore of 3", "asked for as a mutex"}},
-			{locktest.ErrOf(locks.Mutex(b.LockPath + "/locks").Lock(locktest.Within(b))), []string{"in use as a semaphore of 3", "asked for as a mutex"}},
-			{locktest.ErrOf(locks.Mutex(b.LockPath+"-m").Lock(locktest.Within(b), actors.Permits(2))), []string{"2 permits", "mutex"}},
-			{locktest.ErrOf(locks.Mutex(b.LockPath+"-m", actors.SharedPermits("/count")).Lock(locktest.Within(b))), []string{"SharedPermits", "a mutex has no permits"}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath+"-m", 1, actors.SharedPermits("count")).Lock(locktest.Within(b))), []string{`count path "count" must begin with /`}},
-			{locktest.ErrOf(locks.Semaphore(b.LockPath+"-m", 1, actors.SharedPermits("/")).Lock(locktest.Within(b))), []string{`count path "/"`}},
-			{locktest.ErrOf(locks.Semaphore("/", 1).Lock(locktest.Within(b))), []string{`path "/"`}},
-			{locktest.ErrOf(locks.Semaphore("no", 1).PID()), []string{`path "no"`}},
-			{locktest.ErrOf(locks.Semaphore("/no", 0).Remaining(locktest.Within(b))), []string{"semaphore of 0 permits"}},
-			{locktest.ErrOf(locks.SharedCount("count", 1).Get(locktest.Within(b))), []string{`"count"`}},
-			{locks.SharedCount("/count", 1).Set(locktest.Within(b), int(tooMany)), []string{"2147483648", "2147483647"}},
-			{locks.SharedCount("/", 1).Set(locktest.Within(b), 1), []string{`count path "/"`}},
-		} {
-			locktest.Is(b, c.err, actors.ErrInvalid)
-			for _, text := range c.texts {
-				if c.err == nil || !strings.Contains(c.err.Error(), text) {
-					b.Errorf("%v does not say %q", c.err, text)
-				}
-			}
-		}
-		locktest.Unlock(b, g)
-
-		// Another lock is at the path of one of its directories before.
-		for _, suffix := range []string{"/locks", "/leases"} {
-			path := b.LockPath + suffix[:3]
-			other := locks.Mutex(path + suffix)
-			g := locktest.Lock(b, other)
-			_, err := locks.Semaphore(path, 1).Lock(locktest.Within(b))
-			locktest.Is(b, err, actors.ErrInvalid)
-			if err == nil || !strings.Contains(err.Error(), other.Path()) {
-				b.Errorf("%v does not name %s", err, other.Path())
-			}
-			locktest.Unlock(b, g)
-		}
-	})
-}
-
 // The requests of owners count towards the limits, and those of the semaphore's parts do not.
 func TestSemaphoreLimits(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {

@@ -2,12 +2,17 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net"
-	"slices"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,113 +22,118 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestInvalidPath(t *testing.T) {
+// The likely mistakes of a new user in Connect, each with an error that names the mistake and says
+// how to mend it.
+func TestConnectMistakes(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		locks := locktest.Connect(t, s.Addr())
-		before := append(s.Nodes(t, "/"), "actorlock")
-		for _, path := range []string{"", "/", "relative", "relative/path", "//", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
-			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb", "/actorlock/generation"} {
-			mu := locks.Mutex(path)
-			if mu.Path() != path {
-				t.Errorf("path %q is %q", path, mu.Path())
-			}
-			_, err := mu.Lock(locktest.Within(t))
-			f := mu.Acquire(locktest.Within(t), actors.Try())
-			_, again := f.Result()
-			_, pid := mu.PID()
-			for _, err := range []error{err, again, pid} {
-				locktest.ExpectClear(t, err, path)
-			}
-		}
-		for _, name := range s.Nodes(t, "/") { // empty containers of other tests may have gone
-			if !slices.Contains(before, name) {
-				t.Errorf("/%s was created", name)
-			}
-		}
-	})
-}
-
-func TestInvalidOptions(t *testing.T) {
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		locks := locktest.Connect(t, s.Addr())
-		mu := locks.Mutex(s.Path(t))
+		t.Parallel()
+		var all sync.WaitGroup
 		for _, test := range []struct {
-			value  string
-			option actors.Option
+			name string
+			addr string
+			cfg  actors.Config
+			want string
 		}{
-			{"0s", actors.WithTimeout(0)},
-			{"-1s", actors.WithTimeout(-time.Second)},
-			{"owner", actors.WithOwner("")},
+			{"no server", closedPort(t), actors.Config{}, "connection refused: check that ZooKeeper runs there, and that the port is its clientPort"},
+			{"no servers named", "", actors.Config{}, `it must name a server, as in "host:2181"`},
+			{"semicolons", "zk1:2181;zk2:2181", actors.Config{}, "commas separate servers"},
+			{"a web server", webServer(t, false), actors.Config{}, "ZooKeeper is slow or overloaded, or something else listens at the port, which should be ZooKeeper's clientPort"},
+			{"an SSH port", greetingServer(t, "SSH-2.0-OpenSSH_9.2\r\n"), actors.Config{}, "an SSH server answers: check that the port is ZooKeeper's clientPort"},
+			{"a TLS port", webServer(t, true), actors.Config{}, "one whose port is for TLS (set Config.TLS)"},
+			{"TLS to a plain port", s.Addr(), actors.Config{TLS: &tls.Config{}}, "check that the port is ZooKeeper's secureClientPort"},
+			{"an unknown authority", webServer(t, true), actors.Config{TLS: &tls.Config{}}, "set TLS.RootCAs to the authority of the servers' certificates"},
+			{"a session timeout out of range", s.Addr(), actors.Config{SessionTimeout: 10 * time.Hour}, "which the server's minSessionTimeout and maxSessionTimeout allow"},
+			{"a session timeout of a moment", s.Addr(), actors.Config{SessionTimeout: time.Millisecond}, "it must be from 100ms to"},
+			{"an unknown scheme", s.Addr(), actors.Config{Auth: []zkbridge.Auth{{Scheme: "digset", Credential: "a:b"}}}, `the server refuses the credentials of scheme "digset"`},
 		} {
-			_, err := mu.Lock(locktest.Within(t), test.option)
-			locktest.ExpectClear(t, err, test.value)
-			_, err = mu.Acquire(locktest.Within(t), actors.Try(), test.option).Result()
-			locktest.ExpectClear(t, err, test.value)
+			all.Go(func() { // not a subtest: each waits for three seconds, and for longer if that was too short
+				var err error
+				for limit := 3 * time.Second; limit < zktest.TimeLimit; limit *= 3 {
+					if err = connectError(t, limit, test.addr, test.cfg); strings.Contains(err.Error(), test.want) &&
+						(strings.Contains(err.Error(), test.addr) || !errors.Is(err, context.DeadlineExceeded)) {
+						return
+					}
+				}
+				t.Errorf("%s: the error does not say %q, or not of which server:\n%v", test.name, test.want, err)
+			})
 		}
-		//lint:ignore SA1012 on purpose
-		_, err := mu.Lock(nil) //nolint:staticcheck
-		locktest.ExpectClear(t, err, "nil")
-		why := errors.New("ended before")
-		ended, cancel := context.WithCancelCause(t.Context())
-		cancel(why)
-		begun := time.Now()
-		_, err = mu.Lock(ended)
-		locktest.Is(t, err, why)
-		if err == nil || !strings.Contains(err.Error(), mu.Path()) {
-			t.Errorf("the error does not name the path: %v", err)
-		}
-		past, cancel2 := context.WithDeadline(t.Context(), begun.Add(-time.Hour))
-		defer cancel2()
-		_, err = mu.Acquire(past).Result()
-		locktest.Is(t, err, context.DeadlineExceeded)
-		if nodes := s.Nodes(t, "/"); len(nodes) > 0 && strings.Contains(strings.Join(nodes, " "), mu.Path()[1:]) {
-			t.Errorf("created: %v", nodes)
-		}
-		// These options are accepted.
-		locktest.Unlock(t, locktest.Lock(t, mu, actors.WithTimeout(time.Nanosecond+zktest.TimeLimit), actors.WithData(nil), actors.WithOwner("a/b \x00 ü")))
-		locktest.Unlock(t, locktest.Lock(t, mu, actors.WithTimeout(1<<63-1)))
+		all.Wait()
 	})
 }
 
-// The limit of an owner's name is that of no other value, and the error does not have the name. All
-// recipes have it.
-func TestOwnerTooLong(t *testing.T) {
-	locktest.Bubble(t, func(v *locktest.Virtual) {
-		locks := v.Locks()
-		for _, r := range locktest.Recipes {
-			for size, accepted := range map[int]bool{1 << 10: true, 1<<10 + 1: false, 700_000: false} {
-				g, err := v.HandleOf(locks, r).Lock(locktest.Within(v), actors.WithOwner(actors.Owner(strings.Repeat("x", size))))
-				if accepted {
-					locktest.Must(v, err)
-					locktest.Unlock(v, g)
-					continue
-				}
-				locktest.ExpectClear(v.T, err, fmt.Sprint(size))
-				if err != nil && len(err.Error()) > 500 {
-					v.Errorf("%s: an error of %d bytes: %.100s", r.Name, len(err.Error()), err.Error())
-				}
-			}
-		}
-		v.WaitNoNode()
-		locktest.Must(v, locks.Close())
-	})
+// connectError returns the error of a Connect that must fail within a limit.
+func connectError(t *testing.T, limit time.Duration, addr string, cfg actors.Config) error {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	locks, err := actors.Connect(ctx, addr, cfg)
+	if err != nil {
+		return err
+	}
+	locks.Close()
+	return fmt.Errorf("Connect to %s succeeds", addr)
 }
 
-func TestTooMuchData(t *testing.T) {
+// A chroot that does not exist is made, and the log says so.
+func TestMissingChroot(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
-		mu := b.Mutex()
-		fits := make([]byte, 500<<10)
-		g := locktest.Lock(b, mu, actors.WithData(fits))
-		waiting := mu.Acquire(locktest.Within(b))
-		b.WaitNodes(2)
-		for _, size := range []int{512<<10 + 1, 1 << 20, 10 << 20} {
-			_, err := mu.Lock(locktest.Within(b), actors.WithData(make([]byte, size)))
-			locktest.ExpectClear(b.T, err, "limit")
+		var logged locktest.Log
+		locks, err := actors.Connect(locktest.Within(b), b.Addr()+b.LockPath, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		locktest.Must(b, err)
+		defer locks.Close()
+		locktest.Unlock(b, locktest.Lock(b, locks.Mutex("/orders")))
+		if len(logged.With("the chroot was missing and is made")) == 0 {
+			b.Errorf("the log has %v", logged.With(""))
 		}
-		locktest.Pending(b, waiting)
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, locktest.Result(b, waiting))
 	})
+}
+
+// closedPort returns an address at which no server listens: a client has the port until the test
+// ends.
+func closedPort(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	locktest.Must(t, err)
+	defer listener.Close()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	locktest.Must(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client.LocalAddr().String()
+}
+
+func webServer(t *testing.T, secure bool) string {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// greetingServer returns the address of a server that sends the first message, as SSH and mail
+// servers do.
+func greetingServer(t *testing.T, text string) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	locktest.Must(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Write([]byte(text))
+			defer conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
 }
 
 func TestInvalidConfig(t *testing.T) {
