@@ -20,6 +20,9 @@ func LockAcquisition(g *Grant) (unlock func()) {
 // BridgeOf returns the bridge of Locks.
 func BridgeOf(l *Locks) *zkbridge.Bridge { return l.bridge.FailFast(false) }
 
+// Paths returns the paths of the locks whose actors run.
+func Paths(l *Locks) []string { return l.manager.Paths() }
+
 // LockRecipient returns the lock's actor.
 func LockRecipient(lock interface {
 	entry() (*manager.Entry, error)

@@ -7,18 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// Paths returns the paths of the locks whose actors run.
-func Paths(l *Locks) []string { return l.manager.Paths() }
-
-// anyHandle is a handle of any recipe.
-type anyHandle interface {
-	entry() (*manager.Entry, error)
-}
 
 // A grant that arrives after the end of its request is released, and the log has no line about it.
 func TestLateGrant(t *testing.T) {

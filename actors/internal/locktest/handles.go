@@ -40,9 +40,11 @@ func (b *Fixture) Semaphore(permits int, configure ...func(*actors.Config)) *act
 	return b.Locks(configure...).Semaphore(b.LockPath, permits)
 }
 
-// Leases and queue return the nodes of a semaphore's two directories.
+// Leases returns the nodes of a semaphore's leases.
 func (b *Fixture) Leases() []string { return b.Nodes(b, b.LockPath+"/leases") }
-func (b *Fixture) Queue() []string  { return b.Nodes(b, b.LockPath+"/locks") }
+
+// Queue returns the nodes of a semaphore's request queue.
+func (b *Fixture) Queue() []string { return b.Nodes(b, b.LockPath+"/locks") }
 
 // WaitSemaphore waits until the request queue and the leases have so many nodes.
 func (b *Fixture) WaitSemaphore(queue, leases int) {

@@ -48,9 +48,10 @@ type Share struct {
 
 const manyReaders = 1000
 
-// Whole returns the share of a holder that excludes all others, such as a writer; Reader returns
-// that of a reader.
-func Whole(path string) Share  { return Share{LockPath: path, Room: manyReaders, Weight: manyReaders} }
+// Whole returns the share of a holder that excludes all others, such as a writer.
+func Whole(path string) Share { return Share{LockPath: path, Room: manyReaders, Weight: manyReaders} }
+
+// Reader returns the share of a reader.
 func Reader(path string) Share { return Share{LockPath: path, Room: manyReaders, Weight: 1} }
 
 type lockRecord struct {
