@@ -70,7 +70,7 @@ func LocalQueue(c LocalQueueConfig) LockOption {
 		case r.Rule.Permits != 1:
 			return check.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
 		}
-		r.LocalQueue = &manager.LocalQueue{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
+		r.LocalQueue = &manager.LocalQueueConfig{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
 		return nil
 	}
 }

@@ -79,8 +79,8 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 }
 
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. The startQueue makes the session ready for requests; from then
-// on the other queues run, too (epoch.go).
+// sends what the messages asked for. The startJobs make the session ready for requests; from then
+// on the other jobs run, too (epoch.go).
 func (a *bridgeActor) Flush() {
 	a.admit()
 	ep := a.epoch
@@ -91,11 +91,11 @@ func (a *bridgeActor) Flush() {
 		conn.Cork()
 		defer conn.Uncork()
 	}
-	ep.startQueue.flush()
+	ep.startJobs.flush()
 	if ep.ready {
-		ep.writer.Flush() // before the queues, to which the writer adds jobs
-		for _, q := range ep.queues() {
-			q.flush()
+		ep.writer.Flush() // before the jobs, to which the writer adds jobs
+		for _, j := range ep.allJobs() {
+			j.flush()
 		}
 	}
 }

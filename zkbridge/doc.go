@@ -27,7 +27,7 @@
 //   - actor.go: the actor, and the way of a Create and of a Watch through it.
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
-//   - epoch.go, workqueue.go, timers.go: all that the bridge does within one session, how much at a time, and when.
+//   - epoch.go, jobs.go, timers.go: all that the bridge does within one session, how much at a time, and when.
 //   - sessionnode.go, generation.go, losthistory.go: how an epoch gets ready for requests: the
 //     session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
@@ -37,5 +37,6 @@
 //   - leadercheck.go, lostsession.go: what the bridge does by itself.
 //
 // Package internal/writer creates and deletes nodes, package internal/zkconn is the connection, and
-// package internal/reply answers requests. Each knows only those named after it.
+// package internal/reply answers requests. Each knows only those named after it. Package zkpath has the
+// paths for all.
 package zkbridge

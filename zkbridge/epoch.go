@@ -25,14 +25,14 @@ type epoch struct {
 	open   map[request]uint64 // requests that are not answered, with the number of each
 	opened uint64             // requests so far
 
-	startQueue *workQueue // of what must be done before requests; it runs also before the session is ready
-	writer     *writer.Writer
+	startJobs *jobs // of what must be done before requests; it runs also before the session is ready
+	writer    *writer.Writer
 	// Each kind of work has slots of its own, so that none of it waits for another kind.
-	singles  *workQueue // of what locks need and is not part of a batch
-	reads    *workQueue // of locks
-	closings *workQueue // of lost sessions
-	calls    *workQueue // of users that wait for a transaction, or for a read of one node
-	surveys  *workQueue // of users that read all nodes of a directory
+	singles  *jobs // of what locks need and is not part of a batch
+	reads    *jobs // of locks
+	closings *jobs // of lost sessions
+	calls    *jobs // of users that wait for a transaction, or for a read of one node
+	surveys  *jobs // of users that read all nodes of a directory
 	watches  watchTable
 
 	begun         bool     // the session's first transaction is answered: each connection begins with a read of the generation
@@ -55,15 +55,15 @@ type request = writer.Request
 // seems to be up.
 const retryPause = 100 * time.Millisecond
 
-// hasWork reports whether one of the queues has something to send.
+// hasWork reports whether a job, or the writer, has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.startQueue.hasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.queues(), (*workQueue).hasWork))
+	return ep.startJobs.hasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.allJobs(), (*jobs).hasWork))
 }
 
-// queues returns the queues of a session that is ready, in the order in which they are flushed:
+// allJobs returns the jobs of a session that is ready, in the order in which they are flushed:
 // what locks need comes first.
-func (ep *epoch) queues() []*workQueue {
-	return []*workQueue{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
+func (ep *epoch) allJobs() []*jobs {
+	return []*jobs{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
@@ -76,13 +76,13 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	}
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
-	ep.startQueue = newWorkQueue(ep, 1)
+	ep.startJobs = newJobs(ep, 1)
 	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
-	ep.singles = newWorkQueue(ep, writer.MaxSingle)
-	ep.reads = newWorkQueue(ep, maxReads)
-	ep.closings = newWorkQueue(ep, maxClosingsAtOnce)
-	ep.calls = newWorkQueue(ep, maxCalls)
-	ep.surveys = newWorkQueue(ep, maxSurveys)
+	ep.singles = newJobs(ep, writer.MaxSingle)
+	ep.reads = newJobs(ep, maxReads)
+	ep.closings = newJobs(ep, maxClosingsAtOnce)
+	ep.calls = newJobs(ep, maxCalls)
+	ep.surveys = newJobs(ep, maxSurveys)
 	return ep, nil
 }
 

@@ -200,12 +200,12 @@ func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
 		r.watcher = ep.watches.add(r.watch, zkpath.Children(r.path))
 	}
-	queue := ep.calls
+	jobs := ep.calls
 	if r.survey {
-		queue = ep.surveys
+		jobs = ep.surveys
 	}
-	queue.addBlocking(func() func() {
-		value, err := r.behindBarrier(ep.client, queue.readSlots)
+	jobs.addBlocking(func() func() {
+		value, err := r.behindBarrier(ep.client, jobs.readSlots)
 		return func() { r.handleResult(ep, value, err) }
 	})
 }

@@ -127,13 +127,13 @@ const (
 // start starts a Multi.
 func (t *transaction) start(ep *epoch) { t.startIn(ep, ep.calls) }
 
-func (t *transaction) startIn(ep *epoch, queue *workQueue) {
-	queue.addBlocking(func() func() {
+func (t *transaction) startIn(ep *epoch, in *jobs) {
+	in.addBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
 		results, err := t.send(ep.client)
-		return func() { t.handleResult(ep, queue, results, err) }
+		return func() { t.handleResult(ep, in, results, err) }
 	})
 }
 
@@ -150,7 +150,7 @@ func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	return zkconn.Multi(c, t.ops...)
 }
 
-func (t *transaction) handleResult(ep *epoch, queue *workQueue, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep *epoch, in *jobs, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return
@@ -170,7 +170,7 @@ func (t *transaction) handleResult(ep *epoch, queue *workQueue, results []zk.Mul
 		// A caller that has been told OUTCOME_UNKNOWN has set the phase: the transaction is not
 		// sent again.
 		if t.phase.CompareAndSwap(phaseSent, phaseWaiting) {
-			ep.RetryLater(func() { t.startIn(ep, queue) })
+			ep.RetryLater(func() { t.startIn(ep, in) })
 		}
 	default:
 		t.finish(ep, nil, outcomeUnknown(err))

@@ -24,7 +24,7 @@ func sessionNodePath(session int64) string {
 // before.
 func (ep *epoch) createSessionNode() {
 	ep.ready = false
-	ep.startQueue.addBlocking(func() func() {
+	ep.startJobs.addBlocking(func() func() {
 		path := sessionNodePath(ep.conn.ID())
 		err := createSessionNode(ep.client, path)
 		if err != nil && !zkconn.IsTransient(err) { // a server may refuse it without the leader

@@ -39,7 +39,7 @@ type Recipe struct {
 	// Delay is the lock-delay of a mutex; 0 for none.
 	Delay time.Duration
 	// LocalQueue is not nil if the owners of this process share a node.
-	LocalQueue *LocalQueue
+	LocalQueue *LocalQueueConfig
 	// MemberKinds are the kinds that a multi-lock wants its members for; nil for other recipes.
 	MemberKinds []queue.Kind
 	// Permits is how many permits a semaphore has; 0 for other recipes. CountPath is the node
@@ -49,8 +49,8 @@ type Recipe struct {
 	CountPath string
 }
 
-// LocalQueue is the budget of a local queue, by the time at which the node hold ends.
-type LocalQueue struct {
+// LocalQueueConfig is the budget of a local queue, by the time at which the node hold ends.
+type LocalQueueConfig struct {
 	// Grants and Time bound a node hold while other processes wait.
 	Grants int
 	Time   time.Duration

@@ -28,10 +28,10 @@ var (
 var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{queue.LatchMarker}}, Mutex.Kinds)
 
 // DefaultLocalQueue is the budget of a local queue for which none is given.
-var DefaultLocalQueue = manager.LocalQueue{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
+var DefaultLocalQueue = manager.LocalQueueConfig{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
 
 // WithLocalQueue returns the recipe with a local queue in front of its lock.
-func WithLocalQueue(r *manager.Recipe, config manager.LocalQueue) *manager.Recipe {
+func WithLocalQueue(r *manager.Recipe, config manager.LocalQueueConfig) *manager.Recipe {
 	front := *r
 	front.LocalQueue = &config
 	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)

@@ -4,7 +4,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // How requests pass the request queue and get their leases.
 
-func (p *State) enterQueue(q *openRequest) {
+func (p *State) enterQueue(q *permitRequest) {
 	p.lastSerial++
 	q.queueSerial = p.lastSerial
 	p.below[q.queueSerial] = q
@@ -38,7 +38,7 @@ func (p *State) Granted(l Lease) {
 	p.advance()
 }
 
-func (p *State) grant(q *openRequest, leases []Lease) {
+func (p *State) grant(q *permitRequest, leases []Lease) {
 	q.place.Leave()
 	q.passedQueue = false
 	p.leaveQueue(q)
@@ -67,7 +67,7 @@ func (p *State) advance() {
 	}
 }
 
-func (p *State) acquireLeases(q *openRequest) {
+func (p *State) acquireLeases(q *permitRequest) {
 	q.leases.Acquire(q.Permits)
 	p.missing += q.Permits
 	for range q.Permits {
@@ -100,7 +100,7 @@ func (p *State) refuseTries() {
 }
 
 // requeue has a request give up its leases and ask again, behind those that have asked.
-func (p *State) requeue(q *openRequest) {
+func (p *State) requeue(q *permitRequest) {
 	p.withdrawLeases(q)
 	p.next.Prepend(q, &q.place)
 	if q.Try {
@@ -150,7 +150,7 @@ func (p *State) Released(serial uint64) {
 	}
 }
 
-func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason) {
+func (p *State) leaseReleased(q *permitRequest, serial uint64, why requests.Reason) {
 	delete(p.below, serial)
 	if !q.leases.ReleaseAnswered(why) {
 		return
@@ -164,7 +164,7 @@ func (p *State) leaseReleased(q *openRequest, serial uint64, why requests.Reason
 }
 
 // withdraw leaves all that a request has of the locks below.
-func (p *State) withdraw(q *openRequest) {
+func (p *State) withdraw(q *permitRequest) {
 	if q.passedQueue && q.leases.Stage() == requests.Unasked {
 		p.leaveNext(q)
 	}
@@ -173,7 +173,7 @@ func (p *State) withdraw(q *openRequest) {
 	q.passedQueue = false
 }
 
-func (p *State) leaveQueue(q *openRequest) {
+func (p *State) leaveQueue(q *permitRequest) {
 	if p.below[q.queueSerial] == q {
 		delete(p.below, q.queueSerial)
 		p.actor.LeaveRequestQueue(q.queueSerial)
@@ -181,7 +181,7 @@ func (p *State) leaveQueue(q *openRequest) {
 	q.queueSerial = 0
 }
 
-func (p *State) withdrawLeases(q *openRequest) {
+func (p *State) withdrawLeases(q *permitRequest) {
 	q.place.Leave()
 	for _, serial := range q.serials {
 		if p.below[serial] == q {
@@ -194,7 +194,7 @@ func (p *State) withdrawLeases(q *openRequest) {
 }
 
 // leaveNext takes a request out of next, if it is there.
-func (p *State) leaveNext(q *openRequest) {
+func (p *State) leaveNext(q *permitRequest) {
 	if q.place.Leave() && q.Try {
 		p.tries--
 	}

@@ -10,29 +10,29 @@ type State struct {
 	fixed      bool
 	lastSerial uint64 // of a request to the locks below
 
-	requests map[requests.ID]*openRequest
-	owners   map[string]int          // permits that an owner with a name holds or waits for
-	used     int                     // permits of all requests that are not released
-	below    map[uint64]*openRequest // by serial: the request that has it of a lock below, asked for, granted or being released
+	requests map[requests.ID]*permitRequest
+	owners   map[string]int            // permits that an owner with a name holds or waits for
+	used     int                       // permits of all requests that are not released
+	below    map[uint64]*permitRequest // by serial: the request that has it of a lock below, asked for, granted or being released
 
-	asked   requests.Line[openRequest] // have asked for leases and lack some, in their order
-	next    requests.Line[openRequest] // have passed the request queue, behind those that have asked
-	tries   int                        // how many of next are tries
-	missing int                        // leases that were asked for and are not granted
+	asked   requests.Line[permitRequest] // have asked for leases and lack some, in their order
+	next    requests.Line[permitRequest] // have passed the request queue, behind those that have asked
+	tries   int                          // how many of next are tries
+	missing int                          // leases that were asked for and are not granted
 }
 
 // lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
 const lookAhead = 8
 
-// openRequest is an open request. Until its leases are held it is in the request queue: queueSerial
+// permitRequest is an open request. Until its leases are held it is in the request queue: queueSerial
 // is not 0.
-type openRequest struct {
+type permitRequest struct {
 	requests.Incoming
-	queueSerial uint64                      // of its request to the request queue; 0: it has left
-	passedQueue bool                        // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
-	place       requests.Place[openRequest] // in next or in asked
-	leases      requests.Parts[Lease]       // asked for all at once
-	serials     []uint64                    // of leases, one after the other; empty while none are asked for
+	queueSerial uint64                        // of its request to the request queue; 0: it has left
+	passedQueue bool                          // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
+	place       requests.Place[permitRequest] // in next or in asked
+	leases      requests.Parts[Lease]         // asked for all at once
+	serials     []uint64                      // of leases, one after the other; empty while none are asked for
 }
 
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
@@ -40,9 +40,9 @@ type openRequest struct {
 func New(actor PermitActor, permits int, fixed bool) *State {
 	return &State{
 		actor: actor, permits: permits, fixed: fixed,
-		requests: map[requests.ID]*openRequest{},
+		requests: map[requests.ID]*permitRequest{},
 		owners:   map[string]int{},
-		below:    map[uint64]*openRequest{},
+		below:    map[uint64]*permitRequest{},
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *State) Acquire(e requests.Incoming) {
 	case e.Try && p.permits >= 0 && p.used+e.Permits > p.permits:
 		p.actor.RefuseRequest(e.ID, requests.NotAcquired)
 	default:
-		q := &openRequest{Incoming: e}
+		q := &permitRequest{Incoming: e}
 		p.requests[e.ID] = q
 		p.count(q, e.Permits)
 		p.enterQueue(q)
@@ -109,7 +109,7 @@ func (p *State) Resize(permits int) {
 	p.advance()
 }
 
-func (p *State) count(q *openRequest, permits int) {
+func (p *State) count(q *permitRequest, permits int) {
 	p.used += permits
 	if q.Owner != "" {
 		if p.owners[q.Owner] += permits; p.owners[q.Owner] == 0 {
@@ -119,13 +119,13 @@ func (p *State) count(q *openRequest, permits int) {
 }
 
 // refuse ends a request that is not released, and says why.
-func (p *State) refuse(q *openRequest, why requests.Reason) {
+func (p *State) refuse(q *permitRequest, why requests.Reason) {
 	p.end(q)
 	p.actor.RefuseRequest(q.ID, why)
 }
 
 // end forgets a request that is not released, and leaves what it has of the locks below.
-func (p *State) end(q *openRequest) {
+func (p *State) end(q *permitRequest) {
 	p.withdraw(q)
 	delete(p.requests, q.ID)
 	p.count(q, -q.Permits)

@@ -12,21 +12,21 @@ import (
 // done; then runs in the actor.
 type job func(end func(then func()))
 
-// workQueue runs the jobs of an epoch in their order, at most limit at a time, while the session is
-// CONNECTED. It belongs to the actor.
-type workQueue struct {
+// jobs are the jobs of one kind of an epoch. They run in their order, at most limit at a time, while
+// the session is CONNECTED. They belong to the actor.
+type jobs struct {
 	epoch     *epoch
 	limit     int
 	running   int
-	queue     []job
+	waiting   []job
 	readSlots readSlots // of the jobs that send many reads
 }
 
-// The bounds of an epoch's queues, beside writer.MaxSingle. Most jobs are one request at a time,
-// and some up to 8; those that read the nodes of a directory share as many read slots as their
-// queue has jobs. The sum keeps far from the 1000 requests at which a server stops reading. The
-// fewer reads users have under way, the fewer answers come ahead of a lock's: each may have the
-// size of a large node.
+// How many jobs of each kind may run at a time, beside writer.MaxSingle. Most jobs are one request at
+// a time, and some up to 8; those that read the nodes of a directory share as many read slots as may
+// run of them. The sum keeps far from the 1000 requests at which a server stops reading. The fewer
+// reads users have under way, the fewer answers come ahead of a lock's: each may have the size of a
+// large node.
 const (
 	maxReads          = 32
 	maxClosingsAtOnce = 2
@@ -34,16 +34,16 @@ const (
 	maxSurveys        = 16
 )
 
-func newWorkQueue(ep *epoch, limit int) *workQueue {
-	return &workQueue{epoch: ep, limit: limit, readSlots: make(readSlots, limit)}
+func newJobs(ep *epoch, limit int) *jobs {
+	return &jobs{epoch: ep, limit: limit, readSlots: make(readSlots, limit)}
 }
 
-func (q *workQueue) add(work job) { q.queue = append(q.queue, work) }
+func (j *jobs) add(work job) { j.waiting = append(j.waiting, work) }
 
 // addBlocking adds work that blocks, on a goroutine of its own.
-func (q *workQueue) addBlocking(work func() (then func())) {
-	q.add(func(end func(func())) {
-		q.epoch.actor.blockingJobs.Go(func() { end(runRecovering(work)) })
+func (j *jobs) addBlocking(work func() (then func())) {
+	j.add(func(end func(func())) {
+		j.epoch.actor.blockingJobs.Go(func() { end(runRecovering(work)) })
 	})
 }
 
@@ -58,28 +58,28 @@ func runRecovering(work func() (then func())) (then func()) {
 }
 
 // hasWork reports whether flush has a job to start.
-func (q *workQueue) hasWork() bool { return q.running < q.limit && len(q.queue) > 0 }
+func (j *jobs) hasWork() bool { return j.running < j.limit && len(j.waiting) > 0 }
 
 // flush starts jobs until limit are running.
-func (q *workQueue) flush() {
-	for q.hasWork() {
-		work := q.queue[0]
-		q.queue[0] = nil
-		q.queue = q.queue[1:]
-		q.running++
-		work(func(then func()) { q.epoch.actor.self.TellAhead(task(func(*bridgeActor) { q.onDone(then) })) })
+func (j *jobs) flush() {
+	for j.hasWork() {
+		work := j.waiting[0]
+		j.waiting[0] = nil
+		j.waiting = j.waiting[1:]
+		j.running++
+		work(func(then func()) { j.epoch.actor.self.TellAhead(task(func(*bridgeActor) { j.onDone(then) })) })
 	}
 }
 
 // onDone handles a job's result, unless the epoch is over: its requests have been answered then.
-func (q *workQueue) onDone(then func()) {
-	q.running--
-	if !q.epoch.over {
+func (j *jobs) onDone(then func()) {
+	j.running--
+	if !j.epoch.over {
 		then()
 	}
 }
 
-// readSlots bounds the reads of those jobs of one queue that send many: all of them together.
+// readSlots bounds the reads of those jobs of one kind that send many: all of them together.
 type readSlots chan struct{}
 
 // each calls read for each of n, some at a time, until ctx ends or a read fails. It blocks until
