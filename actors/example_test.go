@@ -65,7 +65,7 @@ func Example() {
 	}
 	grant, err := pending.Result()
 	check(err)
-	defer grant.Unlock(ctx)
+	defer func() { check(grant.Unlock(ctx)) }()
 	work := grant.Context(ctx) // ends when the lock is lost
 	fmt.Println(grant.Path(), work.Err(), len(grant.Token().String()))
 	// Output: /locks/orders <nil> 42

@@ -177,7 +177,7 @@ func (d *demo) reentry() error {
 
 // loss shows that a holder learns of the end of its session, and that a resource refuses its late
 // write by the token.
-func (d *demo) loss() error {
+func (d *demo) loss() (err error) {
 	fmt.Fprintln(d.out, "Another process takes the lock, and its session ends:")
 	other, err := actors.Connect(d.ctx, d.servers, actors.Config{})
 	if err != nil {
@@ -198,7 +198,7 @@ func (d *demo) loss() error {
 	if err != nil {
 		return err
 	}
-	defer grant.Unlock(d.ctx)
+	defer func() { err = errors.Join(err, grant.Unlock(d.ctx)) }()
 	var stock store
 	if err := stock.write(grant.Token(), "41 left"); err != nil {
 		return err

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
+)
+
+// awkwardKeys are keys that a path cannot have as they are, and their names.
+var awkwardKeys = map[string]string{
+	"":                        "%",
+	"%":                       "%25",
+	".":                       "%2E",
+	"..":                      ".%2E",
+	"...":                     "...",
+	"/":                       "%2F",
+	"2026/11/7":               "2026%2F11%2F7",
+	"a b":                     "a b",
+	"Zürich 東京":               "Zürich 東京",
+	"\x00\n\x7f":              "%00%0A%7F",
+	"\xff":                    "%FF",
+	"\ufffd":                  "%EF%BF%BD",
+	"a\u202eb\u2028\u200b":    "a%E2%80%AEb%E2%80%A8%E2%80%8B",
+	"\U0001f512":              "%F0%9F%94%92",
+	"locks":                   "lock%73",
+	"leases":                  "lease%73",
+	"locks/1":                 "locks%2F1",
+	"zookeeper":               "zookeepe%72",
+	"a-lock-0000000001":       "a-lock-000000000%31",
+	"latch-0000000001":        "latch-0000000001",
+	"0012345678":              "0012345678",
+	strings.Repeat("/", 1024): strings.Repeat("%2F", 1024),
+}
+
+func TestPathOf(t *testing.T) {
+	for key, name := range awkwardKeys {
+		if got := actors.PathOf("/orders", key); got != "/orders/"+name {
+			t.Errorf("%q: %q, want %q", key, got, name)
+		}
+	}
+	if got := actors.PathOf("/", "1"); got != "/1" {
+		t.Error(got)
+	}
+}
+
+// The path is one node in the directory, says its key, and is nothing else.
+func TestPathOfAnyKey(t *testing.T) {
+	part := rapid.OneOf(rapid.String(), rapid.StringMatching(`[%./\-_a-z0-9]{0,12}`), rapid.SampledFrom([]string{
+		"-lock-", "-lease-", "__READ__", "__WRIT__", "__lock__", "__rlock__", "x-1-", "_c_", "latch-", "0000000001", "-000000001", "2147483647",
+		"4f2504e0-4f89-11d3-9a0c-0305e82c3301-", "%2F", "\xff", "\u202e", "locks", "leases"}))
+	rapid.Check(t, func(t *rapid.T) {
+		key := strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "")
+		dir := rapid.SampledFrom([]string{"/", "/orders"}).Draw(t, "dir")
+		path := actors.PathOf(dir, key)
+		if err := zkpath.Check(path); err != nil {
+			t.Fatal(err)
+		}
+		in, name := zkpath.Split(path)
+		if decoded, err := url.PathUnescape(name); in != dir || name != "%" && (err != nil || decoded != key) || (name == "%") != (key == "") {
+			t.Fatalf("%q becomes %q in %q, and that %q (%v)", key, name, in, decoded, err)
+		}
+		if queue.IsContender(name) || path == zkbridge.GenerationDirectory || name == "locks" || name == "leases" {
+			t.Fatalf("%q becomes %q", key, name)
+		}
+		if quoted := fmt.Sprintf("%q", name); strings.Contains(strings.ReplaceAll(strings.ReplaceAll(quoted, `\\`, ""), `\"`, ""), `\`) {
+			t.Fatalf("%q becomes %s", key, quoted)
+		}
+	})
+}
+
+// Each key has its own lock on a server, which a reader finds as a mutex.
+func TestLocksOfKeys(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks, dir := b.Locks(), b.LockPath+"-keys"
+		_, err := b.Client(b).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+		locktest.Must(b, err)
+		var want []string
+		for key := range awkwardKeys {
+			path := actors.PathOf(dir, key)
+			want = append(want, path)
+			locktest.Lock(b, locks.Mutex(path))
+		}
+		slices.Sort(want)
+		got, err := locks.Find(b.Context(), dir)
+		locktest.Must(b, err)
+		if !slices.Equal(got, want) {
+			b.Errorf("found %q, want %q", got, want)
+		}
+		for _, path := range got {
+			q, err := locks.Inspect(b.Context(), path)
+			locktest.Must(b, err)
+			if q.Recipe != "mutex" {
+				b.Errorf("%q is a %s", path, q.Recipe)
+			}
+		}
+	})
+}
