@@ -49,6 +49,9 @@ type Config struct {
 	// owner's name, if the owner has one; see Participant. Every client that may read the node can
 	// read them.
 	OmitHolder bool
+	// RequireChroot has Connect fail if the chroot does not exist (zkbridge.ErrNoChroot), instead of
+	// making it: the locks below a chroot whose name is wrong exclude nobody.
+	RequireChroot bool
 	// Dial opens connections to "host:port"; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS secures the connections that Dial opens; nil leaves them unsecured.
@@ -99,9 +102,10 @@ type Locks struct {
 // Connect opens a session with one of the servers, "host:port,host:port", and blocks until the
 // session is established or ctx ends; if ctx has no deadline, for 15 s at most. After the end of
 // ctx it may take a second more to stop what it has started. A chroot follows the servers, as in
-// "host:port,host:port/app"; a missing one is made. Its errors distinguish unacceptable
-// arguments (ErrInvalid), which it finds before it opens anything, servers that cannot be
-// reached, and a server that does not grant the session timeout (zkbridge.ErrSessionTimeout).
+// "host:port,host:port/app"; a missing one is made, unless Config.RequireChroot is set. Its errors
+// distinguish unacceptable arguments (ErrInvalid), which it finds before it opens anything, servers
+// that cannot be reached, and a server that does not grant the session timeout
+// (zkbridge.ErrSessionTimeout).
 func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx == nil {
 		return nil, check.ErrNilContext
@@ -116,6 +120,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	system := host.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{
 		Servers:        servers,
+		RequireChroot:  cfg.RequireChroot,
 		SessionTimeout: cfg.SessionTimeout,
 		ConnectTimeout: cfg.ConnectTimeout,
 		Margin:         cfg.Margin,

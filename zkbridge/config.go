@@ -30,8 +30,13 @@ type Config struct {
 	// a name. A path behind the list, as in "h1,h2/app", is a chroot: all other paths are below it
 	// and do not show it. The bridge creates the chroot, and missing directories above it, together
 	// with the first directory in it; the log says so at level WARN, because a wrong chroot has
-	// locks of its own.
+	// locks of its own. Blanks around a server do not count.
 	Servers string
+
+	// RequireChroot has the bridge never create the chroot of Servers. If it is missing,
+	// [Bridge.Connected] fails with [ErrNoChroot]; if it is deleted later, creates in it fail with
+	// UNAVAILABLE. Without a chroot it means nothing.
+	RequireChroot bool
 
 	// SessionTimeout is how long ZooKeeper keeps the session of a silent process, and with it the
 	// locks. 0 means 20 s; less than 100 ms is refused. A server that grants another timeout makes
@@ -110,7 +115,7 @@ func (cfg Config) check() (*settings, error) {
 		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
 	}
 	s := &settings{maxOutstanding: cfg.MaxOutstanding}
-	s.Settings = zkconn.Settings{Servers: servers, Root: root, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
+	s.Settings = zkconn.Settings{Servers: servers, Root: root, RequireChroot: cfg.RequireChroot, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
 		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS.Clone(), ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
 		Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(cfg.SuspendedFor)}
 	for _, a := range cfg.Auth {
@@ -167,7 +172,7 @@ func parseServers(list string) ([]string, zkconn.Chroot, error) {
 	hosts, path, _ := strings.Cut(list, "/")
 	var servers []string
 	for item := range strings.SplitSeq(hosts, ",") {
-		server, err := parseServer(item)
+		server, err := parseServer(strings.TrimSpace(item))
 		if err != nil {
 			return nil, "", fmt.Errorf("%q in %q: %w", item, list, err)
 		}

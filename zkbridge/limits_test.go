@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -47,6 +48,54 @@ func TestChroot(t *testing.T) {
 		}
 		checkMultiInChroot(t, s, u, root)
 	})
+}
+
+// A bridge that requires its chroot makes neither it nor what is above, at the start or later.
+func TestRequireChroot(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		conn, above := s.Client(t), s.Path(t)
+		root := above + "/deep"
+		cfg := Config{Servers: s.Addr() + root, RequireChroot: true, SessionTimeout: time.Minute}
+		err := open(t, cfg).Connected(t.Context())
+		if !errors.Is(err, ErrNoChroot) || !strings.Contains(err.Error(), "chroot "+root+": it does not exist") {
+			t.Error(err)
+		}
+		if exists, _, err := conn.Exists(above); exists || err != nil {
+			t.Errorf("%s exists, %v", above, err)
+		}
+		for _, path := range []string{above, root} {
+			_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		u := newUser(t, connected(t, cfg))
+		u.release("/locks", u.created("/locks", "n-").GetNode())
+		next[*messages.NodeReleased](u)
+		deleteTree(t, conn, root)
+		for range 2 {
+			u.create("/locks", "n-")
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_UNAVAILABLE || !strings.Contains(m.GetDetail(), "chroot "+root) {
+				t.Errorf("%v", m)
+			}
+		}
+		_, err = conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		u.created("/locks", "n-")
+	})
+}
+
+// deleteTree deletes a node and all below it. The server may delete an empty container first.
+func deleteTree(t *testing.T, conn *zk.Conn, path string) {
+	t.Helper()
+	names, _, err := conn.Children(path)
+	for _, name := range names {
+		deleteTree(t, conn, path+"/"+name)
+	}
+	if err == nil {
+		err = conn.Delete(path, -1)
+	}
+	if !errors.Is(err, zk.ErrNoNode) {
+		must(t, err)
+	}
 }
 
 // The log has each missing node of the chroot once.

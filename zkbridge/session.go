@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Session is the bridge's ZooKeeper session at one moment.
@@ -44,6 +45,9 @@ func (s Session) LogValue() slog.Value {
 // Config asks for. The server's limits are minSessionTimeout and maxSessionTimeout; their defaults
 // are 2 and 20 times tickTime.
 var ErrSessionTimeout = errors.New("server does not grant the session timeout")
+
+// ErrNoChroot is the error of a bridge whose chroot does not exist, with Config.RequireChroot.
+var ErrNoChroot = zkconn.ErrNoChroot
 
 // sessionEvent is an event of a session.
 type sessionEvent int

@@ -61,7 +61,12 @@ func makeDirectory(c zkconn.Client, path string) error {
 }
 
 func (ep *epoch) onSessionNodeCreated(path string, err error) {
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNoChroot) && !ep.actor.wasReady:
+		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: check its name, or create it", err))
+		return
+	default:
 		if zkconn.IsTransient(err) || zkconn.IsMissing(err) {
 			ep.RetryLater(ep.createSessionNode)
 			return

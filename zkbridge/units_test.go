@@ -71,7 +71,7 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Servers: "  "}, []string{"Servers", "empty"}},
 		{Config{Servers: "a:2181,,b"}, []string{`""`, "a:2181,,b", "missing"}},
 		{Config{Servers: "a:2181,"}, []string{"missing"}},
-		{Config{Servers: "a:2181, b:2181"}, []string{`" b:2181"`, "spaces"}},
+		{Config{Servers: "a:2181, b c:2181"}, []string{`" b c:2181"`, "spaces"}},
 		{Config{Servers: ":2181"}, []string{`":2181"`, "host is missing"}},
 		{Config{Servers: "a:"}, []string{`port ""`, "1 to 65535"}},
 		{Config{Servers: "a:0"}, []string{`port "0"`, "1 to 65535"}},
@@ -124,7 +124,7 @@ func TestConfigErrors(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ list, want string }{
-		{"a", "a:2181"}, {"a,b:1,10.0.0.1:65535", "a:2181,b:1,10.0.0.1:65535"},
+		{"a", "a:2181"}, {" a:2181, b ,\tc:1 /x", "a:2181,b:2181,c:1/x"}, {"a,b:1,10.0.0.1:65535", "a:2181,b:1,10.0.0.1:65535"},
 		{"[::1]", "[::1]:2181"}, {"[fe80::1%eth0]:7", "[fe80::1%eth0]:7"}, {"zk_1.x-y.Z:2", "zk_1.x-y.Z:2"},
 		{"a/", "a:2181"}, {"a,b:1/x", "a:2181,b:1/x"}, {"[::1]/x/y z", "[::1]:2181/x/y z"},
 	} {

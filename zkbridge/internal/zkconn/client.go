@@ -274,6 +274,9 @@ func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.
 func (c zkClient) Create(path string, flags int32) error { return c.create(opCreate, path, flags) }
 
 func (c zkClient) create(op int32, path string, flags int32) error {
+	if path == "/" && c.session.cfg.RequireChroot {
+		return ErrNoChroot
+	}
 	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
 	if err == nil && path == "/" {

@@ -17,7 +17,9 @@ type Settings struct {
 	TLS     *tls.Config // nil: no TLS
 	Servers []string    // host:port each
 	Root    Chroot
-	ACL     []zk.ACL // of the nodes that the client makes
+	// RequireChroot has a client not create Root, but fail with ErrNoChroot.
+	RequireChroot bool
+	ACL           []zk.ACL // of the nodes that the client makes
 
 	MaxReply       int // bytes, 0 without limit
 	SessionTimeout time.Duration

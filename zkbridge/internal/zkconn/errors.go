@@ -24,6 +24,8 @@ func Classify(err error) (Outcome, messages.Reason) {
 	switch {
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, errNoContainers):
 		return NotSent, messages.Reason_SESSION_LOST
+	case errors.Is(err, ErrNoChroot):
+		return Refused, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
 		return Inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
@@ -57,6 +59,9 @@ func ReasonFor(err error) messages.Reason {
 	}
 	return messages.Reason_UNAVAILABLE
 }
+
+// ErrNoChroot is the error of a chroot that does not exist and must not be created.
+var ErrNoChroot = errors.New("it does not exist, and Config.RequireChroot is set")
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 
