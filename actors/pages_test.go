@@ -262,7 +262,7 @@ func headings(t *testing.T, page string) (anchors []string) {
 // A comment that names a file of this module names one that exists; the comment on a package, one of
 // its own.
 func TestFilesOfComments(t *testing.T) {
-	comment, file := regexp.MustCompile(`//.*`), regexp.MustCompile(`(?:^|[^\w/.-])([a-z0-9_]+\.go)\b`)
+	comment, file := regexp.MustCompile(`//.*`), regexp.MustCompile(`(?:^|[^\w/.-])([a-z0-9][a-z0-9_]*\.go)\b`)
 	folders, all := map[string][]string{}, map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".go" {

@@ -7,10 +7,10 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// The decisions of a State.
+// The decisions of a Queue.
 
 // proceed does what is possible now: it grants, acquires and releases.
-func (l *State) proceed() {
+func (l *Queue) proceed() {
 	for !l.waiting.empty() && l.serve(l.waiting.First()) || l.dropFirst() {
 	}
 	switch {
@@ -24,7 +24,7 @@ func (l *State) proceed() {
 
 // serve tries to grant the first owner in line. It reports whether something has changed, so that
 // proceed looks again.
-func (l *State) serve(b *localOwner) bool {
+func (l *Queue) serve(b *localOwner) bool {
 	switch {
 	case l.hold.stage == unsent:
 		l.hold = nodeHold{node: l.acquireNode(b.kind, b.data, b.onlyTries())}
@@ -47,25 +47,25 @@ func (l *State) serve(b *localOwner) bool {
 }
 
 // blocked reports whether the holders keep an owner of a kind from holding beside them.
-func (l *State) blocked(kind queue.Kind) bool {
+func (l *Queue) blocked(kind queue.Kind) bool {
 	return l.holders.kinds.Count(l.rule.BlockedBy[kind]) > 0
 }
 
 // blockedLocally reports whether a new request would have to wait for owners of this process, or as
 // long as one that waits for other processes.
-func (l *State) blockedLocally(kind queue.Kind) bool {
+func (l *Queue) blockedLocally(kind queue.Kind) bool {
 	blockers := l.rule.BlockedBy[kind]
 	return l.holders.kinds.Count(blockers) > 0 || l.waiting.kinds.Count(blockers) > 0 || l.hold.stage == creating && !l.hold.try
 }
 
 // mayGrant reports whether the node hold allows one more grant to a kind.
-func (l *State) mayGrant(kind queue.Kind) bool {
+func (l *Queue) mayGrant(kind queue.Kind) bool {
 	return l.suffices(kind) && l.stepsLeft(kind) && !l.budgetUsed()
 }
 
 // suffices reports whether the first node blocks, and was blocked by, at least the kinds that a
 // node of the given kind would.
-func (l *State) suffices(kind queue.Kind) bool {
+func (l *Queue) suffices(kind queue.Kind) bool {
 	have := l.hold.kind
 	for _, blockers := range l.rule.BlockedBy {
 		if blockers.Has(kind) && !blockers.Has(have) {
@@ -76,13 +76,13 @@ func (l *State) suffices(kind queue.Kind) bool {
 }
 
 // needsOwnNode reports whether a kind holds by a node of its own, beside the first.
-func (l *State) needsOwnNode(kind queue.Kind) bool {
+func (l *Queue) needsOwnNode(kind queue.Kind) bool {
 	return kind != l.hold.kind && l.rule.EntersFrom(kind).Has(l.hold.kind)
 }
 
 // nodeReady reports whether the node by which a kind holds is granted. If it is not asked for,
 // nodeReady asks for it.
-func (l *State) nodeReady(kind queue.Kind, data []byte) bool {
+func (l *Queue) nodeReady(kind queue.Kind, data []byte) bool {
 	if !l.needsOwnNode(kind) {
 		return true
 	}
@@ -93,7 +93,7 @@ func (l *State) nodeReady(kind queue.Kind, data []byte) bool {
 }
 
 // nodeFor returns the node by which a kind holds.
-func (l *State) nodeFor(kind queue.Kind) *node {
+func (l *Queue) nodeFor(kind queue.Kind) *node {
 	if l.needsOwnNode(kind) {
 		return &l.hold.beside
 	}
@@ -102,7 +102,7 @@ func (l *State) nodeFor(kind queue.Kind) *node {
 
 // dropFirst releases the first node if only the node beside it is in use, others want the first,
 // and no owner here is to have it soon. It reports whether it did.
-func (l *State) dropFirst() bool {
+func (l *Queue) dropFirst() bool {
 	first, beside := &l.hold.node, &l.hold.beside
 	if l.holders.kinds[beside.kind] == 0 || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
 		return false
@@ -114,33 +114,33 @@ func (l *State) dropFirst() bool {
 
 // stepsLeft reports whether there is a step for a grant: one of its own, or one of earlier grants
 // which do not block it.
-func (l *State) stepsLeft(kind queue.Kind) bool {
+func (l *Queue) stepsLeft(kind queue.Kind) bool {
 	return l.hold.grants < mostGrants || !l.rule.BlockedBy[kind].Has(l.hold.lastKind)
 }
 
 // budgetUsed reports whether other processes wait and have waited for long enough, or another
 // client asks for the lock.
-func (l *State) budgetUsed() bool {
+func (l *Queue) budgetUsed() bool {
 	return l.revoked() || l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
 
-func (l *State) contended() bool { return l.hold.contended || l.hold.beside.contended }
+func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.contended }
 
-func (l *State) revoked() bool { return l.hold.revoked || l.hold.beside.revoked }
+func (l *Queue) revoked() bool { return l.hold.revoked || l.hold.beside.revoked }
 
 // idle reports whether the node hold is granted, and no owner waits or holds.
-func (l *State) idle() bool {
+func (l *Queue) idle() bool {
 	return l.hold.stage == held && l.holders.empty() && l.waiting.empty()
 }
 
 // acquireNode asks for a node.
-func (l *State) acquireNode(kind queue.Kind, data []byte, try bool) node {
+func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
 	l.lastSerial++
 	l.actor.AcquireNode(l.lastSerial, kind, try, data)
 	return node{stage: creating, serial: l.lastSerial, kind: kind, try: try}
 }
 
-func (l *State) releaseNodes() {
+func (l *Queue) releaseNodes() {
 	for _, serial := range l.NodeHolds() {
 		l.actor.ReleaseNode(serial)
 	}
@@ -149,12 +149,12 @@ func (l *State) releaseNodes() {
 
 // startTimer keeps the idle node hold for a while. The timer is not stopped when an owner is
 // granted: it is started once more when it ends.
-func (l *State) startTimer() {
+func (l *Queue) startTimer() {
 	l.timerRuns, l.unused = true, true
 	l.actor.StartIdleTimer()
 }
 
-func (l *State) grant(b *localOwner) {
+func (l *Queue) grant(b *localOwner) {
 	l.waiting.remove(b)
 	l.holders.push(b)
 	l.unused = false
@@ -165,7 +165,7 @@ func (l *State) grant(b *localOwner) {
 	}
 }
 
-func (l *State) grantRequest(b *localOwner, i int) {
+func (l *Queue) grantRequest(b *localOwner, i int) {
 	r := &b.requests[i]
 	if r.try {
 		r.try = false
@@ -178,7 +178,7 @@ func (l *State) grantRequest(b *localOwner, i int) {
 }
 
 // grantEntering grants what holders have asked for beside what they hold, if its node is granted.
-func (l *State) grantEntering() {
+func (l *Queue) grantEntering() {
 	if l.hold.beside.stage != held {
 		return
 	}
@@ -193,11 +193,11 @@ func (l *State) grantEntering() {
 }
 
 // refuseEntering refuses what holders have asked for beside what they hold.
-func (l *State) refuseEntering(why requests.Reason) {
+func (l *Queue) refuseEntering(why requests.Reason) {
 	l.refuseThose(&l.holders, why, func(r ownerRequest) bool { return r.enters })
 }
 
-func (l *State) notifyHolders() {
+func (l *Queue) notifyHolders() {
 	for b := range l.holders.All() {
 		for i := range b.requests {
 			l.notify(&b.requests[i])
@@ -207,7 +207,7 @@ func (l *State) notifyHolders() {
 
 // notify tells a holder whether others wait for the node hold, once, and whether another client
 // asks for it.
-func (l *State) notify(r *ownerRequest) {
+func (l *Queue) notify(r *ownerRequest) {
 	if r.enters {
 		return
 	}
@@ -221,7 +221,7 @@ func (l *State) notify(r *ownerRequest) {
 }
 
 // lose ends all grants.
-func (l *State) lose(why requests.Reason) {
+func (l *Queue) lose(why requests.Reason) {
 	l.refuseEntering(why)
 	for b := range l.holders.All() {
 		for _, r := range slices.Clone(b.requests) {

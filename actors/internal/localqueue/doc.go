@@ -27,7 +27,7 @@
 //
 // # Files
 //
-// To be read in this order: state.go, the fields, the calls and what goes out; decide.go, what the
+// To be read in this order: queue.go, the fields, the calls and what goes out; decide.go, what the
 // queue decides; owners.go, the owners of the process; invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed

@@ -12,11 +12,11 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// queueModel is a State, its owners, and the lock below, which grants and refuses nodes at random,
+// queueModel is a Queue, its owners, and the lock below, which grants and refuses nodes at random,
 // takes them away, and reports that contenders of other processes wait for them.
 type queueModel struct {
 	t         *rapid.T
-	queue     *State
+	queue     *Queue
 	rule      queue.Rule
 	timerRuns bool // an IdleTimedOut is to come
 
@@ -256,7 +256,7 @@ func (m *queueModel) drawNode(stage progress) *node {
 
 func (m *queueModel) release(r *modelRequest) {
 	r.stage = releasing
-	m.step(func(l *State) { l.Release(r.id) })
+	m.step(func(l *Queue) { l.Release(r.id) })
 }
 
 func (m *queueModel) nodeGranted(n *node) {
@@ -264,7 +264,7 @@ func (m *queueModel) nodeGranted(n *node) {
 	if n.serial == m.first {
 		m.czxid++
 	}
-	m.step(func(l *State) { l.NodeGranted(n.serial, machinetest.TokenAt(m.czxid, uint32(m.czxid%3))) })
+	m.step(func(l *Queue) { l.NodeGranted(n.serial, machinetest.TokenAt(m.czxid, uint32(m.czxid%3))) })
 }
 
 // acquire adds a request of an owner that may have others, which wait or hold.
@@ -288,21 +288,21 @@ func (m *queueModel) acquire(t *rapid.T) {
 		m.waiting = append(m.waiting, r)
 		slices.SortStableFunc(m.waiting, func(x, y *modelRequest) int { return int(x.place) - int(y.place) })
 	}
-	m.step(func(l *State) { l.Acquire(requests.Incoming{ID: r.id, Owner: r.owner, Kind: r.kind, Try: r.try}) })
+	m.step(func(l *Queue) { l.Acquire(requests.Incoming{ID: r.id, Owner: r.owner, Kind: r.kind, Try: r.try}) })
 }
 
 func (m *queueModel) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"acquire": m.acquire,
-		"cancel":  func(*rapid.T) { m.step(func(l *State) { l.Cancel(m.drawRequest(queued).id, requests.Cancelled) }) },
+		"cancel":  func(*rapid.T) { m.step(func(l *Queue) { l.Cancel(m.drawRequest(queued).id, requests.Cancelled) }) },
 		"withdraw a grant": func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
 				r := m.drawRequest(held)
 				r.stage = releasing
-				m.step(func(l *State) { l.Cancel(r.id, requests.Cancelled) })
+				m.step(func(l *Queue) { l.Cancel(r.id, requests.Cancelled) })
 			}
 		},
-		"cancel a downgrade": func(*rapid.T) { m.step(func(l *State) { l.Cancel(m.drawRequest(creating).id, requests.Cancelled) }) },
+		"cancel a downgrade": func(*rapid.T) { m.step(func(l *Queue) { l.Cancel(m.drawRequest(creating).id, requests.Cancelled) }) },
 		"release":            func(*rapid.T) { m.release(m.drawRequest(held)) },
 		"node is granted":    func(*rapid.T) { m.nodeGranted(m.drawNode(creating)) },
 		"node is refused": func(t *rapid.T) {
@@ -312,23 +312,23 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 			}
 			m.refused = n.serial != m.first
 			m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
-			m.step(func(l *State) { l.NodeRefused(n.serial, why) })
+			m.step(func(l *Queue) { l.NodeRefused(n.serial, why) })
 		},
-		"loss of a node": func(*rapid.T) { m.step(func(l *State) { l.NodeLost(m.drawNode(held).serial, requests.SessionLost) }) },
+		"loss of a node": func(*rapid.T) { m.step(func(l *Queue) { l.NodeLost(m.drawNode(held).serial, requests.SessionLost) }) },
 		"wait of another process": func(*rapid.T) {
 			n := m.drawNode(held)
 			n.contended = true
-			m.step(func(l *State) { l.NodeContended(n.serial) })
+			m.step(func(l *Queue) { l.NodeContended(n.serial) })
 		},
 		"revoke of a node": func(*rapid.T) {
 			n := m.drawNode(held)
 			n.revoked = true
-			m.step(func(l *State) { l.NodeRevoked(n.serial) })
+			m.step(func(l *Queue) { l.NodeRevoked(n.serial) })
 		},
 		"time budget is used": func(*rapid.T) {
 			m.drawNode(held)
 			m.timeUsed = true
-			m.step(func(l *State) { l.TimeBudgetUsed(m.first) })
+			m.step(func(l *Queue) { l.TimeBudgetUsed(m.first) })
 		},
 		"answer for a former node hold": func(t *rapid.T) {
 			serial := m.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
@@ -336,12 +336,12 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 				t.Skip("it is not a former one")
 			}
 			m.step(rapid.SampledFrom([]queueEvent{
-				func(l *State) { l.NodeGranted(serial, requests.Token{}) },
-				func(l *State) { l.NodeRefused(serial, requests.Cancelled) },
-				func(l *State) { l.NodeLost(serial, requests.SessionLost) },
-				func(l *State) { l.NodeContended(serial) },
-				func(l *State) { l.NodeRevoked(serial) },
-				func(l *State) { l.TimeBudgetUsed(serial) },
+				func(l *Queue) { l.NodeGranted(serial, requests.Token{}) },
+				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
+				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
+				func(l *Queue) { l.NodeContended(serial) },
+				func(l *Queue) { l.NodeRevoked(serial) },
+				func(l *Queue) { l.TimeBudgetUsed(serial) },
 			}).Draw(t, "event"))
 		},
 		"idle timer fires": func(t *rapid.T) {
@@ -349,7 +349,7 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 				t.Skip("no timer")
 			}
 			m.timerRuns = false
-			m.step((*State).IdleTimedOut)
+			m.step((*Queue).IdleTimedOut)
 		},
 		"": func(*rapid.T) {},
 	}
@@ -372,7 +372,7 @@ func (m *queueModel) finish() {
 		}
 		if m.timerRuns {
 			m.timerRuns = false
-			m.step((*State).IdleTimedOut)
+			m.step((*Queue).IdleTimedOut)
 		}
 	}
 	l := m.queue

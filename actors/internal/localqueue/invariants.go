@@ -9,7 +9,7 @@ import (
 
 // Check returns an error that names an invariant which does not hold, or nil. It is meant for
 // tests.
-func (l *State) Check() error {
+func (l *Queue) Check() error {
 	waiting, holding := l.rule.NewCensus(), l.rule.NewCensus()
 	tries, open := 0, 0
 	count := func(b *localOwner) {

@@ -32,7 +32,7 @@ type ownerRequest struct {
 // localOwner is an owner that waits or holds. It has one request at least;
 // requests of an owner with a name share one localOwner.
 type localOwner struct {
-	stage    progress // queued: it is in State.waiting; held: it is in State.holders
+	stage    progress // queued: it is in Queue.waiting; held: it is in Queue.holders
 	owner    string
 	kind     queue.Kind
 	data     []byte
@@ -42,7 +42,7 @@ type localOwner struct {
 	place    requests.Place[localOwner] // in the line of its stage
 }
 
-func (l *State) add(b *localOwner, r ownerRequest) {
+func (l *Queue) add(b *localOwner, r ownerRequest) {
 	l.requests.Put(r.id, b)
 	b.requests = append(b.requests, r)
 	if r.try {
@@ -51,7 +51,7 @@ func (l *State) add(b *localOwner, r ownerRequest) {
 }
 
 // drop takes a request off its owner. The owner ends with the last one.
-func (l *State) drop(b *localOwner, id requests.ID) {
+func (l *Queue) drop(b *localOwner, id requests.ID) {
 	l.requests.Remove(id)
 	i := b.index(id)
 	if b.requests[i].try {
@@ -77,7 +77,7 @@ func (l *State) drop(b *localOwner, id requests.ID) {
 }
 
 // downgrade leaves a holder with the kind of the requests that it still has.
-func (l *State) downgrade(b *localOwner) {
+func (l *Queue) downgrade(b *localOwner) {
 	if b.stage == held && !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.kind == b.kind }) {
 		l.holders.kinds[b.kind]--
 		b.kind = b.requests[0].kind
@@ -107,11 +107,11 @@ func (b *localOwner) othersOfKind(id requests.ID) (others int) {
 	return others
 }
 
-// maxSpare bounds State.spare. Owners that are used again spare an acquire one allocation of six,
+// maxSpare bounds Queue.spare. Owners that are used again spare an acquire one allocation of six,
 // and 5 % of its CPU time.
 const maxSpare = 64
 
-func (l *State) newOwner() *localOwner {
+func (l *Queue) newOwner() *localOwner {
 	var b *localOwner
 	if n := len(l.spare); n > 0 {
 		b, l.spare = l.spare[n-1], l.spare[:n-1]
@@ -124,19 +124,19 @@ func (l *State) newOwner() *localOwner {
 }
 
 // refuseAll refuses all waiting requests.
-func (l *State) refuseAll(why requests.Reason) {
+func (l *Queue) refuseAll(why requests.Reason) {
 	l.refuseThose(&l.waiting, why, func(ownerRequest) bool { return true })
 }
 
 // refuseTries refuses the waiting tries.
-func (l *State) refuseTries() {
+func (l *Queue) refuseTries() {
 	if l.tries > 0 {
 		l.refuseThose(&l.waiting, requests.NotAcquired, func(r ownerRequest) bool { return r.try })
 	}
 }
 
 // refuseThose refuses the requests of the owners in a line for which refused returns true.
-func (l *State) refuseThose(of *line, why requests.Reason, refused func(ownerRequest) bool) {
+func (l *Queue) refuseThose(of *line, why requests.Reason, refused func(ownerRequest) bool) {
 	for b := range of.All() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {

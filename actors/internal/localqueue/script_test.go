@@ -18,7 +18,7 @@ func TestScripts(t *testing.T) {
 
 var kinds = []string{"exclusive", "shared"}
 
-type queueScript struct{ *State }
+type queueScript struct{ *Queue }
 
 func (s *queueScript) Step(line machinetest.Line) []string {
 	switch line.Word {
@@ -30,7 +30,7 @@ func (s *queueScript) Step(line machinetest.Line) []string {
 		return nil
 	}
 	var effects []string
-	for _, f := range step(s.State, parse(line)) {
+	for _, f := range step(s.Queue, parse(line)) {
 		effects = append(effects, show(f))
 	}
 	return effects
@@ -41,26 +41,26 @@ func parse(line machinetest.Line) queueEvent {
 	switch line.Word {
 	case "acquire":
 		r := line.Request(kinds)
-		return func(l *State) { l.Acquire(r) }
+		return func(l *Queue) { l.Acquire(r) }
 	case "cancel":
-		return func(l *State) { l.Cancel(id, requests.Cancelled) }
+		return func(l *Queue) { l.Cancel(id, requests.Cancelled) }
 	case "release":
-		return func(l *State) { l.Release(id) }
+		return func(l *Queue) { l.Release(id) }
 	case "node-granted":
 		token := requests.Token{Czxid: line.Number("czxid", 100+int64(serial)), Step: uint32(line.Number("step", 0))}
-		return func(l *State) { l.NodeGranted(serial, token) }
+		return func(l *Queue) { l.NodeGranted(serial, token) }
 	case "node-refused":
-		return func(l *State) { l.NodeRefused(serial, why) }
+		return func(l *Queue) { l.NodeRefused(serial, why) }
 	case "node-lost":
-		return func(l *State) { l.NodeLost(serial, why) }
+		return func(l *Queue) { l.NodeLost(serial, why) }
 	case "node-contended":
-		return func(l *State) { l.NodeContended(serial) }
+		return func(l *Queue) { l.NodeContended(serial) }
 	case "node-revoked":
-		return func(l *State) { l.NodeRevoked(serial) }
+		return func(l *Queue) { l.NodeRevoked(serial) }
 	case "time-budget-used":
-		return func(l *State) { l.TimeBudgetUsed(serial) }
+		return func(l *Queue) { l.TimeBudgetUsed(serial) }
 	case "idle-timed-out":
-		return (*State).IdleTimedOut
+		return (*Queue).IdleTimedOut
 	}
 	line.Unknown()
 	return nil
@@ -80,11 +80,11 @@ func show(f machinetest.Effect) string {
 	return f.Show()
 }
 
-// queueEvent is a call of a State.
-type queueEvent func(*State)
+// queueEvent is a call of a Queue.
+type queueEvent func(*Queue)
 
-// step applies an event to a State with a LocalRecorder, and returns the effects.
-func step(l *State, e queueEvent) []machinetest.Effect {
+// step applies an event to a Queue with a LocalRecorder, and returns the effects.
+func step(l *Queue, e queueEvent) []machinetest.Effect {
 	e(l)
 	invariants.Check(l)
 	return l.actor.(*machinetest.LocalRecorder).Take()

@@ -29,10 +29,10 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 		u.localQueue = localqueue.New(&u.recorder, rule, grants)
 	}
 	s.cancel = func(u *upperMachine, id requests.ID) {
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.Cancel(id, requests.Cancelled) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Cancel(id, requests.Cancelled) })
 	}
 	s.release = func(u *upperMachine, id requests.ID) {
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.Release(id) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Release(id) })
 	}
 	s.acquire = func(t *rapid.T, u *upperMachine) {
 		r := s.addRequest(u, requests.Incoming{
@@ -40,7 +40,7 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
 		})
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.Acquire(r) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Acquire(r) })
 	}
 	s.checkEmpty = func(u *upperMachine) {
 		if l := u.localQueue; !l.Idle() || l.Check() != nil {
@@ -50,7 +50,7 @@ func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
 	return s
 }
 
-func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.State)) {
+func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.Queue)) {
 	l, owner := u.states[0], ""
 	if l.lock.rule.Downgrades() {
 		owner = "the local queue"
@@ -81,13 +81,13 @@ func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.State)) {
 func (s *stack) handleInLocalQueue(u *upperMachine, e message) {
 	switch e.Kind {
 	case Grant:
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.NodeGranted(e.serial, e.Token) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeGranted(e.serial, e.Token) })
 	case Refuse:
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.NodeRefused(e.serial, e.Reason) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeRefused(e.serial, e.Reason) })
 	case Lose:
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.NodeLost(e.serial, e.Reason) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeLost(e.serial, e.Reason) })
 	case NotifyContended:
-		s.stepLocalQueue(u, func(l *localqueue.State) { l.NodeContended(e.serial) })
+		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeContended(e.serial) })
 	}
 }
 

@@ -49,7 +49,7 @@ type upperMachine struct {
 	acquiring []requests.ID          // requests that acquire leases, in order
 	leases    map[uint64]requests.ID // by serial of the AcquireLease
 
-	localQueue *localqueue.State
+	localQueue *localqueue.Queue
 	recorder   machinetest.LocalRecorder
 	timerRuns  bool   // an IdleTimedOut is to come
 	first      uint64 // serial of the AcquireNode that began the node hold
@@ -266,14 +266,14 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 				t.Skip("no timer")
 			}
 			u.timerRuns = false
-			s.stepLocalQueue(u, (*localqueue.State).IdleTimedOut)
+			s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
 		},
 		"time budget is used": func(t *rapid.T) {
 			u := s.drawMachine()
 			if u.localQueue == nil || len(u.localQueue.NodeHolds()) == 0 {
 				t.Skip("no node hold")
 			}
-			s.stepLocalQueue(u, func(l *localqueue.State) { l.TimeBudgetUsed(u.first) })
+			s.stepLocalQueue(u, func(l *localqueue.Queue) { l.TimeBudgetUsed(u.first) })
 		},
 		"drain": func(*rapid.T) { s.drain() },
 		"":      func(*rapid.T) {},
@@ -330,7 +330,7 @@ func (s *stack) finish() {
 			}
 			if u.timerRuns {
 				u.timerRuns = false
-				s.stepLocalQueue(u, (*localqueue.State).IdleTimedOut)
+				s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
 				open++
 			}
 		}

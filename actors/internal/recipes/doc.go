@@ -4,7 +4,7 @@
 // lockqueue.State each), and ask the bridge, which owns the connection.
 //
 //   - lockActor (lock.go): the queue of one directory, for mutexes, read-write locks and rules of users.
-//   - localQueueActor (localqueue.go, localqueue.State): one directory, whose node it passes on among the owners of the
+//   - localQueueActor (localqueue.go, localqueue.Queue): one directory, whose node it passes on among the owners of the
 //     process, for a limited time (a node hold).
 //   - semaphoreActor (semaphore.go, semaphore.State): two directories, the request queue and the leases.
 //   - multiLockActor (multilock.go): all or nothing of its members, which are actors of their own.

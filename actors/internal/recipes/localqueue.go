@@ -17,7 +17,7 @@ import (
 )
 
 // localQueueActor is the actor of a lock whose node the owners of this process share. It turns
-// messages into calls of its localqueue.State, and performs what that asks for on the owners and on
+// messages into calls of its localqueue.Queue, and performs what that asks for on the owners and on
 // the directory, whose only owner it is.
 type localQueueActor struct {
 	lock.Actor
@@ -25,7 +25,7 @@ type localQueueActor struct {
 	turn        turn
 	below       below
 	config      manager.LocalQueueConfig
-	state       *localqueue.State
+	state       *localqueue.Queue
 	ownerBelow  string              // the owner that it is to the directory; empty for a rule without downgrades
 	holds       []*messages.Granted // the nodes of the node hold: one, or two after a downgrade
 	budgetTimer *time.Timer         // of the node hold

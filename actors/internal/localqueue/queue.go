@@ -5,9 +5,9 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// State is the queue of the owners of one process for one lock. It is used by one goroutine at a
+// Queue is the queue of the owners of one process for one lock. It is used by one goroutine at a
 // time; the package's documentation says how it works.
-type State struct {
+type Queue struct {
 	actor  QueueActor
 	rule   queue.Rule
 	budget uint32
@@ -25,22 +25,22 @@ type State struct {
 	unused    bool // and no owner has been granted since the timer was started
 }
 
-// New returns a State without owners. budget is how many grants in a row it makes of one node hold
+// New returns a Queue without owners. budget is how many grants in a row it makes of one node hold
 // while other processes wait. Of the rule only the kinds count: which block each other, and which
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
-func New(actor QueueActor, rule queue.Rule, budget uint32) *State {
-	l := &State{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
+func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
+	l := &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
 	l.waiting.kinds, l.holders.kinds = rule.NewCensus(), rule.NewCensus()
 	return l
 }
 
-// nodeHold is what a State has of the lock: one node, or two. The first is of the kind of the owner
-// that was first in line. If that is a writer and readers come next, the State asks for a reader's
+// nodeHold is what a Queue has of the lock: one node, or two. The first is of the kind of the owner
+// that was first in line. If that is a writer and readers come next, the Queue asks for a reader's
 // node beside it, as for a downgrade: at once, and at the same place in the lock's queue. From then
 // on it grants both kinds without asking. It releases the writer's node when other processes wait
 // for it and only readers hold: readers of other processes need not wait for those of this one,
 // however long they read. (If the rule knows no downgrade, readers hold by the writer's node.) A
-// reader's node alone does not suffice for a writer: the State releases it and queues for a
+// reader's node alone does not suffice for a writer: the Queue releases it and queues for a
 // writer's node.
 type nodeHold struct {
 	node            // the first node, or the one that is left
@@ -71,10 +71,10 @@ const (
 )
 
 // Idle reports whether no request is open and no node is held or asked for.
-func (l *State) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
+func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
 
 // NodeHolds returns the serial of each AcquireNode that is asked for or granted.
-func (l *State) NodeHolds() (serials []uint64) {
+func (l *Queue) NodeHolds() (serials []uint64) {
 	for _, p := range []node{l.hold.beside, l.hold.node} {
 		if p.stage == creating || p.stage == held {
 			serials = append(serials, p.serial)
@@ -86,7 +86,7 @@ func (l *State) NodeHolds() (serials []uint64) {
 // ---- calls of owners
 
 // Acquire takes in a new request.
-func (l *State) Acquire(e requests.Incoming) {
+func (l *Queue) Acquire(e requests.Incoming) {
 	if e.Owner != "" {
 		if b := l.owners[e.Owner]; b != nil {
 			l.join(b, e)
@@ -108,7 +108,7 @@ func (l *State) Acquire(e requests.Incoming) {
 }
 
 // join lets a further request of an owner share what the owner has.
-func (l *State) join(b *localOwner, e requests.Incoming) {
+func (l *Queue) join(b *localOwner, e requests.Incoming) {
 	r := ownerRequest{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
@@ -130,7 +130,7 @@ func (l *State) join(b *localOwner, e requests.Incoming) {
 }
 
 // Cancel withdraws a request, because of why. It releases a grant, too.
-func (l *State) Cancel(id requests.ID, why requests.Reason) {
+func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
 	b := l.requests.At(id)
 	if b == nil {
 		return
@@ -141,7 +141,7 @@ func (l *State) Cancel(id requests.ID, why requests.Reason) {
 }
 
 // Release releases a grant.
-func (l *State) Release(id requests.ID) {
+func (l *Queue) Release(id requests.ID) {
 	b := l.requests.At(id)
 	if b == nil || b.stage == queued || b.entering(id) {
 		l.actor.RefuseRequest(id, requests.NotHeld)
@@ -156,7 +156,7 @@ func (l *State) Release(id requests.ID) {
 // ---- calls for the lock below
 
 // nodeOf returns the node of a serial, or nil for news of an earlier node hold.
-func (l *State) nodeOf(serial uint64) *node {
+func (l *Queue) nodeOf(serial uint64) *node {
 	for _, p := range []*node{&l.hold.node, &l.hold.beside} {
 		if (p.stage == creating || p.stage == held) && p.serial == serial {
 			return p
@@ -166,7 +166,7 @@ func (l *State) nodeOf(serial uint64) *node {
 }
 
 // NodeGranted answers AcquireNode: the lock is held by the node, with the token.
-func (l *State) NodeGranted(serial uint64, token requests.Token) {
+func (l *Queue) NodeGranted(serial uint64, token requests.Token) {
 	p := l.nodeOf(serial)
 	if p == nil {
 		return
@@ -180,7 +180,7 @@ func (l *State) NodeGranted(serial uint64, token requests.Token) {
 }
 
 // NodeRefused answers AcquireNode: the lock below has refused the request.
-func (l *State) NodeRefused(serial uint64, why requests.Reason) {
+func (l *Queue) NodeRefused(serial uint64, why requests.Reason) {
 	p := l.nodeOf(serial)
 	switch {
 	case p == nil:
@@ -201,7 +201,7 @@ func (l *State) NodeRefused(serial uint64, why requests.Reason) {
 }
 
 // NodeLost notes that a granted node is lost.
-func (l *State) NodeLost(serial uint64, why requests.Reason) {
+func (l *Queue) NodeLost(serial uint64, why requests.Reason) {
 	if l.nodeOf(serial) != nil {
 		l.lose(why)
 		l.releaseNodes()
@@ -210,7 +210,7 @@ func (l *State) NodeLost(serial uint64, why requests.Reason) {
 }
 
 // NodeContended notes that contenders of other processes wait for the node.
-func (l *State) NodeContended(serial uint64) {
+func (l *Queue) NodeContended(serial uint64) {
 	if p := l.nodeOf(serial); p != nil {
 		p.contended = true
 		l.proceed()
@@ -220,7 +220,7 @@ func (l *State) NodeContended(serial uint64) {
 
 // NodeRevoked notes that another client asks for the node. All holders are asked to release, since
 // the loss of a node ends all grants. Others are not granted by the node hold any more.
-func (l *State) NodeRevoked(serial uint64) {
+func (l *Queue) NodeRevoked(serial uint64) {
 	if p := l.nodeOf(serial); p != nil {
 		p.revoked = true
 		l.proceed() // which may release the node
@@ -230,7 +230,7 @@ func (l *State) NodeRevoked(serial uint64) {
 
 // TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may
 // while others wait.
-func (l *State) TimeBudgetUsed(serial uint64) {
+func (l *Queue) TimeBudgetUsed(serial uint64) {
 	if l.hold.id == serial {
 		l.hold.timeUsed = true
 		l.proceed()
@@ -238,7 +238,7 @@ func (l *State) TimeBudgetUsed(serial uint64) {
 }
 
 // IdleTimedOut answers StartIdleTimer.
-func (l *State) IdleTimedOut() {
+func (l *Queue) IdleTimedOut() {
 	l.timerRuns = false
 	switch {
 	case !l.idle():
@@ -249,17 +249,17 @@ func (l *State) IdleTimedOut() {
 	}
 }
 
-// QueueActor performs what a State asks for: the first two methods on the lock below, the last two
+// QueueActor performs what a Queue asks for: the first two methods on the lock below, the last two
 // for the owners.
 type QueueActor interface {
 	// AcquireNode acquires the lock below for a kind, as a try or not, as the owner of the other
-	// node that is held. The State's NodeGranted or NodeRefused must be called, later NodeLost,
+	// node that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost,
 	// NodeContended and NodeRevoked.
 	AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte)
 	// ReleaseNode releases a node, also if it is lost, or withdraws the request. No answer is
 	// awaited.
 	ReleaseNode(serial uint64)
-	// StartIdleTimer: the State's IdleTimedOut must be called when the node hold may have been
+	// StartIdleTimer: the Queue's IdleTimedOut must be called when the node hold may have been
 	// unused for long.
 	StartIdleTimer()
 	// GrantBy: the request holds the lock by the node, with the token.
