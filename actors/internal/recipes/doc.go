@@ -10,8 +10,8 @@
 //   - multiLockActor (multilock.go): all or nothing of its members, which are actors of their own.
 //
 // To be read in this order: lock.go and directory.go, an Acquire there and back; directories.go,
-// the messages of the bridge and the end; sessions.go, the loss of a session; directoryrare.go,
-// handoffs.go and delay.go, what few directories do; below.go, a directory under a machine;
+// the messages of the bridge and the end; sessions.go, the loss of a session; effects.go,
+// what few directories do, and hand-offs; below.go, a directory under a machine;
 // localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go and multilock.go;
 // misuse.go and recognize.go; recipes.go, which makes each recipe.
 package recipes

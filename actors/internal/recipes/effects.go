@@ -1,14 +1,17 @@
 package recipes
 
 import (
+	"time"
+
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// The effects of a directory that few locks have, and its transactions.
+// The effects of a directory that few locks have, its transactions, its lock-delay and its hand-offs.
 
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
@@ -91,4 +94,64 @@ func (d *directory) releaseNode(serial uint64, node string, relaxed bool) {
 // transact has all operations done or none.
 func (d *directory) transact(serial uint64, ops ...*messages.Op) {
 	d.in.bridge().SendTransact(&messages.Transact{Id: d.idOf(serial), Epoch: d.in.epoch, Ops: ops}, d.in.Self)
+}
+
+// delayElapsed is the message of a lock to itself that its delay is over.
+type delayElapsed struct{ serial uint64 }
+
+// performDelay performs the effects of a rule with a lock-delay.
+func (d *directory) performDelay(f *lockqueue.Effect) {
+	node, marker := d.nodePath(f.Node), d.path+queue.HeldMarkerSuffix
+	switch f.Kind {
+	case lockqueue.CreateHeldMarker:
+		d.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
+			&messages.Op{Kind: messages.Op_CREATE, Path: marker, Data: []byte(f.Node)})
+	case lockqueue.ReplaceHeldMarker:
+		d.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
+			&messages.Op{Kind: messages.Op_SET, Path: marker, Data: []byte(f.Node)})
+	case lockqueue.DeleteWithHeldMarker:
+		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
+			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
+	case lockqueue.ReadHeldMarker:
+		directory, name := zkpath.Split(marker)
+		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: directory,
+			Nodes: []string{name}, WithData: true}, d.in.Self)
+	case lockqueue.StartDelay:
+		d.in.Manager.Log.Info("lock was not released by its last holder; its delay begins", "path", d.path, "delay", d.recipe.Delay)
+		elapsed := delayElapsed{f.Serial} // the memory of f is another effect's by then
+		d.delay = time.AfterFunc(d.recipe.Delay, func() { d.in.Self.Tell(elapsed) })
+	case lockqueue.ReportHeldMarker:
+		d.in.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
+			"path", d.path, "marker", marker, "why", d.in.Detail,
+			"do", "grant DELETE on the marker's directory, or delete the marker")
+	}
+}
+
+// departure is where the contender that left a lock last was: in this process or in another.
+type departure uint8
+
+const (
+	noDeparture departure = iota
+	localDeparture
+	remoteDeparture
+)
+
+// noteGone notes that the node of a contender was deleted.
+func (d *directory) noteGone(node string) {
+	if node != "" && !d.state.IsOwn(node) {
+		d.left = remoteDeparture
+	}
+}
+
+// countHandOff counts the grant that an event has led to. A contender that is granted with its
+// creation or its re-entry had nothing to wait for.
+func (d *directory) countHandOff(event any) {
+	switch event.(type) {
+	case lockqueue.Created, lockqueue.Acquire:
+	default:
+		if d.left != noDeparture {
+			d.in.CountHandOff(d.left == localDeparture)
+		}
+	}
+	d.left = noDeparture
 }
