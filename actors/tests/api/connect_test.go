@@ -149,7 +149,7 @@ func TestInvalidConfig(t *testing.T) {
 		{"big port", "host:65536", "65536", actors.Config{}},
 		{"named port", "host:zookeeper", "zookeeper", actors.Config{}},
 		{"no host", ":2181", ":2181", actors.Config{}},
-		{"space", "a:1, b:2", " b:2", actors.Config{}},
+		{"space", "a:1, b c:2", " b c:2", actors.Config{}},
 		{"chroot", "a:1/app/", "/app/", actors.Config{}},
 		{"url", "http://a:1", "http://a:1", actors.Config{}},
 		{"IPv6 without brackets", "::1:2181", "::1:2181", actors.Config{}},
