@@ -5,6 +5,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 )
 
 // errNilContext is the error of a call with a nil context.
@@ -12,7 +13,7 @@ var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.
 
 // callRequest is a request of a goroutine that waits for the result.
 type callRequest interface {
-	request
+	writer.Request
 	forEpoch() uint64
 	failsFast() bool
 	start(ep *epoch)
@@ -37,7 +38,7 @@ func (a *bridgeActor) call(r callRequest) {
 }
 
 // withdraw drops a request whose caller has stopped waiting.
-func (b *Bridge) withdraw(r request) {
+func (b *Bridge) withdraw(r writer.Request) {
 	b.ref.Tell(task(func(a *bridgeActor) {
 		if a.epoch != nil {
 			a.epoch.close(r)

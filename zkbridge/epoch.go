@@ -22,8 +22,8 @@ type epoch struct {
 	ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 	over   bool
 
-	open   map[request]uint64 // requests that are not answered, with the number of each
-	opened uint64             // requests so far
+	open   map[writer.Request]uint64 // requests that are not answered, with the number of each
+	opened uint64                    // requests so far
 
 	startJobs *jobs // of what must be done before requests; it runs also before the session is ready
 	writer    *writer.Writer
@@ -48,9 +48,6 @@ type epoch struct {
 	jitter   zkconn.Jitter
 }
 
-// request is a request that the bridge will answer.
-type request = writer.Request
-
 // retryPause is how long the bridge waits before it tries something again while the connection
 // seems to be up.
 const retryPause = 100 * time.Millisecond
@@ -67,7 +64,7 @@ func (ep *epoch) allJobs() []*jobs {
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
-	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, open: map[request]uint64{}}
+	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, open: map[writer.Request]uint64{}}
 	ep.timers = newTimers(ep.Post)
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
@@ -113,18 +110,18 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 }
 
 // openInOrder returns the requests that are not answered, in the order in which they came.
-func (ep *epoch) openInOrder() []request {
-	return slices.SortedFunc(maps.Keys(ep.open), func(x, y request) int { return cmp.Compare(ep.open[x], ep.open[y]) })
+func (ep *epoch) openInOrder() []writer.Request {
+	return slices.SortedFunc(maps.Keys(ep.open), func(x, y writer.Request) int { return cmp.Compare(ep.open[x], ep.open[y]) })
 }
 
 // addOpen counts r among the requests that are not answered.
-func (ep *epoch) addOpen(r request) {
+func (ep *epoch) addOpen(r writer.Request) {
 	ep.opened++
 	ep.open[r] = ep.opened
 }
 
 // close notes that a request is being answered: it is open no longer.
-func (ep *epoch) close(r request) { delete(ep.open, r) }
+func (ep *epoch) close(r writer.Request) { delete(ep.open, r) }
 
 // Answer implements writer.Epoch.
 func (ep *epoch) Answer(r writer.Sender, msg any) {
@@ -133,7 +130,7 @@ func (ep *epoch) Answer(r writer.Sender, msg any) {
 }
 
 // Fail implements writer.Epoch.
-func (ep *epoch) Fail(r request, why messages.Reason, format string, args ...any) {
+func (ep *epoch) Fail(r writer.Request, why messages.Reason, format string, args ...any) {
 	ep.close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
@@ -157,7 +154,7 @@ var _ writer.Epoch = (*epoch)(nil)
 func (ep *epoch) Client() zkconn.Client { return ep.client }
 
 // IsOpen implements writer.Epoch.
-func (ep *epoch) IsOpen(r request) bool {
+func (ep *epoch) IsOpen(r writer.Request) bool {
 	_, open := ep.open[r]
 	return open
 }

@@ -108,7 +108,7 @@ func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
 
 // accept opens a request for the present session, and reports whether it has. It answers all other
 // requests at once. invalid is what is wrong with the request, or nil.
-func (a *bridgeActor) accept(r request, epoch uint64, invalid error) bool {
+func (a *bridgeActor) accept(r writer.Request, epoch uint64, invalid error) bool {
 	n := 1
 	if onlyDeletes(r) {
 		n = 0 // it is never over the limit: its nodes would stay, and hold a lock
@@ -121,7 +121,7 @@ func (a *bridgeActor) accept(r request, epoch uint64, invalid error) bool {
 }
 
 // onlyDeletes reports whether a request does nothing but delete nodes.
-func onlyDeletes(r request) bool {
+func onlyDeletes(r writer.Request) bool {
 	switch r := r.(type) {
 	case *writer.NodeRelease:
 		return true
@@ -133,7 +133,7 @@ func onlyDeletes(r request) bool {
 
 // mayOpen reports whether the bridge can open n requests for the present session, which answer r.
 // Otherwise it answers r at once.
-func (a *bridgeActor) mayOpen(r request, epoch uint64, n int, invalid error) bool {
+func (a *bridgeActor) mayOpen(r writer.Request, epoch uint64, n int, invalid error) bool {
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:
 		r.Fail(messages.Reason_INVALID, invalid.Error())

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// The effects of a directory that few locks have, its transactions, its lock-delay and its hand-offs.
+// The effects of a directory that few locks have, transactions, the lock-delay and hand-offs.
 
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
