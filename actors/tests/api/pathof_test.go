@@ -86,10 +86,10 @@ func TestLocksOfKeys(t *testing.T) {
 		_, err := b.Client(b).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		locktest.Must(b, err)
 		var want []string
+		var held []*actors.Grant // which the collector would release
 		for key := range awkwardKeys {
 			path := actors.PathOf(dir, key)
-			want = append(want, path)
-			locktest.Lock(b, locks.Mutex(path))
+			want, held = append(want, path), append(held, locktest.Lock(b, locks.Mutex(path)))
 		}
 		slices.Sort(want)
 		got, err := locks.Find(b.Context(), dir)
@@ -103,6 +103,9 @@ func TestLocksOfKeys(t *testing.T) {
 			if q.Recipe != "mutex" {
 				b.Errorf("%q is a %s", path, q.Recipe)
 			}
+		}
+		for _, g := range held {
+			locktest.Unlock(b, g)
 		}
 	})
 }
