@@ -99,6 +99,11 @@ func TestFailFast(t *testing.T) {
 				t.Errorf("%s was not sent: %v", name, err)
 			}
 		}
+		over, cancel := context.WithCancel(within(t))
+		cancel()
+		for name, call := range fast { // also if ctx has ended
+			expect(name, call(over))
+		}
 		proxy.Refuse(false)
 		proxy.BlackHole(false)
 		for name, done := range goesOn {

@@ -34,7 +34,8 @@ func CheckPath(path string) error { return zkpath.Check(path) }
 // leaves them as they are. A create without an ACL has the ACL of [Config].
 //
 // Multi blocks until the transaction is answered, until ctx ends or until the session is lost. It
-// waits while the session is SUSPENDED. The errors, beside the context's own:
+// waits while the session is SUSPENDED, unless the bridge is one of FailFast. The errors, beside the
+// context's own:
 //   - [*OpError]: an operation failed, and so nothing was executed.
 //   - [messages.Reason_OUTCOME_UNKNOWN]: the transaction was sent, and the answer is lost, or ctx has
 //     ended. It was executed or not, or may still be. It is not sent again.
@@ -49,7 +50,8 @@ func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, err
 }
 
 // MultiWithin is Multi for nodes in a directory: if a node is missing it creates the directory
-// unless that exists, and the missing nodes above it, and tries ops once more.
+// unless that exists, and the missing nodes above it, and tries ops once more. After an error the
+// directory may exist.
 func (b *Bridge) MultiWithin(ctx context.Context, directory string, ops ...any) ([]zk.MultiResponse, error) {
 	return b.multi(ctx, b.Session().Epoch, directory, ops)
 }
@@ -65,7 +67,7 @@ func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []a
 		return nil, errNilContext
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx))
+		return nil, b.explained(ctx, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx)))
 	}
 	copies, err := opsOf(ops)
 	if err == nil {

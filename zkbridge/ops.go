@@ -68,8 +68,8 @@ func opsOfMessage(ops []*messages.Op) ([]zkconn.Op, error) {
 	return all, nil
 }
 
-// checkTransaction returns an error for operations, or a directory for their nodes, that cannot be
-// sent. Creates without an ACL get that of cfg.
+// checkTransaction returns an error for operations that cannot be sent, or a directory of their nodes
+// that cannot be made. Creates without an ACL get the ACL of cfg.
 func checkTransaction(ops []zkconn.Op, within string, cfg *settings) error {
 	if within != "" {
 		if err := zkpath.Check(within); err != nil {

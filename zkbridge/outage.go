@@ -49,11 +49,11 @@ func (b *Bridge) Explain(err error) error {
 	return err
 }
 
-// FailFast returns the same bridge for callers that do not wait for a connection, or that do. With
-// on, a blocking call fails with [messages.Reason_DISCONNECTED], or with OUTCOME_UNKNOWN if its
-// transaction was sent, when the session becomes SUSPENDED, and at once while it is; an error
-// because of ctx or of the session is that of Explain. A bridge of Open is without. FailFast never
-// blocks.
+// FailFast returns the same bridge, and says whether its blocking calls wait for a connection. With
+// on they do not: a call fails when the session becomes SUSPENDED, and at once while it is. The
+// error is [messages.Reason_DISCONNECTED], or OUTCOME_UNKNOWN if a transaction was sent. The error
+// of a call that ends with ctx or with the session then says what Explain adds. The bridge that Open
+// returns waits. FailFast never blocks.
 func (b *Bridge) FailFast(on bool) *Bridge { return &Bridge{b.connection, on} }
 
 // explained returns the error of a call, by Explain if the call may have ended because ZooKeeper
