@@ -86,7 +86,7 @@ func TestLocksOfKeys(t *testing.T) {
 		_, err := b.Client(b).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 		locktest.Must(b, err)
 		var want []string
-		var held []*actors.Grant // which the collector would release
+		var held []*actors.Grant
 		for key := range awkwardKeys {
 			path := actors.PathOf(dir, key)
 			want, held = append(want, path), append(held, locktest.Lock(b, locks.Mutex(path)))
