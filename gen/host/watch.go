@@ -85,7 +85,9 @@ func (r *Ref) Watch(target Identity) error {
 	if err := r.Register(); err != nil {
 		return err
 	}
-	r.sendSystem(target, &actor.Watch{Watcher: r.PID()})
+	if !r.sendSystem(target, &actor.Watch{Watcher: r.PID()}) {
+		r.Tell(Terminated{target})
+	}
 	return nil
 }
 
@@ -95,16 +97,18 @@ func (r *Ref) Unwatch(target Identity) {
 		target.ref.post(watchRequest{watcher: Identity{ref: r}, unwatch: true}, true)
 		return
 	}
-	pid := target.pid()
-	if process, lives := r.system.Actors.ProcessRegistry.Get(pid); lives { // otherwise protoactor logs a dead letter
-		process.SendSystemMessage(pid, &actor.Unwatch{Watcher: r.PID()})
-	}
+	r.sendSystem(target, &actor.Unwatch{Watcher: r.PID()})
 }
 
-func (r *Ref) sendSystem(target Identity, msg any) {
+// sendSystem sends a message to an actor that is no hosted one. It returns false if the actor has
+// ended: protoactor would log a dead letter.
+func (r *Ref) sendSystem(target Identity, msg any) bool {
 	pid := target.pid()
-	process, _ := r.system.Actors.ProcessRegistry.Get(pid)
-	process.SendSystemMessage(pid, msg)
+	process, lives := r.system.Actors.ProcessRegistry.Get(pid)
+	if lives {
+		process.SendSystemMessage(pid, msg)
+	}
+	return lives
 }
 
 // watchRequest is actor.Watch, or Unwatch. Hosted actors, which need no PID, send it to each other.

@@ -195,10 +195,11 @@ func TestAlias(t *testing.T) {
 	}
 }
 
-// An actor may end while its watch is ended. protoactor logs no dead letter then.
-func TestUnwatchEnded(t *testing.T) {
+// An actor may end before its watch begins, or while it is ended. protoactor logs no dead letter
+// then.
+func TestWatchOfEnded(t *testing.T) {
 	s := newWatchSystem(t)
-	ref, _ := observer(t, s)
+	ref, received := observer(t, s)
 	if err := ref.Register(); err != nil {
 		t.Fatal(err)
 	}
@@ -211,5 +212,12 @@ func TestUnwatchEnded(t *testing.T) {
 			t.Errorf("dead letter %v", letter.Message)
 		}
 	})
-	ref.Unwatch(identity(t, host.Sender{System: s.Actors, PID: pid}))
+	ended := identity(t, host.Sender{System: s.Actors, PID: pid})
+	if err := ref.Watch(ended); err != nil {
+		t.Fatal(err)
+	}
+	if m := <-received; m != (host.Terminated{Actor: ended}) {
+		t.Errorf("received %v", m)
+	}
+	ref.Unwatch(ended)
 }
