@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -42,7 +44,8 @@ func TestRaiseGeneration(t *testing.T) {
 		}
 		locktest.Lock(b, locks.Mutex("/lock")) // the process has read the node
 		locktest.Must(b, b.Client(b).Delete(b.LockPath+"/actorlock/generation", -1))
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.Generation(others) > 1<<40+1 }, "a process that knows the generation raises it again")
+		// Not greater, if the other process has not seen the last one, and is first: czxids go on.
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.Generation(others) >= 1<<40+1 }, "a process that knows the generation raises it again")
 	})
 }
 
@@ -185,7 +188,9 @@ func TestRaiseGenerationEndsGrants(t *testing.T) {
 			raised := b.RaiseGeneration(locks)
 			<-held.Done()
 			locktest.Is(b, held.Err(), actors.ErrSessionLost)
-			locktest.ExpectParts(b, held.Err().Error(), "the generation of tokens has changed")
+			if why := held.Err().Error(); !strings.Contains(why, lock.SessionOverdue) { // of a lock that has noticed before it was told
+				locktest.ExpectParts(b, why, "the generation of tokens has changed")
+			}
 			next := locktest.Lock(b, l.Mutex("/lock")) // when the former session is closed
 			if token := next.Token(); token.Generation != raised || token.Compare(held.Token()) <= 0 {
 				b.Errorf("token %v after %v, raised to %d", token, held.Token(), raised)
