@@ -241,6 +241,17 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 	return l.bridge.Sessions(ctx)
 }
 
+// SetServers replaces the servers of Connect: those of the same ensemble after its members have
+// changed, with the same chroot. A connection to a server that is not in the list ends, and the
+// session goes on over another one, with all grants. SetServers does not block. Its error is
+// ErrInvalid, and names what is not acceptable in the list; then nothing changes.
+func (l *Locks) SetServers(servers string) error {
+	if err := l.bridge.SetServers(servers); err != nil {
+		return check.Invalid(err.Error())
+	}
+	return nil
+}
+
 // Close ends all requests and grants with ErrClosed and, if Connect opened it, the ZooKeeper
 // session: first the contexts of the grants end, and then the session, with no margin between.
 // Another process may hold the locks right after, so the work that they protect must have ended

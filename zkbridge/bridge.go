@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,11 +107,37 @@ func (b *Bridge) Connected(ctx context.Context) error {
 }
 
 func (b *Bridge) unreachable(cause error) error {
-	servers := strings.Join(b.cfg.Servers, ",")
+	servers := strings.Join(b.cfg.Servers.All(), ",")
 	if last := b.lastConnectError.Load(); last != nil {
 		return fmt.Errorf("zkbridge: no session with %s: %w (%w)", servers, last.err, cause)
 	}
 	return fmt.Errorf("zkbridge: no session with %s: %w", servers, cause)
+}
+
+// SetServers replaces the servers of [Config]: those of the same ensemble after its members have
+// changed, with the same chroot. The bridge leaves a server that is not in the list. The session
+// goes on over another one, in which it is SUSPENDED meanwhile; an ensemble that does not know the
+// session ends it. The times of Config stay as they are. SetServers does not block. The error is
+// about the list; then nothing changes.
+func (b *Bridge) SetServers(list string) error {
+	servers, root, err := parseServers(list)
+	if err != nil {
+		return fmt.Errorf("zkbridge: servers: %w", err)
+	}
+	if root != b.cfg.Root {
+		return fmt.Errorf("zkbridge: servers: %q has the chroot %q: it must stay %q", list, root, b.cfg.Root)
+	}
+	b.cfg.Servers.Replace(servers)
+	b.ref.Tell(task(func(a *bridgeActor) {
+		a.cfg.Log.Info("the servers are replaced", "servers", strings.Join(servers, ","))
+		if a.epoch == nil {
+			return
+		}
+		if conn := a.epoch.conn.Active(); conn != nil && !slices.Contains(servers, conn.Server) {
+			go conn.Close()
+		}
+	}))
+	return nil
 }
 
 // Ref returns the reference that requests to the bridge are sent to. Sending never blocks. After

@@ -115,7 +115,7 @@ func (cfg Config) check() (*settings, error) {
 		return nil, fmt.Errorf("zkbridge: Servers: %w", err)
 	}
 	s := &settings{maxOutstanding: cfg.MaxOutstanding}
-	s.Settings = zkconn.Settings{Servers: servers, Root: root, RequireChroot: cfg.RequireChroot, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
+	s.Settings = zkconn.Settings{Servers: zkconn.NewServerList(servers), Root: root, RequireChroot: cfg.RequireChroot, SessionTimeout: cfg.SessionTimeout, ConnectTimeout: cfg.ConnectTimeout,
 		Margin: cfg.Margin, Dial: cfg.Dial, TLS: cfg.TLS.Clone(), ACL: slices.Clone(cfg.ACL), MaxReply: cfg.MaxReply, Log: cfg.Logger,
 		Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(cfg.SuspendedFor)}
 	for _, a := range cfg.Auth {
@@ -128,7 +128,7 @@ func (cfg Config) check() (*settings, error) {
 func (s *settings) fillIn() {
 	s.SessionTimeout = cmp.Or(s.SessionTimeout, defaultSessionTimeout)
 	third := s.SessionTimeout / 3
-	perServer := max(third/time.Duration(len(s.Servers)), min(time.Second, third))
+	perServer := max(third/time.Duration(len(s.Servers.All())), min(time.Second, third))
 	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, min(perServer, 10*time.Second))
 	s.Margin = cmp.Or(s.Margin, s.SessionTimeout/5)
 	s.MaxReply = cmp.Or(s.MaxReply, defaultMaxReply)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -226,4 +228,65 @@ func TestDeadServerOfAName(t *testing.T) {
 		<-b.ended
 		system.Close()
 	})
+}
+
+// The bridge leaves a server that is not in the list any more, and keeps the session.
+func TestSetServers(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
+		var mu sync.Mutex
+		var last string // dialed
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			mu.Lock()
+			last = address
+			mu.Unlock()
+			return s.Dial(ctx, network, address)
+		}
+		b := connected(t, Config{Servers: "a,b/app", SessionTimeout: 20 * time.Second, Dial: dial})
+		u := newUser(t, b)
+		u.subscribe()
+		u.waitState(messages.SessionState_CONNECTED)
+		session := b.Session().ID
+		node := u.created("/d", "n-").GetNode()
+		for list, part := range map[string]string{"": "empty", "c,d": `chroot ""`, "c,d/other": `"/app"`, "c:x/app": `"x"`} {
+			if err := b.SetServers(list); err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: %v", list, err)
+			}
+		}
+		must(t, b.SetServers("a, b, c/app"))
+		time.Sleep(time.Second)
+		if state := b.Session().State; state != messages.SessionState_CONNECTED {
+			t.Errorf("%v, though the server is in the list", state)
+		}
+		must(t, b.SetServers("c,d/app"))
+		u.waitState(messages.SessionState_SUSPENDED)
+		u.waitState(messages.SessionState_CONNECTED)
+		mu.Lock()
+		if last != "c:2181" && last != "d:2181" {
+			t.Errorf("connected to %s", last)
+		}
+		mu.Unlock()
+		if now := b.Session().ID; now != session || !slices.Equal(u.list("/d"), []string{node}) {
+			t.Errorf("session %#x, then %#x with %v", session, now, u.list("/d"))
+		}
+	})
+}
+
+// The members of an ensemble change: what remains are others than those that the bridge began with.
+func TestSetServersOfEnsemble(t *testing.T) {
+	t.Parallel()
+	zktest.OneRunIn(t, 3)
+	s := zktest.Ensemble(t, 3)
+	members := s.Members()
+	b := connected(t, Config{Servers: members[0].Addr()})
+	u := newUser(t, b)
+	session, node := b.Session().ID, u.created("/d", "n-").GetNode()
+	must(t, b.SetServers(members[1].Addr()+","+members[2].Addr()))
+	members[0].Stop(t)
+	u.release("/d", u.created("/d", "n-").GetNode())
+	next[*messages.NodeReleased](u)
+	if now := b.Session().ID; now != session || !slices.Equal(u.list("/d"), []string{node}) {
+		t.Errorf("session %#x, then %#x with %v", session, now, u.list("/d"))
+	}
 }

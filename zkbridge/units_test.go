@@ -129,7 +129,7 @@ func TestConfigDefaults(t *testing.T) {
 		{"a/", "a:2181"}, {"a,b:1/x", "a:2181,b:1/x"}, {"[::1]/x/y z", "[::1]:2181/x/y z"},
 	} {
 		s, err := Config{Servers: c.list}.check()
-		if err != nil || strings.Join(s.Servers, ",")+string(s.Root) != c.want {
+		if err != nil || strings.Join(s.Servers.All(), ",")+string(s.Root) != c.want {
 			t.Errorf("%s: %v, %v", c.list, s, err)
 		}
 	}

@@ -268,3 +268,24 @@ func TestConnectEndedContext(t *testing.T) {
 	locktest.Is(t, err, why)
 	zktest.Eventually(t, zktest.TimeLimit, func() bool { return len(s.Embedded().Sessions()) == 0 }, "no session is left")
 }
+
+// The grants outlive a change of the servers. A list that is not acceptable changes nothing.
+func TestSetServers(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		g := locktest.Lock(b, locks.Mutex(b.LockPath))
+		locktest.Is(b, locks.SetServers("localhost:1/app"), actors.ErrInvalid)
+		host, port, err := net.SplitHostPort(b.Addr())
+		locktest.Must(b, err)
+		if host != "127.0.0.1" {
+			b.Fatalf("the server is at %s", host)
+		}
+		locktest.Must(b, locks.SetServers("localhost:"+port)) // the same server by another name
+		next := locks.RWMutex(b.LockPath + "-other").Write()
+		locktest.Unlock(b, locktest.Lock(b, next))
+		if err := g.Err(); err != nil || locks.Session().Epoch != 1 {
+			b.Errorf("the grant has ended: %v", err)
+		}
+		locktest.Unlock(b, g)
+	})
+}

@@ -15,7 +15,7 @@ import (
 type Settings struct {
 	Auth    []Credentials
 	TLS     *tls.Config // nil: no TLS
-	Servers []string    // host:port each
+	Servers *ServerList
 	Root    Chroot
 	// RequireChroot has a client not create Root, but fail with ErrNoChroot.
 	RequireChroot bool

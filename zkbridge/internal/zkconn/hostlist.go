@@ -1,6 +1,29 @@
 package zkconn
 
-import "time"
+import (
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// ServerList is the servers, host:port each, which may be replaced at any time.
+type ServerList struct {
+	servers atomic.Pointer[[]string]
+}
+
+// NewServerList returns a list of servers, one at least. Nothing may write to them later.
+func NewServerList(servers []string) *ServerList {
+	l := &ServerList{}
+	l.Replace(servers)
+	return l
+}
+
+// Replace replaces all servers.
+func (l *ServerList) Replace(servers []string) { l.servers.Store(&servers) }
+
+// All returns the servers. Nothing may write to them.
+func (l *ServerList) All() []string { return *l.servers.Load() }
 
 // hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves
 // all names once, at the start, and one bad name fails all; a hostList leaves the names to the
@@ -12,8 +35,10 @@ type hostList struct {
 	left     func() time.Duration // until the session's deadline; not positive without a session
 	maxPause time.Duration        // the constant maxPause, or less for a short session
 
+	list      *ServerList
 	spread    Jitter
-	servers   []string
+	servers   []string  // of the list, shuffled
+	of        *[]string // what the list had then
 	next      int
 	tries     int // how many servers were tried since one was last connected
 	connected time.Time
@@ -35,15 +60,12 @@ const firstAttemptTimeout = time.Second
 // deadline.
 const maxPause = 4 * time.Second
 
-func newHostList(over func() bool, left func() time.Duration, session time.Duration) *hostList {
-	return &hostList{isOver: over, left: left, maxPause: min(session/5, maxPause), spread: NewJitter()}
+func newHostList(list *ServerList, over func() bool, left func() time.Duration, session time.Duration) *hostList {
+	return &hostList{list: list, isOver: over, left: left, maxPause: min(session/5, maxPause), spread: NewJitter()}
 }
 
-// Init sets the servers, which go-zookeeper has shuffled.
-func (h *hostList) Init(servers []string) error {
-	h.servers = servers
-	return nil
-}
+// Init implements zk.HostProvider. The list has the servers.
+func (h *hostList) Init([]string) error { return nil }
 
 // Len implements zk.HostProvider. go-zookeeper does not call it.
 func (h *hostList) Len() int { return len(h.servers) }
@@ -51,6 +73,11 @@ func (h *hostList) Len() int { return len(h.servers) }
 // Next returns the next server, and reports whether go-zookeeper must pause before. It must if the
 // epoch is over: go-zookeeper notices only while it pauses that it is closed.
 func (h *hostList) Next() (server string, pause bool) {
+	if now := h.list.servers.Load(); now != h.of {
+		h.servers, h.of = slices.Clone(*now), now
+		rand.Shuffle(len(h.servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
+		h.next, h.tries = 0, 0
+	}
 	server = h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
 	if h.tries == 0 {

@@ -1,6 +1,7 @@
 package zkconn
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,25 @@ func TestHostList(t *testing.T) {
 	over = true
 	expect("a", false)
 	expect("b", true)
+}
+
+// New servers are tried at once, and no former one any more.
+func TestReplacedServers(t *testing.T) {
+	h := newTestHostList(t, 20*time.Second, "a", "b")
+	h.Next()
+	h.Next()
+	h.list.Replace([]string{"c", "d"})
+	var tried []string
+	for range 4 {
+		server, _ := h.Next()
+		if paused := h.pause() > 0; paused != (len(tried) == 2) {
+			t.Errorf("paused before try %d: %v", len(tried), paused)
+		}
+		tried = append(tried, server)
+	}
+	if slices.Sort(tried); !slices.Equal(tried, []string{"c", "c", "d", "d"}) {
+		t.Errorf("tried %q", tried)
+	}
 }
 
 // Clients that lose a server at the same time pause for different times.
@@ -140,7 +160,7 @@ func TestPausesLeaveTimeToTheSession(t *testing.T) {
 
 // newTestHostList returns a list of servers without a session.
 func newTestHostList(t *testing.T, session time.Duration, servers ...string) *hostList {
-	h := newHostList(func() bool { return false }, func() time.Duration { return -1 }, session)
-	must(t, h.Init(servers))
+	h := newHostList(NewServerList(servers), func() bool { return false }, func() time.Duration { return -1 }, session)
+	h.servers, h.of = servers, h.list.servers.Load() // not shuffled
 	return h
 }

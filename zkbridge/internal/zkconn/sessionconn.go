@@ -58,9 +58,9 @@ const clientBuffer = 4 << 10
 func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
 	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.hosts = newHostList(c.isOver, c.Left, cfg.SessionTimeout)
+	c.hosts = newHostList(cfg.Servers, c.isOver, c.Left, cfg.SessionTimeout)
 	var err error
-	c.client, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
+	c.client, c.events, err = zk.Connect(cfg.Servers.All(), cfg.SessionTimeout,
 		zk.WithHostProvider(c.hosts),
 		zk.WithDialer(c.dial),
 		zk.WithEventCallback(c.onClientEvent),
