@@ -70,6 +70,7 @@ func TestRequireChroot(t *testing.T) {
 		u := newUser(t, connected(t, cfg))
 		u.release("/locks", u.created("/locks", "n-").GetNode())
 		next[*messages.NodeReleased](u)
+		expectMissingNode(t, u.bridge)
 		deleteTree(t, conn, root)
 		for range 2 {
 			u.create("/locks", "n-")
@@ -81,6 +82,21 @@ func TestRequireChroot(t *testing.T) {
 		must(t, err)
 		u.created("/locks", "n-")
 	})
+}
+
+// Without a chroot it means nothing.
+func TestRequireNoChroot(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		expectMissingNode(t, connected(t, Config{Servers: s.Addr(), RequireChroot: true}))
+	})
+}
+
+// expectMissingNode checks that a transaction in the root fails because of its own node.
+func expectMissingNode(t *testing.T, b *Bridge) {
+	t.Helper()
+	if _, err := b.MultiWithin(within(t), "/", CheckNode("/none")); !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("a missing node in the root that exists: %v", err)
+	}
 }
 
 // deleteTree deletes a node and all below it. The server may delete an empty container first.

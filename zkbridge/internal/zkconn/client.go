@@ -275,7 +275,7 @@ func (c zkClient) Create(path string, flags int32) error { return c.create(opCre
 
 func (c zkClient) create(op int32, path string, flags int32) error {
 	if path == "/" && c.session.cfg.RequireChroot {
-		return ErrNoChroot
+		return c.rootError()
 	}
 	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
 		func(r *reader) (string, error) { return r.text(), nil })
@@ -283,6 +283,18 @@ func (c zkClient) create(op int32, path string, flags int32) error {
 		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", made)
 	}
 	return err
+}
+
+// rootError returns the error of a create of the root that is not sent: zk.ErrNodeExists, as
+// ZooKeeper's, or ErrNoChroot.
+func (c zkClient) rootError() error {
+	switch _, exists, err := c.Exists("/", false); {
+	case exists:
+		return zk.ErrNodeExists
+	case err != nil:
+		return err
+	}
+	return ErrNoChroot
 }
 
 func (c zkClient) CreateBeside(path string, data []byte, other string) error {
