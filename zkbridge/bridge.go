@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,10 +114,10 @@ func (b *Bridge) unreachable(cause error) error {
 }
 
 // SetServers replaces the servers of [Config]: those of the same ensemble after its members have
-// changed, with the same chroot. The bridge leaves a server that is not in the list. The session
-// goes on over another one, in which it is SUSPENDED meanwhile; an ensemble that does not know the
-// session ends it. The times of Config stay as they are. SetServers does not block. The error is
-// about the list; then nothing changes.
+// changed, with the same chroot. The bridge leaves a server that is not in the list: the session is
+// SUSPENDED until it goes on over another one. An ensemble that does not know the session ends it.
+// The times of Config stay as they are. SetServers does not block. The error is about the list; then
+// nothing changes.
 func (b *Bridge) SetServers(list string) error {
 	servers, root, err := parseServers(list)
 	if err != nil {
@@ -130,11 +129,8 @@ func (b *Bridge) SetServers(list string) error {
 	b.cfg.Servers.Replace(servers)
 	b.ref.Tell(task(func(a *bridgeActor) {
 		a.cfg.Log.Info("the servers are replaced", "servers", strings.Join(servers, ","))
-		if a.epoch == nil {
-			return
-		}
-		if conn := a.epoch.conn.Active(); conn != nil && !slices.Contains(servers, conn.Server) {
-			go conn.Close()
+		if a.epoch != nil {
+			a.epoch.conn.LeaveReplaced()
 		}
 	}))
 	return nil

@@ -273,6 +273,44 @@ func TestSetServers(t *testing.T) {
 	})
 }
 
+// The bridge leaves a server that is replaced while it is dialed, or before the session is resumed.
+func TestSetServersWhileConnecting(t *testing.T) {
+	t.Parallel()
+	for name, handshake := range map[string]time.Duration{"dialing": 0, "handshake": 500 * time.Millisecond} {
+		zktest.Bubble(t, func(t *testing.T) {
+			s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true})
+			var last atomic.Value // the address of the connection opened last
+			var slow atomic.Bool
+			dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+				if slow.Load() && address == "a:2181" && handshake == 0 {
+					time.Sleep(500 * time.Millisecond)
+				}
+				last.Store(address)
+				return s.Dial(ctx, network, address)
+			}
+			b := connected(t, Config{Servers: "a", SessionTimeout: 20 * time.Second, Dial: dial})
+			u := newUser(t, b)
+			u.subscribe()
+			u.waitState(messages.SessionState_CONNECTED)
+			session := b.Session().ID
+			time.Sleep(time.Minute)
+			slow.Store(true)
+			if handshake > 0 {
+				s.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.DelayReply, Delay: handshake})
+			}
+			s.DropConnections()
+			u.waitState(messages.SessionState_SUSPENDED)
+			time.Sleep(100 * time.Millisecond)
+			must(t, b.SetServers("b,b"))
+			u.waitState(messages.SessionState_CONNECTED)
+			time.Sleep(time.Second)
+			if now := b.Session(); last.Load() != "b:2181" || now.ID != session || now.State != messages.SessionState_CONNECTED {
+				t.Errorf("%s: connected to %v, session %#x, then %v", name, last.Load(), session, now)
+			}
+		})
+	}
+}
+
 // The members of an ensemble change: what remains are others than those that the bridge began with.
 func TestSetServersOfEnsemble(t *testing.T) {
 	t.Parallel()

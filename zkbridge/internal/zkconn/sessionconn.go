@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,10 @@ type SessionConn struct {
 	password atomic.Pointer[[]byte] // of the session; nil before there is one
 }
 
-var errOver = errors.New("the epoch is over")
+var (
+	errOver     = errors.New("the epoch is over")
+	errReplaced = errors.New("the server is not among the servers any more")
+)
 
 // clientBuffer is the size of go-zookeeper's buffers: it sends the handshake and the end.
 const clientBuffer = 4 << 10
@@ -123,8 +127,8 @@ func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 // time-out, a fixed second.
 func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
 	c.pauseBeforeDial()
-	if c.isOver() {
-		return nil, errOver
+	if err := c.checkServer(address); err != nil {
+		return nil, err
 	}
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(c.ctx, deadline)
@@ -134,10 +138,10 @@ func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, 
 		c.noteError(err)
 		return nil, err
 	}
-	c.newest.Store(w) // before isOver: either Kill finds w, or isOver returns true
-	if c.isOver() {
+	c.newest.Store(w) // before checkServer: either Kill or LeaveReplaced finds w, or checkServer fails
+	if err := c.checkServer(address); err != nil {
 		w.Close()
-		return nil, errOver
+		return nil, err
 	}
 	return w, nil
 }
@@ -189,6 +193,25 @@ func (c *SessionConn) onAuthRefused(err error) {
 
 // isOver reports whether no connection is opened any more.
 func (c *SessionConn) isOver() bool { return c.ctx.Err() != nil }
+
+// checkServer returns why no connection to a server may be opened, or nil.
+func (c *SessionConn) checkServer(server string) error {
+	switch {
+	case c.isOver():
+		return errOver
+	case !slices.Contains(c.cfg.Servers.All(), server):
+		return errReplaced
+	}
+	return nil
+}
+
+// LeaveReplaced closes a connection to a server that is not among the servers any more, also one
+// that is not established yet. It does not block.
+func (c *SessionConn) LeaveReplaced() {
+	if w := c.newest.Load(); w != nil && c.checkServer(w.Server) == errReplaced {
+		go w.Close()
+	}
+}
 
 // Kill closes the connection and prevents others. No message of this epoch can reach a server any
 // more. It does not block.
