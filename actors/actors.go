@@ -242,9 +242,9 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 }
 
 // SetServers replaces the servers of Connect: those of the same ensemble after its members have
-// changed, with the same chroot. A connection to a server that is not in the list ends, and the
-// session goes on over another one, with all grants. SetServers does not block. Its error is
-// ErrInvalid, and names what is not acceptable in the list; then nothing changes.
+// changed, with the same chroot. A connection to a server that is not in the list ends: the session
+// is SUSPENDED until it goes on over another one, with all grants. SetServers does not block. Its
+// error is ErrInvalid, and names what is not acceptable in the list; then nothing changes.
 func (l *Locks) SetServers(servers string) error {
 	if err := l.bridge.SetServers(servers); err != nil {
 		return check.Invalid(err.Error())

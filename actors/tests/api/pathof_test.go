@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"pgregory.net/rapid"
@@ -38,6 +39,8 @@ var awkwardKeys = map[string]string{
 	"locks/1":                 "locks%2F1",
 	"zookeeper":               "zookeepe%72",
 	"a-lock-0000000001":       "a-lock-000000000%31",
+	"a-__held__":              "a-__held_%5F",
+	"a-__lock__":              "a-__lock_%5F",
 	"latch-0000000001":        "latch-0000000001",
 	"0012345678":              "0012345678",
 	strings.Repeat("/", 1024): strings.Repeat("%2F", 1024),
@@ -54,11 +57,40 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
+// An unacceptable directory is refused, and is not taken for another.
+func TestPathOfInvalidDirectory(t *testing.T) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		for _, dir := range []string{"", "orders", "/orders/", "/actorlock"} {
+			path := actors.PathOf(dir, "a")
+			_, err := locks.Mutex(path).Lock(locktest.Within(b))
+			locktest.ExpectClear(b.T, err, path)
+		}
+	})
+}
+
+// The held marker of a key's lock is not the directory of another key's.
+func TestPathOfHeldMarker(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		mutex := func(key string) *actors.Mutex {
+			return locks.Mutex(actors.PathOf("/keys", key), actors.LockDelay(time.Minute))
+		}
+		other := locktest.Lock(v, mutex("a"+queue.HeldMarkerSuffix))
+		begun := time.Now()
+		locktest.Unlock(v, locktest.Lock(v, mutex("a")))
+		if waited := time.Since(begun); waited != 0 {
+			v.Errorf("waited for %v", waited)
+		}
+		locktest.Unlock(v, other)
+	})
+}
+
 // The path is one node in the directory, says its key, and is nothing else.
 func TestPathOfAnyKey(t *testing.T) {
 	part := rapid.OneOf(rapid.String(), rapid.StringMatching(`[%./\-_a-z0-9]{0,12}`), rapid.SampledFrom([]string{
 		"-lock-", "-lease-", "__READ__", "__WRIT__", "__lock__", "__rlock__", "x-1-", "_c_", "latch-", "0000000001", "-000000001", "2147483647",
-		"4f2504e0-4f89-11d3-9a0c-0305e82c3301-", "%2F", "\xff", "\u202e", "locks", "leases"}))
+		"4f2504e0-4f89-11d3-9a0c-0305e82c3301-", "%2F", "\xff", "\u202e", "locks", "leases", queue.HeldMarkerSuffix, queue.KazooRequestQueueSuffix}))
 	rapid.Check(t, func(t *rapid.T) {
 		key := strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "")
 		dir := rapid.SampledFrom([]string{"/", "/orders"}).Draw(t, "dir")
@@ -70,7 +102,8 @@ func TestPathOfAnyKey(t *testing.T) {
 		if decoded, err := url.PathUnescape(name); in != dir || name != "%" && (err != nil || decoded != key) || (name == "%") != (key == "") {
 			t.Fatalf("%q becomes %q in %q, and that %q (%v)", key, name, in, decoded, err)
 		}
-		if queue.IsContender(name) || path == zkbridge.GenerationDirectory || name == "locks" || name == "leases" {
+		if queue.IsContender(name) || path == zkbridge.GenerationDirectory || name == "locks" || name == "leases" ||
+			strings.HasSuffix(name, queue.HeldMarkerSuffix) || strings.HasSuffix(name, queue.KazooRequestQueueSuffix) {
 			t.Fatalf("%q becomes %q", key, name)
 		}
 		if quoted := fmt.Sprintf("%q", name); strings.Contains(strings.ReplaceAll(strings.ReplaceAll(quoted, `\\`, ""), `\"`, ""), `\`) {
