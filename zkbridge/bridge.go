@@ -90,6 +90,9 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 // context's cause and names the servers and the last error of connecting to them; with
 // [ErrSessionTimeout]; and with [messages.Reason_CLOSED] once the bridge is closed.
 func (b *Bridge) Connected(ctx context.Context) error {
+	if ctx == nil {
+		return errNilContext
+	}
 	select {
 	case <-b.stopped:
 		return b.err

@@ -44,7 +44,9 @@ func blockingCalls(b *Bridge, dir string) map[string]func(context.Context) error
 func TestNilContext(t *testing.T) {
 	t.Parallel()
 	b := connected(t, Config{Servers: zktest.Embedded(t).Addr()})
-	for name, call := range blockingCalls(b, "/d") {
+	calls := blockingCalls(b, "/d")
+	calls["Connected"] = open(t, Config{Servers: "127.0.0.1:1"}).Connected
+	for name, call := range calls {
 		if err := call(nil); !errors.Is(err, messages.Reason_INVALID) || !errors.Is(err, ask.ErrNilContext) {
 			t.Errorf("%s: %v", name, err)
 		}
