@@ -11,7 +11,6 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Result is the result of one operation of a transaction: the path of a node that was created in
@@ -22,11 +21,6 @@ type Result = zk.MultiResponse
 func CheckNode(path string) any {
 	return &zk.CheckVersionRequest{Path: path, Version: zkconn.AnyVersion}
 }
-
-// CheckPath returns an error for a path that ZooKeeper would refuse: a path must be absolute and
-// without empty names, ".", "..", control characters and a slash at the end. The server's answer
-// would name no operation of a transaction.
-func CheckPath(path string) error { return zkpath.Check(path) }
 
 // Multi executes ops, go-zookeeper's *zk.CreateRequest, *zk.DeleteRequest, *zk.SetDataRequest and
 // *zk.CheckVersionRequest, as one transaction of the present session: all of them or none, and

@@ -180,4 +180,5 @@ func ExpectParts(t testing.TB, text string, parts ...string) {
 	}
 }
 
+// ErrEnough is a cause for which a test ends a context.
 var ErrEnough = errors.New("enough")

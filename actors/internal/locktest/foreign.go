@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// CuratorID begins the name of a contender of Curator's.
 const CuratorID = "_c_0b8e6a4c-9f34-4a8e-8f7e-0123456789ab"
 
 // ForeignPrefixes are the prefixes of other libraries' contenders.

@@ -201,6 +201,7 @@ func (l *Ledger) Leave(g Held) {
 	}
 }
 
+// Election is the path in the ledger of the terms of an election.
 const Election = "the election"
 
 // heldTerm is a term, which ends with its context.

@@ -74,4 +74,5 @@ func (l *Log) Expect(t testing.TB, words ...string) {
 	ExpectParts(t, lines[0], words...)
 }
 
+// HasEnded is a part of the log lines about an owner that is an actor and has ended.
 const HasEnded = "actor has ended"

@@ -231,6 +231,7 @@ func (c *WireConn) Read(b []byte) (int, error) {
 	return 0, err
 }
 
+// ClosingFaults keep a session from being closed, or delay that.
 var ClosingFaults = []embedded.Fault{
 	{Op: embedded.OpCloseSession, Action: embedded.CutBefore},
 	{Op: embedded.OpCloseSession, Action: embedded.DropReply},
