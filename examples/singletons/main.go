@@ -73,7 +73,7 @@ func run(ctx context.Context, servers string, keys int, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "each of %d accounts has its actor after %v: ann %d, bob %d\n", keys, time.Since(began).Round(time.Millisecond),
-		shop.members["ann"], shop.members["bob"])
+		shop.has("ann"), shop.has("bob"))
 	for i := range keys { // the other one waits
 		members[1-i%2].offer(dir, account(i))
 	}

@@ -69,6 +69,13 @@ func (s *shop) await(ctx context.Context, done func() bool) error {
 	}
 }
 
+// has returns how many actors a member has.
+func (s *shop) has(member string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.members[member]
+}
+
 func (s *shop) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
