@@ -37,8 +37,8 @@ type hostList struct {
 
 	list      *ServerList
 	spread    Jitter
-	servers   []string  // of the list, shuffled
-	of        *[]string // what the list had then
+	servers   []string // of the list, shuffled
+	of        []string // what the list had then
 	next      int
 	tries     int // how many servers were tried since one was last connected
 	connected time.Time
@@ -73,8 +73,8 @@ func (h *hostList) Len() int { return len(h.servers) }
 // Next returns the next server, and reports whether go-zookeeper must pause before. It must if the
 // epoch is over: go-zookeeper notices only while it pauses that it is closed.
 func (h *hostList) Next() (server string, pause bool) {
-	if now := h.list.servers.Load(); now != h.of {
-		h.servers, h.of = slices.Clone(*now), now
+	if now := h.list.All(); !slices.Equal(now, h.of) {
+		h.servers, h.of = slices.Clone(now), now
 		rand.Shuffle(len(h.servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
 		h.next, h.tries = 0, 0
 	}

@@ -64,6 +64,19 @@ func TestHostList(t *testing.T) {
 	expect("b", true)
 }
 
+// A program may set the same servers again and again: the pauses grow all the same.
+func TestServersReplacedByThemselves(t *testing.T) {
+	h := newTestHostList(t, time.Minute, "a", "b")
+	for i := range 20 {
+		h.list.Replace([]string{"a", "b"})
+		server, _ := h.Next()
+		p := h.pause()
+		if want := []string{"a", "b"}[i%2]; server != want || (p > 0) != (i > 1 && i%2 == 0) || i == 18 && p < time.Second {
+			t.Errorf("try %d: %s, not %s, after %v", i, server, want, p)
+		}
+	}
+}
+
 // New servers are tried at once, and no former one any more.
 func TestReplacedServers(t *testing.T) {
 	h := newTestHostList(t, 20*time.Second, "a", "b")
@@ -161,6 +174,6 @@ func TestPausesLeaveTimeToTheSession(t *testing.T) {
 // newTestHostList returns a list of servers without a session.
 func newTestHostList(t *testing.T, session time.Duration, servers ...string) *hostList {
 	h := newHostList(NewServerList(servers), func() bool { return false }, func() time.Duration { return -1 }, session)
-	h.servers, h.of = servers, h.list.servers.Load() // not shuffled
+	h.servers, h.of = servers, servers // not shuffled
 	return h
 }
