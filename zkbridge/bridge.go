@@ -119,8 +119,8 @@ func (b *Bridge) unreachable(cause error) error {
 // SetServers replaces the servers of [Config]: those of the same ensemble after its members have
 // changed, with the same chroot. The bridge leaves a server that is not in the list: the session is
 // SUSPENDED until it goes on over another one. An ensemble that does not know the session ends it.
-// The times of Config stay as they are. SetServers does not block. The error is about the list; then
-// nothing changes.
+// The times of Config stay as they are. SetServers does not block. The error is about the list:
+// then nothing changes.
 func (b *Bridge) SetServers(list string) error {
 	servers, root, err := parseServers(list)
 	if err != nil {

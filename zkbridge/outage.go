@@ -49,11 +49,11 @@ func (b *Bridge) Explain(err error) error {
 	return err
 }
 
-// FailFast returns the same bridge, and says whether its blocking calls wait for a connection. With
-// on they do not: a call fails when the session becomes SUSPENDED, and at once while it is. The
-// error is [messages.Reason_DISCONNECTED], or OUTCOME_UNKNOWN if a transaction was sent. The error
-// of a call that ends with ctx or with the session then says what Explain adds. The bridge that Open
-// returns waits. FailFast never blocks.
+// FailFast returns the same bridge, whose blocking calls do not wait for a connection if on is
+// true: a call fails when the session becomes SUSPENDED, and at once while it is. The error is
+// [messages.Reason_DISCONNECTED], or OUTCOME_UNKNOWN if a transaction was sent. The error of a call
+// that ends with ctx or with the session then has what Explain adds. The calls of the bridge that
+// Open returns wait. FailFast never blocks.
 func (b *Bridge) FailFast(on bool) *Bridge { return &Bridge{b.connection, on} }
 
 // explained returns the error of a call, by Explain if the call may have ended because ZooKeeper

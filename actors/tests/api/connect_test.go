@@ -74,9 +74,12 @@ func connectError(t *testing.T, limit time.Duration, addr string, cfg actors.Con
 	return fmt.Errorf("Connect to %s succeeds", addr)
 }
 
-// A chroot that does not exist is made, and the log says so.
+// A chroot that does not exist is made, and the log says so, unless RequireChroot is set.
 func TestMissingChroot(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		if _, err := actors.Connect(locktest.Within(b), b.Addr()+b.LockPath, actors.Config{RequireChroot: true}); !errors.Is(err, zkbridge.ErrNoChroot) {
+			b.Errorf("connected to a missing chroot: %v", err)
+		}
 		var logged locktest.Log
 		locks, err := actors.Connect(locktest.Within(b), b.Addr()+b.LockPath, actors.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		locktest.Must(b, err)
