@@ -82,7 +82,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		machinetest.Repeat(t, actions)
 		m.finish()
 		// The held marker that an unclean end has left goes with the next clean release.
-		m.unrelated, m.undeletable = false, false // otherwise the numbers may be used up
+		m.unrelated, m.undeletable, m.answersDeletions = false, false, true // otherwise the numbers may be used up
 		m.ids++
 		m.processes[0].open[m.ids] = "waiting"
 		m.step(m.processes[0], Acquire{Incoming: requests.Incoming{ID: m.ids}})

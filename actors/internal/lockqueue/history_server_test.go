@@ -133,7 +133,7 @@ func (m *model) serve(p *process, i int, batch bool) {
 			m.setDirectory(0)
 		}
 		m.catchUp(p)
-		if m.undeletable || rapid.IntRange(0, 7).Draw(m.t, "outcome of the deletion is unknown") == 0 {
+		if m.undeletable || !m.answersDeletions && rapid.IntRange(0, 7).Draw(m.t, "outcome of the deletion is unknown") == 0 {
 			p.reply(Failed{Serial: f.Serial, Reason: requests.OutcomeUnknown})
 		} else {
 			p.reply(Transacted{Serial: f.Serial, Done: done})

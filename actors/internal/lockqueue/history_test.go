@@ -50,6 +50,8 @@ type model struct {
 	unrelated  bool     // the directory has a child that is no contender
 	// undeletable reports that the processes have no right to delete the directory.
 	undeletable bool
+	// answersDeletions has the processes know the outcome of each deletion of the directory.
+	answersDeletions bool
 	// delayedCreates are in flight from former sessions.
 	delayedCreates []delayedCreate
 	others         int // number of contenders that clients of other libraries have created
