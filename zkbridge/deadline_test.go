@@ -96,7 +96,9 @@ func TestDeadlineCountsFromSending(t *testing.T) {
 		synctest.Wait()
 		answered("ping", ping.Firings()[0].Time)
 		slow(embedded.OpConnect)
-		slow(embedded.OpGetData) // the bridge reads the generation once it is connected: that answer must not set the deadline
+		// The bridge reads the generation once it is connected: those answers must not set the deadline.
+		slow(embedded.OpGetData)
+		slow(embedded.OpExists)
 		s.DropConnections()
 		u.waitState(messages.SessionState_SUSPENDED)
 		sent = time.Now() // the bridge reconnects at once
