@@ -218,7 +218,9 @@ func (c *randomClient) acquireOnce() {
 		some[0].single = len(some) == 1 // both requests are for the lock itself
 		g := c.acquire(c.name, nil, some)
 		if some[0].single && some[0].Path() == c.processLocks.path+"-rw" {
-			some[0].Handle = c.processLocks.readWrite(false).Handle
+			// If another client deletes the node to write, the owner reads on beside other readers.
+			some[0] = c.processLocks.readWrite(false)
+			some[0].single = true
 		}
 		h := c.reenter(g, some)
 		if len(some) > 1 { // one of what the multi-lock holds
