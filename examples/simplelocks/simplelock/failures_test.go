@@ -2,6 +2,7 @@ package simplelock_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -235,7 +236,12 @@ func TestFaults(t *testing.T) {
 						s := zktest.Virtual(t)
 						one, other := open(t, s, "/lock"), open(t, s, "/lock")
 						fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpAny, Path: "/lock", Nth: nth, Action: action, Delay: time.Second})
-						l := ledger{forced: action == embedded.ExpireSession}
+						var l ledger
+						if action == embedded.ExpireSession {
+							l.ended = func(session int64) bool {
+								return slices.ContainsFunc(fault.Firings(), func(f embedded.Firing) bool { return f.Session == session })
+							}
+						}
 						var all errgroup.Group
 						all.Go(func() error { return l.useTill(one.owner(form, kinds[0]), 3) })
 						all.Go(func() error { return l.useTill(other.owner(form, kinds[1]), 3) })

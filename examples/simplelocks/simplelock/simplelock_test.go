@@ -105,7 +105,9 @@ func TestExclusion(t *testing.T) {
 
 // ledger notes who believes to hold.
 type ledger struct {
-	forced   bool // a server may end a session too early, so that holders meet, and one of them comes late
+	// ended reports whether the server has ended a session too early, nil if it does not: holders
+	// meet then, and that of the session may come late.
+	ended    func(session int64) bool
 	mu       sync.Mutex
 	readers  int
 	writer   bool
@@ -117,9 +119,9 @@ func (l *ledger) enter(kind uint32, g *messages.Granted) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !l.forced && (l.writer || kind != read && l.readers > 0):
+	case l.ended == nil && (l.writer || kind != read && l.readers > 0):
 		return fmt.Errorf("%v beside a writer (%v) or %d readers", g, l.writer, l.readers)
-	case !l.forced && (g.Czxid <= l.last || kind != read && g.Czxid <= l.lastRead):
+	case (g.Czxid <= l.last || kind != read && g.Czxid <= l.lastRead) && (l.ended == nil || !l.ended(g.SessionId)):
 		return fmt.Errorf("%v after %#x and %#x", g, l.last, l.lastRead)
 	case kind == read:
 		l.readers, l.lastRead = l.readers+1, max(l.lastRead, g.Czxid)
