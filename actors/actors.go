@@ -50,7 +50,7 @@ type Config struct {
 	// read them.
 	OmitHolder bool
 	// RequireChroot has Connect fail if the chroot does not exist (zkbridge.ErrNoChroot), instead of
-	// making it: the locks below a chroot whose name is wrong exclude nobody.
+	// making it. Locks below a chroot of a wrong name do not exclude the others.
 	RequireChroot bool
 	// Dial opens connections to "host:port"; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

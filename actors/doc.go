@@ -24,7 +24,7 @@
 // key), delay.go and localqueue.go (options of handles), election.go, campaign.go and singleton.go
 // (leaders, by the handle of a mutex), options.go and errors.go (of requests), handle.go (what all
 // handles share), acquisition.go (one request of Go code, an owner to the lock's actor), abandon.go
-// (requests and grants that nobody wants any more) and notifications.go (the other answers),
+// (requests and grants that their users give up) and notifications.go (the other answers),
 // grant.go, token.go and generation.go, fence.go (checks of grants and tokens), participants.go,
 // inspect.go, observe.go and find.go (queues), revoke.go and sharedcount.go, open.go, stats.go and
 // health.go (what a process has), first.go and drain.go.

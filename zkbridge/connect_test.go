@@ -255,7 +255,7 @@ func TestSetServers(t *testing.T) {
 			}
 		}
 		must(t, b.SetServers("a, b, c/app"))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if state := b.Session().State; state != messages.SessionState_CONNECTED {
 			t.Errorf("%v, though the server is in the list", state)
 		}
@@ -283,7 +283,7 @@ func TestSetServersWhileConnecting(t *testing.T) {
 			var slow atomic.Bool
 			dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 				if slow.Load() && address == "a:2181" && handshake == 0 {
-					time.Sleep(500 * time.Millisecond)
+					<-time.After(500 * time.Millisecond)
 				}
 				last.Store(address)
 				return s.Dial(ctx, network, address)
@@ -293,17 +293,17 @@ func TestSetServersWhileConnecting(t *testing.T) {
 			u.subscribe()
 			u.waitState(messages.SessionState_CONNECTED)
 			session := b.Session().ID
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			slow.Store(true)
 			if handshake > 0 {
 				s.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.DelayReply, Delay: handshake})
 			}
 			s.DropConnections()
 			u.waitState(messages.SessionState_SUSPENDED)
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 			must(t, b.SetServers("b,b"))
 			u.waitState(messages.SessionState_CONNECTED)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if now := b.Session(); last.Load() != "b:2181" || now.ID != session || now.State != messages.SessionState_CONNECTED {
 				t.Errorf("%s: connected to %v, session %#x, then %v", name, last.Load(), session, now)
 			}

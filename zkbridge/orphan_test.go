@@ -86,7 +86,7 @@ func TestOrphanStays(t *testing.T) {
 		s.DropConnections()
 		u.waitState(messages.SessionState_SUSPENDED)
 		u.waitState(messages.SessionState_CONNECTED)
-		time.Sleep(3 * time.Second) // conn was dropped, too, and connects again after a second
+		<-time.After(3 * time.Second) // conn was dropped, too, and connects again after a second
 		setRights(t, conn, "/d", zk.PermAll)
 		time.Sleep(writer.MaxOrphanPause + time.Second)
 		if names := u.list("/d"); len(names) != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors"
 )
 
-// shop is what the actors of the accounts work on. It refuses an actor whose token is not greater
-// than that of the actor before, as a database with a column for the token does.
+// shop has the actors of the accounts. It reports an actor whose token is not greater than the
+// former actor's. A database does that by a column for the token.
 type shop struct {
 	mu      sync.Mutex
 	at      map[string]string // the member that has the account's actor
