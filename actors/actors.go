@@ -89,7 +89,7 @@ const connectLimit = 15 * time.Second
 // from any goroutine.
 type Locks struct {
 	manager *manager.Manager
-	bridge  *zkbridge.Bridge // see manager.Manager
+	bridge  *zkbridge.Bridge // nil for the locks of a lock server; see manager.Manager
 	closed  context.Context  // ends with Close
 	end     context.CancelFunc
 
@@ -176,7 +176,19 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 // OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system
 // open; close them after it.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
-	m := manager.New(system, bridge, manager.Settings{
+	return newLocks(manager.New(system, bridge, cfg.settings()), cfg)
+}
+
+func newLocks(m *manager.Manager, cfg Config) *Locks {
+	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}
+	l.closed, l.end = context.WithCancel(context.Background())
+	l.stopMonitor = l.startMonitor(cfg.Monitor)
+	return l
+}
+
+// settings returns what counts for the manager.
+func (cfg *Config) settings() manager.Settings {
+	return manager.Settings{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
 		OmitHolder:      cfg.OmitHolder,
@@ -184,11 +196,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 		RecordStacks:    cfg.RecordStacks,
 		Monitor:         monitorOf(cfg.Monitor),
 		Log:             cfg.logger(),
-	})
-	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}
-	l.closed, l.end = context.WithCancel(context.Background())
-	l.stopMonitor = l.startMonitor(cfg.Monitor)
-	return l
+	}
 }
 
 // logger returns Logger, or by default what logs the warnings and errors to slog.Default, so that
@@ -217,7 +225,7 @@ func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // Session returns the present state of the ZooKeeper session that the locks live on.
-func (l *Locks) Session() zkbridge.Session { return l.bridge.Session() }
+func (l *Locks) Session() zkbridge.Session { return l.manager.Session.Session() }
 
 // Sessions returns a channel that has what Session returns at once, and then again whenever
 // State changes:
@@ -238,7 +246,7 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 	ctx, cancel := context.WithCancel(ctx)
 	unwatch := context.AfterFunc(l.closed, cancel)
 	context.AfterFunc(ctx, func() { unwatch() })
-	return l.bridge.Sessions(ctx)
+	return l.manager.Session.Sessions(ctx)
 }
 
 // SetServers replaces the servers of Connect: those of the same ensemble after its members have
@@ -246,7 +254,7 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 // is SUSPENDED until it goes on over another one, with all grants. SetServers does not block. Its
 // error is ErrInvalid, and names what is not acceptable in the list; then nothing changes.
 func (l *Locks) SetServers(servers string) error {
-	if err := l.bridge.SetServers(servers); err != nil {
+	if err := l.manager.Session.SetServers(servers); err != nil {
 		return check.Invalid(err.Error())
 	}
 	return nil

@@ -83,7 +83,7 @@ func (l *Locks) readGeneration(ctx context.Context) (generation, error) {
 func (l *Locks) awaitConnection(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for s := range l.bridge.Sessions(ctx) {
+	for s := range l.manager.Session.Sessions(ctx) {
 		if s.State == messages.SessionState_CONNECTED {
 			return
 		}

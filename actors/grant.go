@@ -214,7 +214,7 @@ func (g *Grant) Unlock(ctx context.Context) error {
 	}
 	_, err := released.Wait(ctx)
 	if err != nil && ctx.Err() != nil {
-		return g.acquisition.handle.manager.Bridge.Explain(err)
+		return g.acquisition.handle.manager.Session.Explain(err)
 	}
 	return err
 }

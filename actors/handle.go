@@ -120,5 +120,5 @@ func (h *handle) PID() (*actor.PID, error) {
 
 // contextError returns the error of a request whose ctx has ended.
 func (h *handle) contextError(ctx context.Context) error {
-	return h.manager.Bridge.Explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
+	return h.manager.Session.Explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
 }

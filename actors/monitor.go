@@ -47,10 +47,10 @@ func (l *Locks) startMonitor(m Monitor) (stop func()) {
 	if m == nil {
 		return func() {}
 	}
-	l.bridge.OnBatch(m.Batch)
+	l.manager.Session.OnBatch(m.Batch)
 	ended := m.Start(l.Stats)
 	return func() {
-		l.bridge.OnBatch(nil)
+		l.manager.Session.OnBatch(nil)
 		ended()
 	}
 }

@@ -76,7 +76,7 @@ func (a *acquisition) checkEnded() error {
 		return ended
 	case ended != nil:
 		a.end(ended) // together with the goroutine that has found it
-	case a.handle.manager.Bridge.Lost(a.granted.Epoch):
+	case a.handle.manager.Session.Lost(a.granted.Epoch):
 		a.end(&messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: lock.JoinDetail(a.handle.path, lock.SessionOverdue)})
 	case holdExpired:
 		a.end(&messages.Lost{Reason: messages.Reason_HOLD_EXPIRED, Detail: a.handle.path})

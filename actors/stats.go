@@ -39,7 +39,7 @@ type Stats struct {
 // are counted anyway. Requests that end meanwhile may count as waiting or held, but no sum is less
 // than its parts.
 func (l *Locks) Stats() Stats {
-	c, bridge := l.manager.Counters(), l.bridge.Stats()
+	c, bridge := l.manager.Counters(), l.manager.Session.Stats()
 	return Stats{Requested: c.Requested, Acquired: c.Acquired, Released: c.Released, Lost: byError(c.Lost), Refused: byError(c.Refused),
 		Waiting: c.Waiting, Held: c.Held, LocalHandOffs: c.LocalHandOffs, RemoteHandOffs: c.RemoteHandOffs,
 		Batches: bridge.Batches, BatchOperations: bridge.BatchOperations, Session: l.Session(),

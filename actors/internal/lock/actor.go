@@ -19,7 +19,7 @@ type Actor struct {
 	// it. It is empty between messages.
 	Detail string
 
-	handledAt  time.Duration // when the message in hand came, by Bridge.Now; 0 between messages
+	handledAt  time.Duration // when the message in hand came, by Session.Now; 0 between messages
 	behavior   Behavior      // the actor itself: what differs from recipe to recipe
 	table      requestTable  // of open requests
 	senders    map[host.Identity]*watchedSender
@@ -47,7 +47,7 @@ func (l *Actor) Receive(from ask.Recipient, msg any) {
 	if failed, is := msg.(*messages.Failed); is && failed.Reason == messages.Reason_SESSION_LOST {
 		return // SessionChanged came before, and has dealt with all that the bridge was asked for
 	}
-	l.handledAt = l.Manager.Bridge.Now()
+	l.handledAt = l.Manager.Session.Now()
 	l.checkSession(msg) // ends the grants of a session that is past its deadline
 	// The message is of service Lock, of the recipe, or of the Actor itself. (The first from is
 	// passed to the handlers; a Reply sends its answer to the second.)

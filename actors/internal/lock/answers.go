@@ -36,7 +36,7 @@ func (l *Actor) RefuseRequest(id requests.ID, why requests.Reason) {
 	l.Remove(r)
 	refusal := l.refusal(r.Number(), messages.Reason(why), l.Detail)
 	if why == requests.TimedOut {
-		if outage := l.Manager.Bridge.OutageText(); outage != "" {
+		if outage := l.Manager.Session.OutageText(); outage != "" {
 			refusal.Disconnected, refusal.Detail = true, refusal.Detail+"; "+outage
 		}
 	}

@@ -39,7 +39,7 @@ func (l *Actor) receiveOwn(msg any) {
 		}
 	case tryDisconnected:
 		if r := l.table.requests.At(msg.id); r != nil && r.Granted == nil {
-			l.Detail = l.Manager.Bridge.OutageText()
+			l.Detail = l.Manager.Session.OutageText()
 			l.behavior.Cancel(r, messages.Reason_DISCONNECTED)
 		}
 	case waitExpired:
@@ -74,7 +74,7 @@ func (l *Actor) onSessionState(now manager.StateChange) {
 	for _, r := range l.Requests() {
 		l.tellIfSuspended(r)
 	}
-	l.Detail = l.Manager.Bridge.OutageText()
+	l.Detail = l.Manager.Session.OutageText()
 	l.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
 	if now.State == messages.SessionState_LOST {
 		l.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failsWithSession(now.Epoch) })
@@ -91,7 +91,7 @@ func (l *Actor) onTick() {
 	}
 	for _, r := range l.Requests() {
 		if a := r.Acquisition(); a != nil {
-			a.ArmLeakDetection(l.Manager.Bridge.TimeOf(r.since))
+			a.ArmLeakDetection(l.Manager.Session.TimeOf(r.since))
 		}
 	}
 	l.unwatchIdleSenders()
@@ -124,7 +124,7 @@ func (l *Actor) checkSession(msg any) {
 	case *messages.Lost, manager.StateChange:
 		return
 	}
-	if epoch := l.behavior.Epoch(); epoch != 0 && l.Manager.Bridge.LostAt(epoch, l.now()) {
+	if epoch := l.behavior.Epoch(); epoch != 0 && l.Manager.Session.LostAt(epoch, l.now()) {
 		l.Detail = SessionOverdue
 		l.behavior.SessionOverdue()
 		l.Detail = ""
@@ -136,7 +136,7 @@ func (l *Actor) answerOpen(q manager.OpenQuery) {
 	var all []manager.OpenRequest
 	for _, r := range l.Requests() {
 		all = append(all, manager.OpenRequest{Entry: l.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(), Granted: r.Granted,
-			Since: l.Manager.Bridge.TimeOf(r.since), FromLockActor: r.FromLockActor})
+			Since: l.Manager.Session.TimeOf(r.since), FromLockActor: r.FromLockActor})
 	}
 	q.Reply <- all
 }

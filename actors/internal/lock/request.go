@@ -32,7 +32,7 @@ type Request struct {
 	Try bool
 
 	key        *requestKey     // nil for an Acquisition, which needs none
-	since      time.Duration   // when the request came, or was granted; see Bridge.Now
+	since      time.Duration   // when the request came, or was granted; see Session.Now
 	owner      ask.Recipient   // gets all messages about the request but the answer to Release
 	releaser   ask.Recipient   // gets the answer to Release; may be nil
 	extras     *extras         // nil for a request without them

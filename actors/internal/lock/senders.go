@@ -91,7 +91,7 @@ func (l *Actor) senderEnded(who host.Identity) {
 		for _, r := range inOrder {
 			if (r.Granted != nil) == granted && !r.Released {
 				l.Manager.Log.Warn("actor has ended without Release or Cancel; the lock withdraws its request",
-					"path", l.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", l.Manager.Bridge.TimeOf(r.since),
+					"path", l.Path, "owner", r.key.owner, "pid", who.String(), "request", r.Number(), "held", granted && r.lost == 0, "since", l.Manager.Session.TimeOf(r.since),
 					"do", "have the actor send Release or Cancel when it stops")
 				l.withdraw(r)
 			}

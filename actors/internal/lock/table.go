@@ -127,7 +127,7 @@ func (l *Actor) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 		l.RefuseRequest(r.ID, requests.Reason(lost[0].lost))
 		return nil
 	}
-	if r.Try && !r.FromLockActor && isLost(l.Manager.Bridge.Session().State) {
+	if r.Try && !r.FromLockActor && isLost(l.Manager.Session.Session().State) {
 		l.Self.Tell(tryDisconnected{r.ID}) // ends it unless it is decided without ZooKeeper
 	}
 	if msg.FailOnSessionLoss {

@@ -26,8 +26,8 @@ func (l *Actor) limit(r *Request, wait, hold time.Duration) {
 // failWithSession has a waiting request fail with the present session, or with the next one if the
 // present one is over. The actor may hear of that loss later, but the loss is older than the request.
 func (l *Actor) failWithSession(r *Request) {
-	epoch := l.Manager.Bridge.Session().Epoch
-	if l.Manager.Bridge.LostAt(epoch, l.now()) {
+	epoch := l.Manager.Session.Session().Epoch
+	if l.Manager.Session.LostAt(epoch, l.now()) {
 		epoch++
 	}
 	r.needExtras().epoch = epoch
@@ -86,11 +86,11 @@ func (l *Actor) expireHold(r *Request) {
 // HoldExpired reports whether the grant has ended because it was held for too long.
 func (r *Request) HoldExpired() bool { return r.lost == messages.Reason_HOLD_EXPIRED }
 
-// now returns when the message in hand was received, or outside Receive the Now of the Bridge. One
+// now returns when the message in hand was received, or outside Receive the Now of the session. One
 // reading of the clock for each message spares an acquire within the process 10 % of its time.
 func (l *Actor) now() time.Duration {
 	if l.handledAt == 0 {
-		return l.Manager.Bridge.Now()
+		return l.Manager.Session.Now()
 	}
 	return l.handledAt
 }

@@ -64,7 +64,7 @@ func (m *Manager) awaitCleanups() error {
 		close(allDone)
 	}
 	m.mu.Unlock()
-	session := m.Bridge.Session()
+	session := m.Session.Session()
 	timer := time.NewTimer(session.Timeout)
 	defer timer.Stop()
 	select {

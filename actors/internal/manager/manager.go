@@ -61,8 +61,13 @@ const (
 // manager does.
 type Manager struct {
 	Settings
-	// Bridge is the connection to ZooKeeper, whose blocking calls do not wait for a connection.
+	// Session is the session that the locks live on.
+	Session AnySession
+	// Bridge is the Session as the connection to ZooKeeper, whose blocking calls do not wait for a
+	// connection. It is nil for the locks of a lock server: see Remote.
 	Bridge *zkbridge.Bridge
+	// Remote is the lock server of a process without ZooKeeper; nil otherwise.
+	Remote Remote
 
 	system       *host.System
 	name         string // prefix of the actors' names
@@ -95,15 +100,21 @@ var instances atomic.Uint64
 
 // New returns a Manager whose actors run in the system. It does not block.
 func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
-	m := &Manager{
-		Settings:   cfg,
-		Bridge:     bridge.FailFast(true),
-		system:     system,
-		name:       fmt.Sprintf("actorlock%d", instances.Add(1)),
-		sessionLog: sessionLog{last: messages.SessionState_ENDED},
-		entries:    map[string]*Entry{},
-		cleanups:   cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}},
-	}
+	bridge = bridge.FailFast(true)
+	return start(&Manager{Session: bridge, Bridge: bridge}, system, cfg)
+}
+
+// NewRemote returns a Manager of the locks of a lock server. It does not block.
+func NewRemote(system *host.System, session AnySession, remote Remote, cfg Settings) *Manager {
+	return start(&Manager{Session: session, Remote: remote}, system, cfg)
+}
+
+func start(m *Manager, system *host.System, cfg Settings) *Manager {
+	m.Settings, m.system = cfg, system
+	m.name = fmt.Sprintf("actorlock%d", instances.Add(1))
+	m.sessionLog.last = messages.SessionState_ENDED
+	m.entries = map[string]*Entry{}
+	m.cleanups = cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
 	}
@@ -111,7 +122,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
 		m.IdleTimeout = defaultIdleTimeout
 	}
 	m.tickInterval = max(min(m.IdleTimeout, longestTick), shortestTick)
-	bridge.Ref().SendSubscribe(&messages.Subscribe{}, m)
+	m.Session.Ref().SendSubscribe(&messages.Subscribe{}, m)
 	return m
 }
 
@@ -123,7 +134,7 @@ func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }
 
 // Suspended reports whether contexts of grants have to be at their end for the time being.
 func (m *Manager) Suspended() bool {
-	return m.StopOnSuspended && m.Bridge.Session().State == messages.SessionState_SUSPENDED
+	return m.StopOnSuspended && m.Session.Session().State == messages.SessionState_SUSPENDED
 }
 
 // Find returns the entry of a path, and starts its actor if there is none.
@@ -171,7 +182,7 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 			return nil, inUse(path+d.Suffix, other.Recipe, recipe)
 		}
 	}
-	for _, d := range recipe.Deps {
+	for _, d := range m.dependencies(recipe) {
 		dep, err := m.get(d.Path, d.Recipe)
 		if err != nil {
 			e.releaseDeps()
@@ -196,11 +207,27 @@ func (m *Manager) start(e *Entry) {
 	m.inOrder = append(m.inOrder, e)
 	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, e.Path), func(self *host.Ref) host.Actor {
 		e.Self = self
-		return e.Recipe.NewActor(e)
+		return m.newActor(e)
 	})
 	if m.ticks == nil {
 		m.ticks = time.AfterFunc(m.tickInterval, m.tickEntries)
 	}
+}
+
+// newActor returns the actor of an entry: that of its recipe, or one that asks the lock server.
+func (m *Manager) newActor(e *Entry) host.Actor {
+	if m.Remote != nil {
+		return m.Remote.NewActor(e)
+	}
+	return e.Recipe.NewActor(e)
+}
+
+// dependencies returns the locks that the actor of a recipe needs. A lock server has its own.
+func (m *Manager) dependencies(r *Recipe) []Dependency {
+	if m.Remote != nil {
+		return nil
+	}
+	return r.Deps
 }
 
 // Forget has later requests for the path find a new actor.
@@ -232,7 +259,7 @@ func (m *Manager) Close() error {
 	if m.ticks != nil {
 		m.ticks.Stop()
 	}
-	m.Bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, m)
+	m.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, m)
 	for _, e := range m.activeEntries() {
 		e.Self.Stop()
 	}

@@ -24,11 +24,11 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 		return
 	case s.State == messages.SessionState_SUSPENDED:
 		l.since = time.Now()
-		if m.Bridge.Lost(s.Epoch) {
+		if m.Session.Lost(s.Epoch) {
 			break // the process was paused: the holders have stopped by the clock, and LOST follows
 		}
 		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
-			"held", c.Held, "waiting", c.Waiting, "deadline", m.Bridge.Session().Deadline, "why", s.Detail,
+			"held", c.Held, "waiting", c.Waiting, "deadline", m.Session.Session().Deadline, "why", s.Detail,
 			"do", "look at ZooKeeper and the network to it")
 	case s.State == messages.SessionState_LOST:
 		if l.last != messages.SessionState_SUSPENDED {
