@@ -15,7 +15,7 @@
 //   - actors/internal/lock: the part that all of them share: owners and their open requests.
 //   - actors/internal/manager: the manager, which starts, counts and stops them.
 //   - actors/internal/check: what is wrong with a path or another input.
-//   - actors/internal/lockqueue, localqueue, semaphore: the state machines that
+//   - actors/internal/lockqueue, localqueue, semaphore, lease: the state machines that
 //     decide, without I/O or time.
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //

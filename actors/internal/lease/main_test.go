@@ -1,0 +1,9 @@
+package lease
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/actors/internal/machinetest"
+)
+
+func TestMain(m *testing.M) { machinetest.Main(m) }
