@@ -38,6 +38,7 @@ type connection struct {
 	counters         counters
 	lastConnectError atomic.Pointer[connectError]
 	noTokens         atomic.Pointer[error] // see NoTokens
+	promised         latest                // until when others rely on the session, by Now
 }
 
 // snapshot is what other goroutines may read of the actor's state.
@@ -255,11 +256,12 @@ func (b *Bridge) closeSession(c *zkconn.SessionConn) {
 }
 
 // closeAfterMargin is closeSession for a bridge that has failed. It keeps the session until the
-// holders of locks have had the margin to end their work, or until the user calls Close. Without
+// holders of locks have had the margin to end their work and the promises are over, or until the user
+// calls Close. Without
 // pings the session lives for longer than that.
 func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
 	b.closingConns.Go(func() {
-		timer := time.NewTimer(b.cfg.Margin)
+		timer := time.NewTimer(b.closePause())
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -17,7 +17,8 @@ import (
 // keep other processes, and this one, from its locks. So the bridge resumes the session on a
 // separate connection and closes it: the servers then delete all its nodes at once, and refuse its
 // requests that are still on their way. The bridge does that Margin after it has told its
-// subscribers of the loss, which is when the work under the session's locks has ended.
+// subscribers of the loss, which is when the work under the session's locks has ended, and not before
+// the end of each Promise.
 
 // lostSession is a session that the bridge has given up and that the servers may keep.
 type lostSession struct {
@@ -45,7 +46,7 @@ func (a *bridgeActor) addLostSession(conn *zkconn.SessionConn) {
 	s := &lostSession{}
 	s.id, s.password = conn.Resumption()
 	a.lostSessions = append(a.lostSessions, s)
-	a.scheduleClose(s, a.cfg.Margin)
+	a.scheduleClose(s, a.bridge.closePause())
 }
 
 // scheduleClose has a lost session closed after a pause.

@@ -24,9 +24,9 @@ type hearing struct {
 // exchange is a message and its answer.
 type exchange struct{ sent, answered time.Duration }
 
-// clockError is the part of a time by which the clocks of client and servers may disagree on it: a
+// ClockError is the part of a time by which the clocks of client and servers may disagree on it: a
 // two-hundredth, ten times as much as a time service adjusts clocks by.
-const clockError = 200
+const ClockError = 200
 
 // onHandshake begins a connection.
 func (h *hearing) onHandshake(e exchange, timeout, margin time.Duration) {
@@ -39,7 +39,7 @@ func (h *hearing) onHandshake(e exchange, timeout, margin time.Duration) {
 func (h *hearing) onAnswered(sent time.Duration, now func() time.Duration) {
 	const kept = 32 // exchanges within a margin; those between are left out
 	h.newest = max(h.newest, sent)
-	inTouch := h.newest - h.margin - h.margin/clockError
+	inTouch := h.newest - h.margin - h.margin/ClockError
 	i := 0
 	for ; i < len(h.recent) && h.recent[i].answered <= inTouch; i++ {
 		h.proven = max(h.proven, h.recent[i].sent)
@@ -53,7 +53,7 @@ func (h *hearing) onAnswered(sent time.Duration, now func() time.Duration) {
 // deadline returns when the session must be taken for lost. A server that is in touch with the
 // leader keeps it for the margin longer.
 func (h *hearing) deadline() time.Duration {
-	return h.timeout + min(h.proven-h.timeout/clockError, h.newest-h.margin)
+	return h.timeout + min(h.proven-h.timeout/ClockError, h.newest-h.margin)
 }
 
 // onAnswered notes that the server has answered a message. Only the goroutine that reads the
@@ -77,7 +77,10 @@ func (c *SessionConn) now() time.Duration { return c.cfg.Clock.Now() }
 func (c *SessionConn) Deadline() time.Time { return c.cfg.Clock.TimeOf(c.deadlineOffset()) }
 
 // Left returns how long it is until the deadline.
-func (c *SessionConn) Left() time.Duration { return c.deadlineOffset() - c.now() }
+func (c *SessionConn) Left() time.Duration { return c.LeftAt(c.now()) }
+
+// LeftAt is Left at a time by the clock of the bridge.
+func (c *SessionConn) LeftAt(at time.Duration) time.Duration { return c.deadlineOffset() - at }
 
 // deadlineOffset returns the deadline as a time since the bridge was opened.
 func (c *SessionConn) deadlineOffset() time.Duration { return time.Duration(c.deadline.Load()) }

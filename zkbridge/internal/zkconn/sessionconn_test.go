@@ -62,7 +62,7 @@ type cutOff struct {
 // newCutOff returns a history for a margin of which 1 is enough.
 func newCutOff(r *rand.Rand, margin float64) *cutOff {
 	c := &cutOff{Rand: r, tick: time.Duration(1+r.IntN(20)) * 100 * time.Millisecond}
-	c.speed = 1 + (2*r.Float64()-1)/(clockError+1)
+	c.speed = 1 + (2*r.Float64()-1)/(ClockError+1)
 	syncLimit := time.Duration(1 + r.IntN(10))
 	delay := syncLimit*c.tick + c.tick/2
 	c.timeout = 2*delay + c.below(40*c.tick)
@@ -174,7 +174,7 @@ func TestDeadlineStaysWhileDisconnected(t *testing.T) {
 		for range 3 {
 			session.onClientEvent(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 			// The message of 8 s was answered a margin before that of 10 s was sent.
-			if limit, want := session.deadlineOffset(), 18*time.Second-10*time.Second/clockError; limit != want {
+			if limit, want := session.deadlineOffset(), 18*time.Second-10*time.Second/ClockError; limit != want {
 				t.Errorf("the deadline is at %v, not %v", limit, want)
 			}
 			time.Sleep(time.Second)
