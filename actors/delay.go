@@ -1,16 +1,10 @@
 package actors
 
 import (
-	"fmt"
-	"reflect"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
 )
-
-// maxDelay is the longest LockDelay, as in Chubby and in Consul.
-const maxDelay = time.Minute
 
 // LockDelay keeps a mutex closed for d after a holder that did not release it: a holder whose
 // session was lost, whose process ended or closed its Locks, whose node was deleted, or whose time
@@ -31,18 +25,4 @@ const maxDelay = time.Minute
 //
 // While the delay lasts requests wait as they do for other contenders: they can be cancelled and
 // time out, and Try does not wait. The delay then goes on without them.
-func LockDelay(d time.Duration) LockOption {
-	return func(r *recipe) error {
-		switch {
-		case d <= 0 || d > maxDelay:
-			return check.Invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
-		case r.Delay > 0:
-			return check.Invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.Delay))
-		case !reflect.DeepEqual(r.Rule, queue.Mutex()):
-			return check.Invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.Name))
-		}
-		r.Name = fmt.Sprintf("%s with a lock-delay of %v", r.Name, d)
-		r.Delay, r.Rule.Delay = d, true
-		return nil
-	}
-}
+func LockDelay(d time.Duration) LockOption { return recipes.Delay(d) }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -41,28 +40,8 @@ type LockOption func(*recipe) error
 // handle returns a handle for a kind. Problems with the path or the options show at its first
 // request.
 func (l *Locks) handle(path string, r *recipe, kind queue.Kind, options []LockOption) handle {
-	with, err := withOptions(r, options)
+	with, err := recipes.With(r, options)
 	return handle{manager: l.manager, path: path, recipe: with, kind: kind, problem: err}
-}
-
-// withOptions returns the recipe with options, each of which changes its name.
-func withOptions(r *recipe, options []LockOption) (*recipe, error) {
-	if len(options) == 0 {
-		return r, nil
-	}
-	changed := *r
-	for _, option := range options {
-		if option == nil {
-			return nil, check.Invalid("a lock option is nil: leave it out")
-		}
-		if err := option(&changed); err != nil {
-			return nil, err
-		}
-	}
-	if changed.LocalQueue != nil { // last of all, so that the order of options does not matter
-		return recipes.WithLocalQueue(&changed, *changed.LocalQueue), nil
-	}
-	return &changed, nil
 }
 
 // entry returns the entry of the lock's actor, which it starts if there is none.

@@ -1,11 +1,8 @@
 package actors
 
 import (
-	"cmp"
-	"fmt"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 )
@@ -58,19 +55,5 @@ type LocalQueueConfig struct {
 //
 // A Mutex and a RWMutex can have a local queue.
 func LocalQueue(c LocalQueueConfig) LockOption {
-	return func(r *recipe) error {
-		d := recipes.DefaultLocalQueue
-		switch {
-		case c.Grants < 0:
-			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Grants %d: it must be positive, or 0 for %d", c.Grants, d.Grants))
-		case c.Time < 0:
-			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", c.Time, d.Time))
-		case c.Linger < 0:
-			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", c.Linger, d.Linger))
-		case r.Rule.Permits != 1:
-			return check.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
-		}
-		r.LocalQueue = &manager.LocalQueueConfig{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
-		return nil
-	}
+	return recipes.LocalQueue(manager.LocalQueueConfig(c))
 }

@@ -1,14 +1,11 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // MultiLock is several locks as one: a grant holds all of them. One transaction of ZooKeeper puts a
@@ -59,28 +56,20 @@ func (l *Locks) MultiLock(members ...Member) *MultiLock {
 }
 
 func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
-	var names []string
-	var locks []manager.Dependency
-	kinds := []queue.Kind{} // not nil also without members
-	taken := map[string]bool{}
+	var locks []recipes.Member
 	problem := error(nil)
 	for _, m := range members {
 		h := handleOf(m)
-		if problem = l.checkMember(h, taken); problem != nil {
+		if problem = l.checkMember(h); problem != nil {
 			break
 		}
-		taken[h.path] = true
-		names = append(names, fmt.Sprintf("%s (%s)", h.path, h.recipe.KindName(h.kind)))
-		locks = append(locks, manager.Dependency{Path: h.path, Recipe: h.recipe})
-		kinds = append(kinds, h.kind)
+		locks = append(locks, recipes.Member{Path: h.path, Recipe: h.recipe, Kind: h.kind})
 	}
-	if n := len(members); problem == nil && (n == 0 || n > zkbridge.MaxAtomicCreates) {
-		problem = check.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", n, zkbridge.MaxAtomicCreates))
-	}
-	return recipes.MultiLock("multi-lock of "+strings.Join(names, ", "), locks, kinds), problem
+	r, err := recipes.MultiLock(locks)
+	return r, cmp.Or(problem, err)
 }
 
-func (l *Locks) checkMember(h *handle, taken map[string]bool) error {
+func (l *Locks) checkMember(h *handle) error {
 	switch {
 	case h == nil:
 		return check.Invalid("multi-lock: a member is nil")
@@ -88,12 +77,6 @@ func (l *Locks) checkMember(h *handle, taken map[string]bool) error {
 		return h.problem
 	case h.manager != l.manager:
 		return check.Invalid(fmt.Sprintf("multi-lock: %s is a lock of other Locks: all must be of one", h.path))
-	case h.recipe.MemberKinds != nil:
-		return check.Invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", h.path))
-	case h.recipe.LocalQueue != nil:
-		return check.Invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", h.path))
-	case taken[h.path]:
-		return check.Invalid(fmt.Sprintf("multi-lock: %s is given twice", h.path))
 	}
 	return nil
 }

@@ -2,10 +2,7 @@ package actors
 
 import (
 	"context"
-	"fmt"
-	"math"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -80,15 +77,7 @@ func (l *Locks) SemaphoreMutex(path string, options ...LockOption) *SemaphoreMut
 }
 
 func (l *Locks) semaphore(path string, permits int, options []LockOption) handle {
-	return l.handle(path, recipes.Semaphore(permits, ""), 0, append([]LockOption{checkPermits}, options...))
-}
-
-// checkPermits is the first option of every semaphore.
-func checkPermits(r *recipe) error {
-	if r.Permits < 1 || r.Permits > math.MaxInt32 {
-		return check.Invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))
-	}
-	return nil
+	return l.handle(path, recipes.Semaphore(permits, ""), 0, append([]LockOption{recipes.CheckPermits}, options...))
 }
 
 // SharedPermits has a node hold the number of a semaphore's permits, so that all users of the
@@ -98,15 +87,4 @@ func checkPermits(r *recipe) error {
 //
 // If the number shrinks, the holders keep their permits. A request for more permits than there
 // are waits until there are more, and all requests behind it wait.
-func SharedPermits(path string) LockOption {
-	return func(r *recipe) error {
-		if r.Permits == 0 {
-			return check.Invalid(fmt.Sprintf("SharedPermits(%q): a %v has no permits", path, r))
-		}
-		if err := checkCountPath(path); err != nil {
-			return err
-		}
-		*r = *recipes.Semaphore(r.Permits, path)
-		return nil
-	}
-}
+func SharedPermits(path string) LockOption { return recipes.SharedPermits(path) }

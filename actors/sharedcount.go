@@ -39,7 +39,7 @@ func (l *Locks) SharedCount(path string, initial int) *SharedCount {
 // Get asks ZooKeeper for the present value. It returns ErrInvalid for a path that is not
 // acceptable, and for a node whose data are no count.
 func (c *SharedCount) Get(ctx context.Context) (Count, error) {
-	if err := checkCountPath(c.path); err != nil {
+	if err := recipes.CheckCountPath(c.path); err != nil {
 		return Count{}, err
 	}
 	view, err := c.bridge.GetData(ctx, c.path)
@@ -89,7 +89,7 @@ func (c *SharedCount) TrySet(ctx context.Context, seen Count, value int) (bool, 
 }
 
 func (c *SharedCount) data(value int) ([]byte, error) {
-	if err := checkCountPath(c.path); err != nil {
+	if err := recipes.CheckCountPath(c.path); err != nil {
 		return nil, err
 	}
 	if value < math.MinInt32 || value > math.MaxInt32 {
@@ -110,14 +110,4 @@ func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
 			return err == nil, err
 		}
 	}
-}
-
-func checkCountPath(path string) error {
-	if path == "/" {
-		return check.Invalid(`count path "/": it must name a node below the root`)
-	}
-	if err := zkpath.Check(path); err != nil {
-		return check.Invalid("count " + err.Error())
-	}
-	return check.Reserved("count", path)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -19,9 +18,11 @@ import (
 // with a failure.
 func TestClosedBelowFirst(t *testing.T) {
 	s := zktest.Embedded(t)
-	for path, r := range map[string]*manager.Recipe{
-		"multi-lock": recipes.MultiLock("multi-lock", []manager.Dependency{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}}, []queue.Kind{0, 0}),
-	} {
+	both, err := recipes.MultiLock([]recipes.Member{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, r := range map[string]*manager.Recipe{"multi-lock": both} {
 		system := host.NewSystem(nil, nil)
 		bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: s.Addr()})
 		if err != nil {

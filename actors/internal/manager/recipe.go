@@ -74,7 +74,8 @@ type Directory struct {
 // same reports whether two handles mean the same kind of lock.
 func (r *Recipe) same(as *Recipe) bool {
 	return r == as || r.Name == as.Name && r.MaxPermits == as.MaxPermits &&
-		slices.Equal(r.Kinds, as.Kinds) && reflect.DeepEqual(r.Rule, as.Rule)
+		slices.Equal(r.Kinds, as.Kinds) && reflect.DeepEqual(r.Rule, as.Rule) && slices.Equal(r.MemberKinds, as.MemberKinds) &&
+		slices.EqualFunc(r.Deps, as.Deps, func(a, b Dependency) bool { return a.Path == b.Path && a.Recipe.same(b.Recipe) })
 }
 
 // String returns the name of the recipe.
@@ -103,6 +104,14 @@ func (r *Recipe) KindName(k queue.Kind) string {
 		return r.Kinds[k]
 	}
 	return r.Kinds[0]
+}
+
+// NumberOf returns the number of a kind in an Acquire.
+func (r *Recipe) NumberOf(k queue.Kind) uint32 {
+	if r.KindNumbers == nil {
+		return uint32(messages.Kind_EXCLUSIVE)
+	}
+	return uint32(r.KindNumbers[k])
 }
 
 // KindOf returns the kind by its number in an Acquire. The error names the numbers that the

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -81,21 +80,26 @@ func (f fixture) release(e *manager.Entry, owner string, id uint64) {
 	}
 }
 
-func multiLockOf(members ...manager.Dependency) *manager.Recipe {
-	return MultiLock("multi-lock", members, make([]queue.Kind, len(members)))
+func multiLockOf(t *testing.T, members ...Member) *manager.Recipe {
+	t.Helper()
+	r, err := MultiLock(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // Requests that fail, in any way, leave nothing in the actors of the multi-lock and of its members.
 func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	s := zktest.Embedded(t)
 	f := newFixture(t, s.Addr(), nil)
-	x, y, permit := manager.Dependency{Path: "/x", Recipe: Mutex}, manager.Dependency{Path: "/y", Recipe: Mutex},
-		manager.Dependency{Path: "/s", Recipe: Semaphore(1, "")}
+	x, y, permit := Member{Path: "/x", Recipe: Mutex}, Member{Path: "/y", Recipe: Mutex},
+		Member{Path: "/s", Recipe: Semaphore(1, "")}
 	xEntry, permitEntry := f.entry(x.Path, x.Recipe), f.entry(permit.Path, permit.Recipe)
 	blockedMember := map[*manager.Entry]*manager.Entry{ // of each multi-lock
-		f.entry("x, y", multiLockOf(x, y)):                 xEntry,
-		f.entry("y, x, permit", multiLockOf(y, x, permit)): xEntry,
-		f.entry("x, permit", multiLockOf(x, permit)):       permitEntry,
+		f.entry("x, y", multiLockOf(t, x, y)):                 xEntry,
+		f.entry("y, x, permit", multiLockOf(t, y, x, permit)): xEntry,
+		f.entry("x, permit", multiLockOf(t, x, permit)):       permitEntry,
 	}
 	for multi, member := range blockedMember {
 		f.acquire(member, &messages.Acquire{Owner: "me"})
@@ -147,7 +151,7 @@ const firstMember = 1 << memberBits
 // ofTwo returns a multi-lock of two, and a request for it.
 func (f fixture) ofTwo() (*manager.Entry, *messages.Acquire) {
 	f.Helper()
-	return f.entry("/whole", multiLockOf(manager.Dependency{Path: "/a", Recipe: Mutex}, manager.Dependency{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
+	return f.entry("/whole", multiLockOf(f.T, Member{Path: "/a", Recipe: Mutex}, Member{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
 }
 
 // whileReleasing runs test during the release of a multi-lock, which the server does not answer.

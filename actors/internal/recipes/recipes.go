@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
@@ -27,18 +26,6 @@ var (
 // LeaderLatch is a Mutex with the node names of Curator's LeaderLatch.
 var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}, Markers: []string{queue.LatchMarker}}, Mutex.Kinds)
 
-// DefaultLocalQueue is the budget of a local queue for which none is given.
-var DefaultLocalQueue = manager.LocalQueueConfig{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
-
-// WithLocalQueue returns the recipe with a local queue in front of its lock.
-func WithLocalQueue(r *manager.Recipe, config manager.LocalQueueConfig) *manager.Recipe {
-	front := *r
-	front.LocalQueue = &config
-	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
-	front.NewActor = newLocalQueue
-	return &front
-}
-
 var requestQueue = &manager.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
 	OwnsParent: true} // the leases are not made before: their parent exists
 
@@ -58,12 +45,6 @@ func Semaphore(permits int, countPath string) *manager.Recipe {
 
 func leasesOf(permits int) *manager.Recipe {
 	return &manager.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}}
-}
-
-// MultiLock returns the recipe of a multi-lock: each member has a path and a kind, and is named
-// by the name.
-func MultiLock(name string, members []manager.Dependency, kinds []queue.Kind) *manager.Recipe {
-	return &manager.Recipe{Name: name, Kinds: []string{"exclusive"}, NewActor: newMultiLock, Deps: members, MemberKinds: kinds}
 }
 
 // Custom returns the recipe of a lock with a rule of the user. It keeps copies of all that the

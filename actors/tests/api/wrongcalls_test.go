@@ -244,7 +244,10 @@ func wrongRecipes(u *wrongUse) []wrongCall {
 		calls = append(calls, wrong(u.refused(u.locks.Semaphore(path, 1)), other.Path()))
 		locktest.Unlock(u, g)
 	}
-	return calls
+	one, two := u.locks.Mutex(u.free()), u.locks.Mutex(u.free())
+	locktest.Must(u, locktest.ErrOf(u.locks.MultiLock(one, two).PID()))
+	sameText := u.locks.Mutex(one.Path() + " (exclusive), " + two.Path()) // as a member it is named as both are
+	return append(calls, wrong(u.refused(u.locks.MultiLock(sameText)), "it is in use as a multi-lock"))
 }
 
 func wrongRevocations(u *wrongUse) (all []wrongCall) {

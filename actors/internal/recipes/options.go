@@ -1,0 +1,170 @@
+package recipes
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
+)
+
+// With returns the recipe with options, each of which changes its name. Handles and a lock server
+// make their recipes by it, so that both have the same names and the same limits.
+func With[Option ~func(*manager.Recipe) error](r *manager.Recipe, options []Option) (*manager.Recipe, error) {
+	if len(options) == 0 {
+		return r, nil
+	}
+	changed := *r
+	for _, option := range options {
+		if option == nil {
+			return nil, check.Invalid("a lock option is nil: leave it out")
+		}
+		if err := option(&changed); err != nil {
+			return nil, err
+		}
+	}
+	if changed.LocalQueue != nil { // last of all, so that the order of options does not matter
+		return withLocalQueue(&changed), nil
+	}
+	return &changed, nil
+}
+
+// maxDelay is the longest lock-delay, as in Chubby and in Consul.
+const maxDelay = time.Minute
+
+// Delay is the option of a lock-delay.
+func Delay(d time.Duration) func(*manager.Recipe) error {
+	return func(r *manager.Recipe) error {
+		switch {
+		case d <= 0 || d > maxDelay:
+			return check.Invalid(fmt.Sprintf("lock-delay %v: it must be positive and at most %v", d, maxDelay))
+		case r.Delay > 0:
+			return check.Invalid(fmt.Sprintf("lock-delay %v: there is one of %v already", d, r.Delay))
+		case !reflect.DeepEqual(r.Rule, queue.Mutex()):
+			return check.Invalid(fmt.Sprintf("lock-delay %v: only a mutex can have one, not a %s", d, r.Name))
+		}
+		r.Name = fmt.Sprintf("%s with a lock-delay of %v", r.Name, d)
+		r.Delay, r.Rule.Delay = d, true
+		return nil
+	}
+}
+
+// defaultLocalQueue is the budget of a local queue for which none is given.
+var defaultLocalQueue = manager.LocalQueueConfig{Grants: 1000, Time: 100 * time.Millisecond, Linger: time.Second}
+
+// LocalQueue is the option of a local queue.
+func LocalQueue(c manager.LocalQueueConfig) func(*manager.Recipe) error {
+	return func(r *manager.Recipe) error {
+		d := defaultLocalQueue
+		switch {
+		case c.Grants < 0:
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Grants %d: it must be positive, or 0 for %d", c.Grants, d.Grants))
+		case c.Time < 0:
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v: it must be positive, or 0 for %v", c.Time, d.Time))
+		case c.Linger < 0:
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Linger %v: it must be positive, or 0 for %v", c.Linger, d.Linger))
+		case r.Rule.Permits != 1 || r.Rule.OwnMarkersOnly:
+			return check.Invalid(fmt.Sprintf("LocalQueue for a %s: only a mutex or a read-write lock is accepted", r.Name))
+		}
+		r.LocalQueue = &manager.LocalQueueConfig{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
+		return nil
+	}
+}
+
+// withLocalQueue returns the recipe with its local queue in front of its lock.
+func withLocalQueue(r *manager.Recipe) *manager.Recipe {
+	front, config := *r, r.LocalQueue
+	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
+	front.NewActor = newLocalQueue
+	return &front
+}
+
+// CheckPermits is the first option of every semaphore.
+func CheckPermits(r *manager.Recipe) error {
+	if r.Permits < 1 || r.Permits > math.MaxInt32 {
+		return check.Invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))
+	}
+	return nil
+}
+
+// SharedPermits is the option of a semaphore that a node says how many permits there are.
+func SharedPermits(path string) func(*manager.Recipe) error {
+	return func(r *manager.Recipe) error {
+		if r.Permits == 0 {
+			return check.Invalid(fmt.Sprintf("SharedPermits(%q): a %v has no permits", path, r))
+		}
+		if err := CheckCountPath(path); err != nil {
+			return err
+		}
+		*r = *Semaphore(r.Permits, path)
+		return nil
+	}
+}
+
+// CheckCountPath returns an error if no count can be at the path.
+func CheckCountPath(path string) error {
+	if path == "/" {
+		return check.Invalid(`count path "/": it must name a node below the root`)
+	}
+	if err := zkpath.Check(path); err != nil {
+		return check.Invalid("count " + err.Error())
+	}
+	return check.Reserved("count", path)
+}
+
+// Member is a lock of a multi-lock, and the kind that it is wanted for.
+type Member struct {
+	Path   string
+	Recipe *manager.Recipe
+	Kind   queue.Kind
+}
+
+// MultiLock returns the recipe of the multi-lock of the members; beside an error, that of the
+// acceptable ones before it. The recipe's name is the path of its actor.
+func MultiLock(members []Member) (*manager.Recipe, error) {
+	r := &manager.Recipe{Kinds: []string{"exclusive"}, NewActor: newMultiLock, MemberKinds: []queue.Kind{}}
+	var names []string
+	err := checkCount(len(members))
+	for i, m := range members {
+		if err == nil {
+			err = checkMember(m, members[:i])
+		}
+		if err != nil {
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", m.Path, m.Recipe.KindName(m.Kind)))
+		r.Deps = append(r.Deps, manager.Dependency{Path: m.Path, Recipe: m.Recipe})
+		r.MemberKinds = append(r.MemberKinds, m.Kind)
+	}
+	r.Name = "multi-lock of " + strings.Join(names, ", ")
+	return r, err
+}
+
+func checkCount(members int) error {
+	if members == 0 || members > zkbridge.MaxAtomicCreates {
+		return check.Invalid(fmt.Sprintf("multi-lock of %d members: it must have 1 to %d", members, zkbridge.MaxAtomicCreates))
+	}
+	return nil
+}
+
+func checkMember(m Member, before []Member) error {
+	switch {
+	case m.Recipe.MemberKinds != nil:
+		return check.Invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", m.Path))
+	case m.Recipe.LocalQueue != nil:
+		return check.Invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", m.Path))
+	}
+	for _, other := range before {
+		if other.Path == m.Path {
+			return check.Invalid(fmt.Sprintf("multi-lock: %s is given twice", m.Path))
+		}
+	}
+	return nil
+}

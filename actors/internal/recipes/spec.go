@@ -1,0 +1,119 @@
+package recipes
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// SpecOf returns a recipe as a message for a lock server. A custom recipe is INVALID: the rule of a
+// user is known to the user's process only.
+func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
+	s := &messages.LockSpec{Permits: uint32(r.Permits), CountPath: r.CountPath, DelayNanos: int64(r.Delay)}
+	if q := r.LocalQueue; q != nil {
+		s.LocalQueue = &messages.LocalQueue{Grants: int64(q.Grants), TimeNanos: int64(q.Time), LingerNanos: int64(q.Linger)}
+	}
+	switch {
+	case r == LeaderLatch:
+		s.Recipe = messages.Recipe_LEADER_LATCH
+	case r.MemberKinds != nil:
+		s.Recipe = messages.Recipe_MULTI_LOCK
+		for i, d := range r.Deps {
+			lock, err := SpecOf(d.Recipe)
+			if err != nil {
+				return nil, err
+			}
+			s.Members = append(s.Members, &messages.Member{Path: d.Path, Lock: lock, Kind: d.Recipe.NumberOf(r.MemberKinds[i])})
+		}
+	case r.Permits > 0:
+		s.Recipe = messages.Recipe_SEMAPHORE
+	case r.Rule.OwnMarkersOnly:
+		return nil, check.Invalid(fmt.Sprintf("%s: a lock by a rule of your own needs a process with a ZooKeeper session", r.Name))
+	case len(r.Kinds) > 1:
+		s.Recipe = messages.Recipe_READ_WRITE
+	}
+	return s, nil
+}
+
+// FromSpec returns the recipe that the handles of such a lock have. It returns INVALID for what no
+// handle can have.
+func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {
+	if s.GetRecipe() != messages.Recipe_MULTI_LOCK {
+		return fromSingle(s)
+	}
+	if _, err := With(&manager.Recipe{Name: "multi-lock"}, optionsOf(s)); err != nil {
+		return nil, err
+	}
+	if err := checkCount(len(s.Members)); err != nil {
+		return nil, err
+	}
+	var members []Member
+	for _, m := range s.Members {
+		r, err := fromSingle(m.GetLock())
+		if err != nil {
+			return nil, err
+		}
+		kind, err := r.KindOf(m.GetKind())
+		if err != nil {
+			return nil, check.Invalid(fmt.Sprintf("multi-lock: %s: %v", m.GetPath(), err))
+		}
+		members = append(members, Member{m.GetPath(), r, kind})
+	}
+	r, err := MultiLock(members)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// fromSingle is FromSpec for a lock that is no multi-lock, and so no deeper than this.
+func fromSingle(s *messages.LockSpec) (*manager.Recipe, error) {
+	r, options := Mutex, optionsOf(s)
+	switch kind := s.GetRecipe(); {
+	case s == nil:
+		return nil, check.Invalid("the lock is missing: it must be given")
+	case kind == messages.Recipe_READ_WRITE:
+		r = ReadWrite
+	case kind == messages.Recipe_SEMAPHORE:
+		r, options = Semaphore(int(s.Permits), ""), append([]option{CheckPermits}, options...)
+	case kind == messages.Recipe_LEADER_LATCH:
+		r = LeaderLatch
+	case kind != messages.Recipe_MUTEX:
+		return nil, check.Invalid(fmt.Sprintf("recipe %v: a lock by itself must be a mutex, a read-write lock, a semaphore or a leader latch", kind))
+	}
+	if len(s.Members) > 0 {
+		return nil, check.Invalid(fmt.Sprintf("a %v has no members", r))
+	}
+	return With(r, options)
+}
+
+type option = func(*manager.Recipe) error
+
+func optionsOf(s *messages.LockSpec) (all []option) {
+	if n := s.GetPermits(); n != 0 {
+		all = append(all, permits(n))
+	}
+	if d := s.GetDelayNanos(); d != 0 {
+		all = append(all, Delay(time.Duration(d)))
+	}
+	if path := s.GetCountPath(); path != "" {
+		all = append(all, SharedPermits(path))
+	}
+	if q := s.GetLocalQueue(); q != nil {
+		all = append(all, LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: time.Duration(q.TimeNanos), Linger: time.Duration(q.LingerNanos)}))
+	}
+	return all
+}
+
+// permits is an option that only a semaphore of so many permits accepts.
+func permits(n uint32) option {
+	return func(r *manager.Recipe) error {
+		if uint32(r.Permits) != n {
+			return check.Invalid(fmt.Sprintf("a %v has no permits", r))
+		}
+		return nil
+	}
+}
