@@ -42,8 +42,12 @@ func (b *Bridge) OutageText() string {
 
 // Explain returns the error of a wait that has ended. If ZooKeeper does not answer, the error is
 // also DISCONNECTED, and its text says since when and why. It never blocks.
-func (b *Bridge) Explain(err error) error {
-	if outage := b.OutageText(); outage != "" && !errors.Is(err, messages.Reason_DISCONNECTED) {
+func (b *Bridge) Explain(err error) error { return ExplainBy(b.OutageText(), err) }
+
+// ExplainBy returns the error of a wait that has ended in an outage, which the text describes; ""
+// is none.
+func ExplainBy(outage string, err error) error {
+	if outage != "" && !errors.Is(err, messages.Reason_DISCONNECTED) {
 		return fmt.Errorf("%w: %w: %s", err, messages.Reason_DISCONNECTED, outage)
 	}
 	return err

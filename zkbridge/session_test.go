@@ -301,7 +301,7 @@ func TestFailover(t *testing.T) {
 // A sessionStream may receive an event after its end.
 func TestSessionsAfterTheirEnd(t *testing.T) {
 	t.Parallel()
-	s := &sessionStream{bridge: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
+	s := &sessionStream{of: connected(t, Config{Servers: zktest.Embedded(t).Addr()}), out: make(chan Session, 1)}
 	s.Tell(nil)
 	if now := <-s.out; now.State != messages.SessionState_CONNECTED {
 		t.Errorf("%+v", now)

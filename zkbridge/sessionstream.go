@@ -12,10 +12,20 @@ import (
 // the same as before, since each session has a greater epoch than the last. The bridge never waits
 // for a reader, and there is no goroutine behind the channel. The channel is closed when ctx ends,
 // and after ENDED.
-func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
-	s := &sessionStream{bridge: b, out: make(chan Session, 1)}
+func (b *Bridge) Sessions(ctx context.Context) <-chan Session { return SessionStream(ctx, b) }
+
+// SessionSource has the present state of a session, and tells changes to the subscribers of its Ref,
+// as a Bridge does.
+type SessionSource interface {
+	Session() Session
+	Ref() messages.BridgeRef
+}
+
+// SessionStream is Bridge.Sessions for another source.
+func SessionStream(ctx context.Context, of SessionSource) <-chan Session {
+	s := &sessionStream{of: of, out: make(chan Session, 1)}
 	s.Tell(nil)
-	b.Ref().SendSubscribe(&messages.Subscribe{}, s)
+	of.Ref().SendSubscribe(&messages.Subscribe{}, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
@@ -26,7 +36,7 @@ func (b *Bridge) Sessions(ctx context.Context) <-chan Session {
 
 // sessionStream is a subscriber that keeps the newest state for its reader.
 type sessionStream struct {
-	bridge *Bridge
+	of SessionSource
 
 	mu          sync.Mutex
 	out         chan Session // has room for one state
@@ -39,7 +49,7 @@ type sessionStream struct {
 func (s *sessionStream) Tell(any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.bridge.Session()
+	now := s.of.Session()
 	if s.over || now.State == s.last.State && now.Epoch == s.last.Epoch {
 		return
 	}
@@ -64,7 +74,7 @@ func (s *sessionStream) end() {
 		s.close()
 	}
 	s.mu.Unlock()
-	s.bridge.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
+	s.of.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
 }
 
 // close needs s.mu.
