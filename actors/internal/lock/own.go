@@ -47,6 +47,8 @@ func (l *Actor) receiveOwn(msg any) {
 			l.Detail = fmt.Sprintf("after %v", r.extras.wait)
 			l.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
+	case TakeBack:
+		l.takeBack(msg.From)
 	case holdTime:
 		l.onHoldTime(msg.id)
 	case manager.Tick:

@@ -71,14 +71,29 @@ func (l *Actor) onHoldTime(id requests.ID) {
 		l.tellAfter(r, holdGrace(r.extras.hold), holdTime{id})
 		l.RequestRevoke(r.ID)
 	default:
-		l.expireHold(r)
+		l.expireHold(r, "after "+r.extras.hold.String())
 	}
 }
 
-// expireHold ends a grant when the time of HoldAtMost is over. The owner gets Lost first, and then
-// the next contender gets the lock.
-func (l *Actor) expireHold(r *Request) {
-	l.tellLost(r, messages.Reason_HOLD_EXPIRED, "after "+r.extras.hold.String())
+// TakeBack ends the request of an Acquisition that stands for an owner elsewhere, which has not
+// released in time. A grant ends as by HoldAtMost.
+type TakeBack struct{ From Acquisition }
+
+func (l *Actor) takeBack(from Acquisition) {
+	r := l.table.requests.At(*from.RequestID())
+	switch {
+	case r == nil || r.Released:
+	case r.Holds():
+		l.expireHold(r, "")
+	default:
+		l.cancel(r, messages.Reason_CANCELLED)
+	}
+}
+
+// expireHold ends a grant whose owner has not released it in time. The owner gets Lost first, and
+// then the next contender gets the lock.
+func (l *Actor) expireHold(r *Request, detail string) {
+	l.tellLost(r, messages.Reason_HOLD_EXPIRED, detail)
 	l.behavior.Cancel(r, messages.Reason_CANCELLED)
 	l.awaitRelease(r)
 }

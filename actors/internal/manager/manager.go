@@ -316,3 +316,6 @@ func (m *Manager) Paths() []string {
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Keys(m.entries))
 }
+
+// System returns the system that the locks' actors run in.
+func (m *Manager) System() *host.System { return m.system }
