@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -17,11 +16,7 @@ import (
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
 // [zkbridge.Bridge.GetNode].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
-	return inSomeSession(ctx, l.manager, func() (uint64, error) { return askGeneration.one(ctx, l.at(""), none{}) })
-}
-
-func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
-	g, err := readGeneration(ctx, h.manager.Bridge)
+	g, err := l.readGeneration(ctx)
 	return g.value, err
 }
 
@@ -45,20 +40,16 @@ func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
 // [Locks.Multi]. After an error the generation may have been raised, or may be raised later;
 // another call does no harm. Calls at one time may return the same generation.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
-	if err := l.at("").needsZooKeeper("RaiseGeneration", "an operator raises the generation there"); err != nil {
-		return 0, err
-	}
-	bridge := l.manager.Bridge
 	var aim uint64 // the generation of the last attempt, which may have been written: then no other is needed
 	for {
-		was, err := inSomeSession(ctx, l.manager, func() (generation, error) { return readGeneration(ctx, bridge) })
+		was, err := l.readGeneration(ctx)
 		if err != nil || aim > 0 && was.value >= aim {
 			return was.value, err
 		}
 		if aim, err = zkbridge.NextGeneration(was.value); err != nil {
 			return 0, err
 		}
-		err = bridge.WriteGeneration(ctx, was.node, aim)
+		err = l.bridge.WriteGeneration(ctx, was.node, aim)
 		switch {
 		case err == nil:
 			return aim, nil
@@ -72,26 +63,27 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	}
 }
 
-// inSomeSession reads in the present session, or in the next one if it ends meanwhile.
-func inSomeSession[V any](ctx context.Context, m *manager.Manager, read func() (V, error)) (V, error) {
+// readGeneration reads the generation in the present session, or in the next one if it ends
+// meanwhile.
+func (l *Locks) readGeneration(ctx context.Context) (generation, error) {
 	for {
-		v, err := read()
+		g, err := readGeneration(ctx, l.bridge)
 		if !errors.Is(err, messages.Reason_SESSION_LOST) {
-			return v, err
+			return g, err
 		}
-		awaitConnection(ctx, m.Session)
+		l.awaitConnection(ctx)
 		if cause := context.Cause(ctx); cause != nil {
-			return v, m.Session.Explain(cause)
+			return g, l.bridge.Explain(cause)
 		}
 	}
 }
 
-// awaitConnection blocks until there is a session with a connection, ctx ends, or the session's end
-// is final.
-func awaitConnection(ctx context.Context, session manager.AnySession) {
+// awaitConnection blocks until there is a session with a connection, ctx ends, or the Locks are
+// closed.
+func (l *Locks) awaitConnection(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for s := range session.Sessions(ctx) {
+	for s := range l.manager.Session.Sessions(ctx) {
 		if s.State == messages.SessionState_CONNECTED {
 			return
 		}

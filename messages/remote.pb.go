@@ -384,13 +384,8 @@ type Welcome struct {
 	// Reports that the lease is the one that the client wanted to resume.
 	Resumed bool `protobuf:"varint,2,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	// Another number after each start of the server.
-	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// The ZooKeeper session that the server asks with for the locks, and its number of it.
-	SessionId int64  `protobuf:"varint,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Epoch     uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The longest time for which a renewal can be answered, in nanoseconds.
-	LeaseNanos    int64  `protobuf:"varint,6,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	State         *State `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Incarnation   uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	State         *State `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,27 +437,6 @@ func (x *Welcome) GetResumed() bool {
 func (x *Welcome) GetIncarnation() uint64 {
 	if x != nil {
 		return x.Incarnation
-	}
-	return 0
-}
-
-func (x *Welcome) GetSessionId() int64 {
-	if x != nil {
-		return x.SessionId
-	}
-	return 0
-}
-
-func (x *Welcome) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *Welcome) GetLeaseNanos() int64 {
-	if x != nil {
-		return x.LeaseNanos
 	}
 	return 0
 }
@@ -590,7 +564,9 @@ type State struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Connected bool                   `protobuf:"varint,1,opt,name=connected,proto3" json:"connected,omitempty"`
 	// The circumstances of an outage, as text for people.
-	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	// ZooKeeper's id of the session.
+	SessionId     int64 `protobuf:"varint,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -637,6 +613,13 @@ func (x *State) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *State) GetSessionId() int64 {
+	if x != nil {
+		return x.SessionId
+	}
+	return 0
 }
 
 // Ended is the end of a lease.
@@ -703,6 +686,7 @@ type ClientMessage struct {
 	//	*ClientMessage_Release
 	//	*ClientMessage_Question
 	//	*ClientMessage_Withdraw
+	//	*ClientMessage_HoldExpired
 	What          isClientMessage_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -790,6 +774,15 @@ func (x *ClientMessage) GetWithdraw() uint64 {
 	return 0
 }
 
+func (x *ClientMessage) GetHoldExpired() uint64 {
+	if x != nil {
+		if x, ok := x.What.(*ClientMessage_HoldExpired); ok {
+			return x.HoldExpired
+		}
+	}
+	return 0
+}
+
 type isClientMessage_What interface {
 	isClientMessage_What()
 }
@@ -815,6 +808,12 @@ type ClientMessage_Withdraw struct {
 	Withdraw uint64 `protobuf:"varint,5,opt,name=withdraw,proto3,oneof"`
 }
 
+type ClientMessage_HoldExpired struct {
+	// The owner of this request has held for as long as it may, and has stopped: as Cancel, but a
+	// lock-delay begins.
+	HoldExpired uint64 `protobuf:"varint,6,opt,name=hold_expired,json=holdExpired,proto3,oneof"`
+}
+
 func (*ClientMessage_Acquire) isClientMessage_What() {}
 
 func (*ClientMessage_Cancel) isClientMessage_What() {}
@@ -824,6 +823,8 @@ func (*ClientMessage_Release) isClientMessage_What() {}
 func (*ClientMessage_Question) isClientMessage_What() {}
 
 func (*ClientMessage_Withdraw) isClientMessage_What() {}
+
+func (*ClientMessage_HoldExpired) isClientMessage_What() {}
 
 // ServerMessage is a numbered message of the server. The ids of requests are unique among the open
 // requests of the lease, so that no message names a lock.
@@ -1442,35 +1443,33 @@ const file_actorlock_remote_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x15\n" +
 	"\x06let_go\x18\x03 \x01(\x04R\x05letGo\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x16\n" +
-	"\x06client\x18\x05 \x01(\tR\x06client\"\xd9\x01\n" +
+	"\x06client\x18\x05 \x01(\tR\x06client\"\x83\x01\n" +
 	"\aWelcome\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x18\n" +
 	"\aresumed\x18\x02 \x01(\bR\aresumed\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x04 \x01(\x03R\tsessionId\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\x12\x1f\n" +
-	"\vlease_nanos\x18\x06 \x01(\x03R\n" +
-	"leaseNanos\x12&\n" +
-	"\x05state\x18\a \x01(\v2\x10.actorlock.StateR\x05state\"1\n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12&\n" +
+	"\x05state\x18\x04 \x01(\v2\x10.actorlock.StateR\x05state\"1\n" +
 	"\x05Renew\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03got\x18\x02 \x01(\x04R\x03got\">\n" +
 	"\aRenewed\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1b\n" +
-	"\tfor_nanos\x18\x02 \x01(\x03R\bforNanos\"=\n" +
+	"\tfor_nanos\x18\x02 \x01(\x03R\bforNanos\"\\\n" +
 	"\x05State\x12\x1c\n" +
 	"\tconnected\x18\x01 \x01(\bR\tconnected\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"J\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\x03R\tsessionId\"J\n" +
 	"\x05Ended\x12)\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x11.actorlock.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xf9\x01\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x9e\x02\n" +
 	"\rClientMessage\x122\n" +
 	"\aacquire\x18\x01 \x01(\v2\x16.actorlock.AcquireLockH\x00R\aacquire\x12+\n" +
 	"\x06cancel\x18\x02 \x01(\v2\x11.actorlock.CancelH\x00R\x06cancel\x12.\n" +
 	"\arelease\x18\x03 \x01(\v2\x12.actorlock.ReleaseH\x00R\arelease\x121\n" +
 	"\bquestion\x18\x04 \x01(\v2\x13.actorlock.QuestionH\x00R\bquestion\x12\x1c\n" +
-	"\bwithdraw\x18\x05 \x01(\x04H\x00R\bwithdrawB\x06\n" +
+	"\bwithdraw\x18\x05 \x01(\x04H\x00R\bwithdraw\x12#\n" +
+	"\fhold_expired\x18\x06 \x01(\x04H\x00R\vholdExpiredB\x06\n" +
 	"\x04what\"\xfd\x02\n" +
 	"\rServerMessage\x12.\n" +
 	"\agranted\x18\x01 \x01(\v2\x12.actorlock.GrantedH\x00R\agranted\x12.\n" +
@@ -1617,6 +1616,7 @@ func file_actorlock_remote_proto_init() {
 		(*ClientMessage_Release)(nil),
 		(*ClientMessage_Question)(nil),
 		(*ClientMessage_Withdraw)(nil),
+		(*ClientMessage_HoldExpired)(nil),
 	}
 	file_actorlock_remote_proto_msgTypes[9].OneofWrappers = []any{
 		(*ServerMessage_Granted)(nil),

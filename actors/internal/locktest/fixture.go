@@ -132,6 +132,9 @@ func Connect(t *testing.T, addr string, configure ...func(*actors.Config)) *acto
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { locks.Close() })
+	if *throughServer {
+		return ThroughServer(t, locks, cfg)
+	}
 	return locks
 }
 

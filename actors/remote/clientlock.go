@@ -1,0 +1,244 @@
+package remote
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// clientLock is the actor of a path in a process without ZooKeeper. It asks the lock server on
+// behalf of the owners, whose limits of time it keeps itself.
+type clientLock struct {
+	lock.Actor
+	session  *session
+	spec     *messages.LockSpec
+	problem  string // why the server cannot have such a lock; "" if it can
+	epoch    uint64 // of the grants; 0 for none, and once their session is lost
+	open     map[requests.ID]*openRequest
+	byNumber map[uint64]requests.ID // of the requests that the server has
+}
+
+// openRequest is a request that the server has, or that waits for a session.
+type openRequest struct {
+	acquire *messages.Acquire // as it goes to the server; nil once it is granted
+	epoch   uint64            // in which it was sent; 0: not sent
+	number  uint64            // in that epoch
+}
+
+// NewActor implements manager.Remote.
+func (s *session) NewActor(e *manager.Entry) host.Actor {
+	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}}
+	spec, err := recipes.SpecOf(e.Recipe)
+	if err != nil {
+		l.problem = err.Error()
+	}
+	l.spec = spec
+	l.Init(e, l)
+	return l
+}
+
+// ---- calls of the lock.Actor
+
+// Acquire implements lock.Behavior.
+func (l *clientLock) Acquire(r *lock.Request, msg *messages.Acquire) {
+	if l.problem != "" {
+		l.Detail = l.problem
+		l.RefuseRequest(r.ID, requests.Invalid)
+		return
+	}
+	o := &openRequest{acquire: &messages.Acquire{Owner: msg.Owner, Data: l.Manager.NodeData(msg.Data, msg.Owner), Try: msg.Try, Permits: msg.Permits,
+		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}}
+	if l.Recipe.KindNumbers != nil {
+		o.acquire.Kind = uint32(l.Recipe.KindNumbers[r.Kind])
+	}
+	l.open[r.ID] = o
+	l.send(r.ID, o)
+}
+
+// send sends a request if there is a session. Otherwise the request waits for one.
+func (l *clientLock) send(id requests.ID, o *openRequest) {
+	now := l.session.Session()
+	if now.State != messages.SessionState_CONNECTED && now.State != messages.SessionState_SUSPENDED {
+		return
+	}
+	o.epoch, o.number = now.Epoch, l.session.lastNumber.Add(1)
+	o.acquire.RequestId = o.number
+	l.byNumber[o.number] = id
+	l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{
+		Acquire: &messages.AcquireLock{Path: l.Path, Lock: l.spec, Acquire: o.acquire}}})
+}
+
+func (l *clientLock) tellServer(o *openRequest, m *messages.ClientMessage) {
+	l.session.send(o.epoch, o.number, l.Self, m)
+}
+
+// Cancel implements lock.Behavior. The server hears of it before all that comes later, so the
+// answer need not wait for it.
+func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
+	if o := l.open[r.ID]; o != nil && r.HoldExpired() {
+		l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_HoldExpired{HoldExpired: o.number}})
+		l.forget(r.ID)
+		return // the lock.Actor has told the owner
+	}
+	l.withdraw(r.ID)
+	l.RefuseRequest(r.ID, requests.Reason(reason))
+}
+
+// withdraw has the server cancel a request.
+func (l *clientLock) withdraw(id requests.ID) {
+	o := l.open[id]
+	if o != nil && o.epoch != 0 {
+		l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Cancel{Cancel: &messages.Cancel{RequestId: o.number}}})
+	}
+	l.forget(id)
+}
+
+func (l *clientLock) forget(id requests.ID) {
+	if o := l.open[id]; o != nil {
+		delete(l.byNumber, o.number)
+		delete(l.open, id)
+	}
+}
+
+// Release implements lock.Behavior.
+func (l *clientLock) Release(r *lock.Request) {
+	o := l.open[r.ID]
+	l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Release{Release: &messages.Release{RequestId: o.number}}})
+}
+
+// Epoch implements lock.Behavior.
+func (l *clientLock) Epoch() uint64 { return l.epoch }
+
+// SessionOverdue implements lock.Behavior.
+func (l *clientLock) SessionOverdue() { l.sessionLost() }
+
+// Idle implements lock.Behavior.
+func (l *clientLock) Idle() bool { return len(l.open) == 0 }
+
+// Tick implements lock.Behavior.
+func (l *clientLock) Tick(bool) {}
+
+// Close implements lock.Behavior.
+func (l *clientLock) Close(bool) {
+	l.EndAll(requests.Closed)
+	for id := range l.open {
+		l.withdraw(id)
+	}
+}
+
+// ReceiveAfterStop implements lock.Behavior. A grant that comes is the server's to take back: Close
+// has cancelled it.
+func (l *clientLock) ReceiveAfterStop(ask.Recipient, any) {}
+
+// ---- messages of the session
+
+// ReceiveOther implements lock.Behavior.
+func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
+	switch msg := msg.(type) {
+	case incoming:
+		l.onIncoming(msg)
+		return true
+	case manager.StateChange:
+		switch msg.State {
+		case messages.SessionState_LOST:
+			l.sessionLost()
+		case messages.SessionState_CONNECTED:
+			l.sendWaiting(msg.Epoch)
+		}
+	}
+	return false // the lock.Actor takes the change, too
+}
+
+// sessionLost ends the grants. What waits is sent again in the next session.
+func (l *clientLock) sessionLost() {
+	l.epoch = 0
+	l.Detail = l.session.OutageText()
+	for id, r := range l.Requests() {
+		o := l.open[id]
+		switch {
+		case o == nil:
+		case r.Holds():
+			l.forget(id)
+			l.Lose(id, requests.SessionLost)
+		case r.Granted != nil:
+			l.forget(id)
+			l.RefuseRequest(id, requests.SessionLost)
+		default:
+			delete(l.byNumber, o.number)
+			o.epoch, o.number = 0, 0
+		}
+	}
+}
+
+// sendWaiting sends what waits and was not sent in the session. It keeps the order.
+func (l *clientLock) sendWaiting(epoch uint64) {
+	var waiting []requests.ID
+	for id, r := range l.Requests() {
+		if o := l.open[id]; o != nil && r.Granted == nil && o.epoch != epoch {
+			waiting = append(waiting, id)
+		}
+	}
+	slices.Sort(waiting) // an ID begins with the number of the request
+	for _, id := range waiting {
+		delete(l.byNumber, l.open[id].number)
+		l.send(id, l.open[id])
+	}
+}
+
+// onIncoming handles a message of the server about a request.
+func (l *clientLock) onIncoming(in incoming) {
+	id, is := l.byNumber[in.number]
+	if !is || l.session.LostAt(in.epoch, l.session.Now()) {
+		return // it was cancelled, or the loss of the session follows
+	}
+	r := l.Request(id)
+	switch msg := in.message.(type) {
+	case *messages.Granted:
+		l.open[id].acquire = nil
+		l.epoch = in.epoch
+		setEpoch(msg, in.epoch)
+		l.Grant(r, msg)
+	case *messages.Refused:
+		l.forget(id)
+		l.Detail = l.detail(msg.Detail)
+		l.RefuseRequest(id, requests.Reason(msg.Reason))
+	case *messages.Released:
+		l.forget(id)
+		l.ConfirmRelease(id, int(msg.StillHeld))
+	case *messages.Lost:
+		l.forget(id)
+		l.Detail = l.detail(msg.Detail)
+		if r.Holds() {
+			l.Lose(id, requests.Reason(msg.Reason))
+		} else {
+			l.RefuseRequest(id, requests.Reason(msg.Reason))
+		}
+	case *messages.RevokeRequested:
+		l.RequestRevoke(id)
+	case *messages.Contended:
+		l.NotifyContended(id)
+	}
+}
+
+// setEpoch replaces the server's number of its session by this process's.
+func setEpoch(g *messages.Granted, epoch uint64) {
+	g.Epoch = epoch
+	for _, part := range g.Parts {
+		part.Epoch = epoch
+	}
+}
+
+// detail returns the detail without the path, which the lock.Actor adds.
+func (l *clientLock) detail(d string) string {
+	if d == l.Path {
+		return ""
+	}
+	return strings.TrimPrefix(d, l.Path+": ")
+}

@@ -1,0 +1,88 @@
+package remote
+
+import "sync"
+
+// frames sends the frames of one stream in order, in a goroutine of its own: a stream blocks while
+// the other end does not read.
+type frames[F any] struct {
+	send func(F) error
+
+	mu      sync.Mutex
+	queue   []F
+	wake    chan struct{} // has room for one
+	closed  bool
+	blocked func() // called once, when there is room again; nil if no caller waits for that
+}
+
+// maxQueuedFrames is how many frames may wait before hasRoom returns false.
+const maxQueuedFrames = 4
+
+// newFrames starts the goroutine. It ends after close, or when send fails; then it calls ended.
+func newFrames[F any](send func(F) error, ended func(error)) *frames[F] {
+	f := &frames[F]{send: send, wake: make(chan struct{}, 1)}
+	go func() { ended(f.run()) }()
+	return f
+}
+
+// hasRoom reports whether numbered messages may be put. Otherwise it has f called when there is
+// room.
+func (f *frames[F]) hasRoom(again func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) < maxQueuedFrames {
+		return true
+	}
+	f.blocked = again
+	return false
+}
+
+// put queues a frame. It never blocks.
+func (f *frames[F]) put(frame F) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.queue = append(f.queue, frame)
+		f.notify()
+	}
+}
+
+// close ends the goroutine behind the frames that are queued.
+func (f *frames[F]) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.notify()
+}
+
+func (f *frames[F]) notify() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *frames[F]) run() error {
+	for {
+		f.mu.Lock()
+		queue, closed := f.queue, f.closed
+		f.queue = nil
+		blocked := f.blocked
+		f.blocked = nil
+		f.mu.Unlock()
+		if blocked != nil {
+			blocked()
+		}
+		for _, frame := range queue {
+			if err := f.send(frame); err != nil {
+				return err
+			}
+		}
+		if len(queue) > 0 {
+			continue
+		}
+		if closed {
+			return nil
+		}
+		<-f.wake
+	}
+}

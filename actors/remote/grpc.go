@@ -1,0 +1,154 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// The streams as gRPC has them: one method with a stream in each direction. The generator of this
+// repository makes actors of services, not streams, so the description of the service is here.
+const (
+	grpcService = "actorlock.LockServer"
+	grpcMethod  = "/" + grpcService + "/Connect"
+)
+
+var connectStream = grpc.StreamDesc{StreamName: "Connect", ServerStreams: true, ClientStreams: true}
+
+// maxMessage bounds the bytes of a frame: a message of the largest node data fits.
+const maxMessage = 2 << 20
+
+// ---- the client
+
+// grpcDialer has a connection for each server.
+type grpcDialer struct {
+	credentials credentials.TransportCredentials
+	dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as gRPC does
+
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn
+}
+
+func newGRPCDialer(secured *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) *grpcDialer {
+	d := &grpcDialer{credentials: insecure.NewCredentials(), dial: dial, conns: map[string]*grpc.ClientConn{}}
+	if secured != nil {
+		d.credentials = credentials.NewTLS(secured)
+	}
+	return d
+}
+
+func (d *grpcDialer) connect(ctx context.Context, server string) (clientTransport, error) {
+	conn, err := d.conn(server)
+	if err != nil {
+		return nil, err
+	}
+	conn.ResetConnectBackoff() // the session has pauses of its own
+	stream, err := conn.NewStream(ctx, &connectStream, grpcMethod)
+	if err != nil {
+		return nil, err
+	}
+	return &grpc.GenericClientStream[messages.ClientFrame, messages.ServerFrame]{ClientStream: stream}, nil
+}
+
+func (d *grpcDialer) conn(server string) (*grpc.ClientConn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c := d.conns[server]; c != nil {
+		return c, nil
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(d.credentials), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second})}
+	if d.dial != nil {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return d.dial(ctx, "tcp", address) }))
+	}
+	c, err := grpc.NewClient("passthrough:///"+server, options...)
+	if err == nil {
+		d.conns[server] = c
+	}
+	return c, err
+}
+
+func (d *grpcDialer) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all error
+	for _, c := range d.conns {
+		all = errors.Join(all, c.Close())
+	}
+	clear(d.conns)
+	return all
+}
+
+// ---- the server
+
+// GRPC returns a gRPC server of s, with the standard health service beside it. secured decides which
+// clients may connect; nil means all, without TLS, for networks that are secured otherwise. Serve
+// blocks until Stop, which comes after the Close of s.
+func (s *LockServer) GRPC(secured *tls.Config) *grpc.Server {
+	c := insecure.NewCredentials()
+	if secured != nil {
+		c = credentials.NewTLS(secured)
+	}
+	g := grpc.NewServer(grpc.Creds(c), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
+		grpc.ConnectionTimeout(10*time.Second), grpc.WriteBufferSize(16<<10), grpc.ReadBufferSize(16<<10), grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}))
+	g.RegisterService(&grpc.ServiceDesc{ServiceName: grpcService, HandlerType: (*any)(nil), Metadata: "actorlock/remote.proto",
+		Streams: []grpc.StreamDesc{{StreamName: connectStream.StreamName, ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error {
+				return s.connect(&grpc.GenericServerStream[messages.ClientFrame, messages.ServerFrame]{ServerStream: stream}, peerOf(stream.Context()))
+			}}}}, s)
+	h := health.NewServer()
+	s.health.Store(h)
+	s.updateHealth()
+	healthpb.RegisterHealthServer(g, h)
+	return g
+}
+
+// updateHealth says to the health service whether the server takes clients.
+func (s *LockServer) updateHealth() {
+	h := s.health.Load()
+	if h == nil {
+		return
+	}
+	s.mu.Lock()
+	ending := s.draining || s.closed
+	s.mu.Unlock()
+	status := healthpb.HealthCheckResponse_SERVING
+	if state := s.suspended.Load(); ending || state == nil || !state.Connected {
+		status = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	h.SetServingStatus("", status)
+	h.SetServingStatus(grpcService, status)
+}
+
+// peerOf returns the client that has opened a stream.
+func peerOf(ctx context.Context) (p Peer) {
+	from, is := peer.FromContext(ctx)
+	if !is {
+		return p
+	}
+	p.Address = from.Addr.String()
+	if info, is := from.AuthInfo.(credentials.TLSInfo); is && len(info.State.PeerCertificates) > 0 {
+		c := info.State.PeerCertificates[0]
+		p.Name, p.Names = c.Subject.CommonName, c.DNSNames
+		for _, u := range c.URIs {
+			p.Names = append(p.Names, u.String())
+		}
+	}
+	return p
+}

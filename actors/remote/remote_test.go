@@ -1,0 +1,95 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// served is a lock server on loopback.
+type served struct {
+	locks  *actors.Locks
+	server *remote.LockServer
+	addr   string
+}
+
+func serve(t *testing.T, zk string, cfg remote.ServerConfig) *served {
+	t.Helper()
+	locks, err := actors.Connect(t.Context(), zk, actors.Config{OmitHolder: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	s, err := remote.NewServer(locks, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.GRPC(nil)
+	done := make(chan struct{})
+	go func() { defer close(done); g.Serve(l) }()
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		g.Stop()
+		<-done
+	})
+	return &served{locks, s, l.Addr().String()}
+}
+
+func dial(t *testing.T, servers string) *actors.Locks {
+	t.Helper()
+	l, err := remote.Dial(t.Context(), servers, remote.DialConfig{Insecure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func TestLock(t *testing.T) {
+	slog.SetLogLoggerLevel(slog.LevelDebug)
+	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
+		s := serve(t, zk.Addr(), remote.ServerConfig{})
+		a, b := dial(t, s.addr), dial(t, s.addr)
+		path := zk.Path(t)
+		g, err := a.Mutex(path).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Token().Czxid == 0 || g.Err() != nil {
+			t.Error(g)
+		}
+		if _, err := b.Mutex(path).Lock(t.Context(), actors.Try()); !errors.Is(err, actors.ErrNotAcquired) {
+			t.Error(err)
+		}
+		waits := b.Mutex(path).Acquire(t.Context())
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		next, err := waits.Wait(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Token().Compare(next.Token()) >= 0 {
+			t.Errorf("%v, then %v", g.Token(), next.Token())
+		}
+	})
+}

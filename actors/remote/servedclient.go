@@ -1,0 +1,314 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/lease"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// servedClient is the server's end of a client, for the life of one lease. Its actor takes the
+// frames of the client's streams, and the messages of the locks to its requests.
+type servedClient struct {
+	server *LockServer
+	id     uint64
+	peer   Peer
+	name   string
+	self   *host.Ref
+
+	// Only the actor uses these.
+	lease     *lease.ServerEnd
+	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer
+	stream    *serverStream
+	out       outbox[*messages.ServerMessage]
+	in        arrivals
+	requests  map[uint64]*servedRequest
+	questions map[uint64]context.CancelFunc
+	timer     *time.Timer // until the lease may have ended
+	draining  bool
+	over      bool // the lease has ended, and the actor waits for the locks' answers
+}
+
+// serverStream is a stream of a client.
+type serverStream struct {
+	frames *frames[*messages.ServerFrame]
+	done   chan struct{} // closed when nothing more is sent
+	room   chan struct{} // for frames that are not handled yet
+}
+
+// Messages to the actor.
+type (
+	attached struct {
+		stream *serverStream
+		hello  *messages.Hello
+	}
+	detached struct{ stream *serverStream }
+	received struct {
+		stream *serverStream
+		frame  *messages.ClientFrame
+	}
+	sessionState struct{ state *messages.State }
+	leaseTimer   struct{}
+	letGo        struct{}
+	drain        struct{}
+	renewNoMore  struct{}
+	endLease     struct {
+		reason messages.Reason
+		detail string
+	}
+)
+
+func (c *servedClient) now() time.Duration { return c.server.manager.Session.Now() }
+
+// Receive implements host.Actor.
+func (c *servedClient) Receive(_ ask.Recipient, msg any) {
+	if !c.over && c.lease.Ended(c.now()) {
+		c.endLease(messages.Reason_SESSION_LOST, "the client has not renewed it in time")
+	}
+	switch msg := msg.(type) {
+	case received:
+		c.onFrame(msg.stream, msg.frame)
+		<-msg.stream.room
+	case answered:
+		c.onAnswered(msg)
+	case attached:
+		c.onAttached(msg)
+	case detached:
+		if c.stream == msg.stream {
+			c.stream = nil
+		}
+	case sessionState:
+		c.onSessionState(msg.state)
+	case answerTo:
+		c.onAnswer(msg)
+	case letGo:
+		c.lease.LetGo()
+		c.endLease(messages.Reason_SESSION_LOST, "the client has let go of it")
+	case drain:
+		c.drain()
+	case renewNoMore:
+		c.lease.Drain()
+	case endLease:
+		c.endLease(msg.reason, msg.detail)
+	}
+	c.stopIfDone()
+}
+
+// onAttached begins a stream of the client.
+func (c *servedClient) onAttached(a attached) {
+	if c.over {
+		a.stream.end(messages.Reason_SESSION_LOST, "the lease is over")
+		return
+	}
+	if c.stream != nil {
+		c.stream.frames.close()
+	}
+	resumed := c.timer != nil
+	c.stream = a.stream
+	c.lease.Resume()
+	c.out.restart()
+	c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, Welcome: &messages.Welcome{Lease: c.id, Resumed: resumed,
+		Incarnation: c.server.incarnation, State: c.server.suspended.Load()}})
+	if c.draining {
+		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
+	}
+	c.startTimer()
+}
+
+// startTimer has the actor look at the lease when it may have ended.
+func (c *servedClient) startTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timer = time.AfterFunc(max(c.lease.Next()-c.now(), time.Millisecond), func() { c.self.Tell(leaseTimer{}) })
+}
+
+// onFrame handles a frame of the client.
+func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) {
+	if c.stream != stream || c.over {
+		return
+	}
+	seen, err := c.in.accept(f.First, len(f.Messages))
+	if err == nil {
+		err = c.out.confirm(f.Received)
+	}
+	if err != nil || f.Hello != nil {
+		c.cutOff("the client breaks the protocol", err)
+		return
+	}
+	for _, m := range f.Messages[seen:] {
+		c.onMessage(m)
+	}
+	if f.Renew != nil {
+		c.onRenew(f.Renew)
+	}
+	if f.Bye {
+		c.lease.LetGo()
+		c.endLease(0, "")
+	}
+}
+
+// cutOff ends the stream. The lease goes on: the client may resume it.
+func (c *servedClient) cutOff(why string, err error) {
+	c.server.log.Warn("lock server ends the stream of a client", "client", c.text(), "why", why, "error", err, "do", "look at the client")
+	c.stream.frames.close()
+	c.stream = nil
+}
+
+// onRenew answers a renewal if the server may promise something.
+func (c *servedClient) onRenew(r *messages.Renew) {
+	bridge := c.server.manager.Bridge
+	epoch := bridge.Session().Epoch
+	if c.epoch != 0 && c.epoch != epoch {
+		c.endLease(messages.Reason_SESSION_LOST, "the ZooKeeper session of the lock server is lost")
+		return
+	}
+	now := c.now() // before the bridge reads its clock, so that the count is not too low
+	v := bridge.Promise(epoch, c.server.cfg.Lease)
+	if v > 0 {
+		c.epoch = epoch
+	}
+	if c.lease.Renew(now, r.Number, r.Got, v) {
+		c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, Renewed: &messages.Renewed{Number: r.Number, ForNanos: int64(v)}})
+	}
+	c.startTimer()
+}
+
+func (c *servedClient) onSessionState(now *messages.State) {
+	session := c.server.manager.Session.Session()
+	if c.epoch != 0 && (session.Epoch != c.epoch || session.State == messages.SessionState_LOST) {
+		c.endLease(messages.Reason_SESSION_LOST, "the ZooKeeper session of the lock server is lost: "+now.Detail)
+		return
+	}
+	if c.stream != nil {
+		c.stream.frames.put(&messages.ServerFrame{State: now})
+	}
+}
+
+func (c *servedClient) drain() {
+	if c.over || c.draining {
+		return
+	}
+	c.draining = true
+	if c.stream != nil {
+		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
+	}
+	for number, r := range c.requests {
+		if r.granted {
+			c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
+		}
+	}
+}
+
+// endLease ends the lease: all that the client has is given back.
+func (c *servedClient) endLease(reason messages.Reason, detail string) {
+	if c.over {
+		return
+	}
+	c.over = true
+	c.lease.LetGo()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	held := 0
+	for _, r := range c.requests {
+		if r.granted {
+			held++
+		}
+		r.takeBack()
+	}
+	for id, cancel := range c.questions {
+		cancel()
+		delete(c.questions, id)
+	}
+	if c.stream != nil && reason != 0 {
+		c.stream.end(reason, detail)
+		c.stream = nil
+	}
+	if held > 0 && reason != 0 {
+		c.server.log.Warn("lease of a client has ended, and with it the client's locks", "client", c.text(), "held", held, "waiting", len(c.requests)-held,
+			"why", detail, "do", "look at the client and the network to it")
+	}
+}
+
+// end tells the client that its lease has ended, and ends the stream.
+func (s *serverStream) end(reason messages.Reason, detail string) {
+	s.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
+	s.frames.close()
+}
+
+// stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests. A
+// client that has said Bye learns by the end of its stream that all is given back.
+func (c *servedClient) stopIfDone() {
+	if !c.over || len(c.requests) > 0 {
+		return
+	}
+	if c.stream != nil {
+		c.stream.frames.close()
+		c.stream = nil
+	}
+	c.server.ended(c)
+	c.self.Stop()
+}
+
+// Stopped implements host.Actor.
+func (c *servedClient) Stopped(failure any) {
+	if failure == nil {
+		return
+	}
+	c.endLease(messages.Reason_INTERNAL, "the lock server has failed: see its log")
+	c.server.ended(c)
+}
+
+// Refuse implements host.Actor.
+func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
+	switch msg := msg.(type) {
+	case attached:
+		msg.stream.end(messages.Reason_SESSION_LOST, "the lease is over")
+	case received:
+		<-msg.stream.room
+	}
+}
+
+// maxBehind bounds the messages that a client has not confirmed: one that reads too slowly is cut
+// off, and its lease is not renewed.
+const maxBehind = 1 << 16
+
+// Flush implements host.Collector.
+func (c *servedClient) Flush() {
+	if c.stream != nil && len(c.out.unconfirmed) > maxBehind {
+		c.cutOff("the client does not read what the server sends", nil)
+		c.lease.Drain()
+	}
+	for c.stream != nil && c.out.sent < len(c.out.unconfirmed) && c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
+		first, all := c.out.next()
+		c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, First: first, Messages: all})
+	}
+}
+
+func (c *servedClient) text() string {
+	return fmt.Sprintf("%s %s %s (lease %d)", c.peer.Name, c.peer.Address, c.name, c.id)
+}
+
+// maxOwner bounds the name of an owner, as a lock does.
+const maxOwner = 1 << 10
+
+// owner returns the name that an owner of the client has on the server: owners of other clients are
+// others.
+func (c *servedClient) owner(name string) string {
+	if name == "" {
+		return ""
+	}
+	scoped := fmt.Sprintf("%d/%s", c.id, name)
+	if len(scoped) > maxOwner && len(name) <= maxOwner {
+		sum := sha256.Sum256([]byte(name))
+		scoped = fmt.Sprintf("%d/%s", c.id, hex.EncodeToString(sum[:]))
+	}
+	return scoped
+}

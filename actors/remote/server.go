@@ -1,0 +1,299 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/health"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/lease"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// protocolVersion is the version of messages/remote.proto.
+const protocolVersion = 1
+
+// ServerConfig adjusts a LockServer. Its zero value works.
+type ServerConfig struct {
+	// Lease is the longest time for which a client may believe in its locks without another answer
+	// of the server. 0 means 30 s. The deadline of the server's ZooKeeper session bounds it, too.
+	Lease time.Duration
+	// Allow decides what a client may do; nil allows everything. It must not block. Its error is the
+	// detail of the refusal, with ErrNoAuth.
+	Allow func(client Peer, path string, verb Verb) error
+	// MaxClients bounds the clients at one time. 0 means 20,000.
+	MaxClients int
+	// MaxRequestsPerClient bounds the requests of one client that wait or hold. 0 means 10,000.
+	MaxRequestsPerClient int
+	// Logger gets a line for each client that ends with locks, and for misuse. nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Peer is a client as the network and its certificate show it.
+type Peer struct {
+	// Name is the common name of the client's certificate, or "" without TLS.
+	Name string
+	// Names are the DNS names and URIs of the certificate.
+	Names []string
+	// Address is the network address of the client.
+	Address string
+}
+
+// Verb is what a client does with a lock.
+type Verb string
+
+// The verbs.
+const (
+	// VerbAcquire: the client asks for the lock.
+	VerbAcquire Verb = "acquire"
+	// VerbInspect: the client asks for the contenders of a lock.
+	VerbInspect Verb = "inspect"
+	// VerbChange: the client asks another client to release, deletes its node after a grace, or
+	// changes a number of shared permits.
+	VerbChange Verb = "change"
+)
+
+// LockServer serves the locks of a process to other processes, which need no ZooKeeper: see Dial.
+type LockServer struct {
+	cfg         ServerConfig
+	locks       *actors.Locks
+	manager     *manager.Manager
+	log         *slog.Logger
+	incarnation uint64
+
+	mu       sync.Mutex
+	clients  map[uint64]*servedClient
+	last     uint64 // lease
+	draining bool
+	closed   bool
+	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
+
+	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
+	health    atomic.Pointer[health.Server]  // nil before GRPC
+}
+
+// NewServer returns a LockServer of the locks, which must be those of a process with ZooKeeper. It does
+// not block. Its error is ErrInvalid. Close the server before the locks.
+func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
+	if locks == nil {
+		return nil, fmt.Errorf("%w: a lock server needs Locks", actors.ErrInvalid)
+	}
+	if cfg.Lease < 0 || cfg.MaxClients < 0 || cfg.MaxRequestsPerClient < 0 {
+		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxRequestsPerClient %d: each must be positive, or 0 for the default",
+			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxRequestsPerClient)
+	}
+	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, allEnded: make(chan struct{})}
+	if s.manager.Bridge == nil {
+		return nil, fmt.Errorf("%w: the locks are those of a lock server: a lock server needs ZooKeeper itself", actors.ErrInvalid)
+	}
+	if s.cfg.Lease == 0 {
+		s.cfg.Lease = 30 * time.Second
+	}
+	if s.cfg.MaxClients == 0 {
+		s.cfg.MaxClients = 20_000
+	}
+	if s.cfg.MaxRequestsPerClient == 0 {
+		s.cfg.MaxRequestsPerClient = 10_000
+	}
+	if s.cfg.Logger == nil {
+		s.cfg.Logger = slog.Default()
+	}
+	s.log = host.BoundLogger(s.cfg.Logger)
+	var random [8]byte
+	rand.Read(random[:])
+	s.incarnation = binary.LittleEndian.Uint64(random[:]) | 1
+	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, s)
+	return s, nil
+}
+
+// Tell implements ask.Recipient: the server hears of the ZooKeeper session, and passes it on to all
+// clients.
+func (s *LockServer) Tell(msg any) {
+	now, is := msg.(*messages.SessionChanged)
+	if !is {
+		return
+	}
+	state := &messages.State{Connected: now.State == messages.SessionState_CONNECTED, Detail: now.Detail, SessionId: now.SessionId}
+	s.suspended.Store(state)
+	s.updateHealth()
+	s.tellAll(sessionState{state})
+}
+
+func (s *LockServer) tellAll(msg any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		c.self.Tell(msg)
+	}
+}
+
+// connect serves a stream until it ends.
+func (s *LockServer) connect(t serverTransport, peer Peer) error {
+	hello, err := t.Recv()
+	if err != nil {
+		return err
+	}
+	h := hello.GetHello()
+	if h == nil || h.Version != protocolVersion {
+		return s.refuse(t, messages.Reason_INVALID, fmt.Sprintf("the stream begins with version %d: this server has version %d", h.GetVersion(), protocolVersion))
+	}
+	s.letGo(h, peer)
+	c, reason, detail := s.clientFor(h, peer)
+	if c == nil {
+		return s.refuse(t, reason, detail)
+	}
+	stream := &serverStream{done: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
+	stream.frames = newFrames(t.Send, func(error) { close(stream.done) })
+	c.self.Tell(attached{stream, h})
+	failed := make(chan error, 1)
+	go func() { failed <- s.read(t, stream, c) }()
+	select {
+	case <-stream.done:
+		return nil
+	case err := <-failed:
+		c.self.Tell(detached{stream})
+		stream.frames.close()
+		<-stream.done
+		return err
+	}
+}
+
+// maxUnhandled is how many frames of a client the server takes in before it has handled them.
+const maxUnhandled = 32
+
+func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClient) error {
+	for {
+		frame, err := t.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case stream.room <- struct{}{}:
+		case <-stream.done:
+			return nil
+		}
+		c.self.Tell(received{stream, frame})
+	}
+}
+
+func (s *LockServer) refuse(t serverTransport, reason messages.Reason, detail string) error {
+	return t.Send(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
+}
+
+// letGo ends a lease that its client has let go of.
+func (s *LockServer) letGo(h *messages.Hello, peer Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.clients[h.LetGo]; c != nil && h.Incarnation == s.incarnation && c.peer.sameAs(peer) {
+		c.self.Tell(letGo{})
+	}
+}
+
+// clientFor returns the client of the lease that the Hello resumes, or a new one.
+func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, reason messages.Reason, detail string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.clients[h.Lease]; c != nil && h.Incarnation == s.incarnation && c.peer.sameAs(peer) {
+		return c, 0, ""
+	}
+	switch {
+	case s.closed || s.draining:
+		return nil, messages.Reason_CLOSED, "the lock server is about to end"
+	case len(s.clients) >= s.cfg.MaxClients:
+		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
+	}
+	s.last++
+	c = &servedClient{server: s, id: s.last, peer: peer, name: h.Client, requests: map[uint64]*servedRequest{}, questions: map[uint64]context.CancelFunc{},
+		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
+	s.clients[c.id] = c
+	s.manager.System().Start(fmt.Sprintf("client-%d", c.id), func(self *host.Ref) host.Actor { c.self = self; return c })
+	return c, 0, ""
+}
+
+// sameAs reports whether the certificate of a client that comes again names the same client.
+func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
+
+// ended forgets a client whose lease has ended and whose requests are answered.
+func (s *LockServer) ended(c *servedClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, c.id)
+	s.noteEndLocked()
+}
+
+func (s *LockServer) noteEndLocked() {
+	if (s.closed || s.draining) && len(s.clients) == 0 {
+		select {
+		case <-s.allEnded:
+		default:
+			close(s.allEnded)
+		}
+	}
+}
+
+// Drain prepares the end: the server takes no new clients and requests, asks holders to release, and
+// from the grace on renews no lease. It blocks until no client believes in a lock of this server any
+// more, or until ctx ends. After an error do not close the locks, whose session is what clients rely
+// on: end the process, or wait.
+func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
+	s.mu.Lock()
+	s.draining = true
+	s.noteEndLocked()
+	s.mu.Unlock()
+	s.updateHealth()
+	s.tellAll(drain{})
+	timer := time.AfterFunc(grace, func() { s.tellAll(renewNoMore{}) })
+	defer timer.Stop()
+	select {
+	case <-s.allEnded:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return fmt.Errorf("%d clients may believe in their locks: %w", len(s.clients), context.Cause(ctx))
+	}
+}
+
+// Clients returns how many clients have a lease. It never blocks.
+func (s *LockServer) Clients() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.clients)
+}
+
+// Close ends the leases of all clients, and blocks until their locks are released. A client that
+// cannot be reached goes on to believe for a time: Drain before. Close the locks after it.
+func (s *LockServer) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.noteEndLocked()
+	s.mu.Unlock()
+	s.updateHealth()
+	s.tellAll(endLease{messages.Reason_CLOSED, "the lock server has ended"})
+	s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
+	timer := time.NewTimer(closeLimit)
+	defer timer.Stop()
+	select {
+	case <-s.allEnded:
+		return nil
+	case <-timer.C:
+		return errors.New("the lock server: ZooKeeper has not confirmed that the locks of all clients are released")
+	}
+}
+
+// closeLimit bounds Close.
+const closeLimit = 10 * time.Second
+
+var _ ask.Recipient = (*LockServer)(nil)

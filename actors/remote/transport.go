@@ -1,0 +1,73 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// clientTransport carries the frames of one stream, at the client. One goroutine calls Send, and one
+// Recv. They block.
+type clientTransport interface {
+	Send(*messages.ClientFrame) error
+	Recv() (*messages.ServerFrame, error)
+	// CloseSend is called behind the last Send.
+	CloseSend() error
+}
+
+// serverTransport carries the frames of one stream, at the server, until connect returns.
+type serverTransport interface {
+	Send(*messages.ServerFrame) error
+	Recv() (*messages.ClientFrame, error)
+}
+
+// dialer opens streams.
+type dialer interface {
+	// connect opens a stream to a server, which ends with ctx.
+	connect(ctx context.Context, server string) (clientTransport, error)
+	close() error
+}
+
+// defaultPort is the port of a lock server.
+const defaultPort = "7400"
+
+// parseServers returns the servers of a list such as "lock1:7400,lock2".
+func parseServers(list string) ([]string, error) {
+	var servers []string
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		host, port, err := net.SplitHostPort(item)
+		if err != nil {
+			host, port = strings.Trim(item, "[]"), defaultPort
+		}
+		if host == "" || port == "" || strings.ContainsAny(host, "/ ") || err != nil && strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return nil, fmt.Errorf("%w: lock server %q in %q: it must be host:port or a host, with commas between", actors.ErrInvalid, item, list)
+		}
+		if server := net.JoinHostPort(host, port); !slices.Contains(servers, server) {
+			servers = append(servers, server)
+		}
+	}
+	return servers, nil
+}
+
+// reasonOf returns an error as the reason and the detail of an answer.
+func reasonOf(err error) (messages.Reason, string) {
+	if refused, is := errors.AsType[*messages.Refused](err); is {
+		return refused.Reason, refused.Detail
+	}
+	reason, is := errors.AsType[messages.Reason](err)
+	switch {
+	case is:
+	case errors.Is(err, context.Canceled):
+		reason = messages.Reason_CANCELLED
+	default:
+		reason = messages.Reason_UNAVAILABLE
+	}
+	return reason, strings.TrimPrefix(strings.TrimPrefix(err.Error(), reason.Error()), ": ")
+}
