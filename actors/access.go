@@ -1,11 +1,13 @@
 package actors
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // Package remote makes Locks that live on a lock server, and serves those of this process.
@@ -19,5 +21,9 @@ func init() {
 		l.closeOwned = end
 		return l
 	}
+	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, mine func(node string) bool, next func(value []byte) (more bool)) error {
+		return of.(*Locks).answer(ctx, q, mine, next)
+	}
+	access.PathsOf = pathsOf
 	access.Manager = func(l access.Locks) *manager.Manager { return l.(*Locks).manager }
 }

@@ -89,8 +89,7 @@ const connectLimit = 15 * time.Second
 // from any goroutine.
 type Locks struct {
 	manager *manager.Manager
-	bridge  *zkbridge.Bridge // nil for the locks of a lock server; see manager.Manager
-	closed  context.Context  // ends with Close
+	closed  context.Context // ends with Close
 	end     context.CancelFunc
 
 	stopMonitor func()
@@ -180,7 +179,7 @@ func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
 }
 
 func newLocks(m *manager.Manager, cfg Config) *Locks {
-	l := &Locks{manager: m, bridge: m.Bridge, closeOwned: func() error { return nil }}
+	l := &Locks{manager: m, closeOwned: func() error { return nil }}
 	l.closed, l.end = context.WithCancel(context.Background())
 	l.stopMonitor = l.startMonitor(cfg.Monitor)
 	return l

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ type Custom struct {
 // as ErrInvalid.
 func (l *Locks) Custom(path, name string, rule queue.Rule, kinds ...string) *Custom {
 	r := recipes.Custom(name, rule, kinds)
-	c := &Custom{manager: l.manager, path: path, recipe: r, problem: checkCustom(r), modes: make([]ModeLock, len(kinds))}
+	c := &Custom{manager: l.manager, path: path, recipe: r, problem: cmp.Or(checkCustom(r), l.at(path).needsZooKeeper("a lock by a rule of your own", "use another recipe")), modes: make([]ModeLock, len(kinds))}
 	for k := range kinds {
 		c.modes[k] = ModeLock{c.handle(queue.Kind(k), c.problem)}
 	}

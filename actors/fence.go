@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -20,12 +21,33 @@ func (g *Grant) Verify(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotHeld, g.Path(), err)
 	}
-	a := g.acquisition
-	_, err := a.handle.manager.Bridge.MultiIn(ctx, a.granted.Epoch, g.Guard()...)
-	if failed, is := errors.AsType[*zkbridge.OpError](err); is && !errors.Is(err, messages.Reason_NO_AUTH) {
-		return &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}
-	}
+	_, err := askVerify.one(ctx, g.acquisition.handle, grantNodes{g.Session(), g.Nodes()})
 	return err
+}
+
+// grantNodes are the nodes of a grant, and the session that owns them.
+type grantNodes struct {
+	Session int64
+	Nodes   []string
+}
+
+func (h *handle) verify(ctx context.Context, grant grantNodes) (none, error) {
+	now := h.manager.Bridge.Session()
+	if now.ID != grant.Session {
+		return none{}, &messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: h.path}
+	}
+	var checks []any
+	for _, node := range grant.Nodes {
+		if directory, _ := zkpath.Split(node); !h.recipe.IsIn(h.path, directory) {
+			return none{}, check.Invalid(fmt.Sprintf("node %q: it is not of the lock %s", node, h.path))
+		}
+		checks = append(checks, zkbridge.CheckNode(node))
+	}
+	_, err := h.manager.Bridge.MultiIn(ctx, now.Epoch, checks...)
+	if failed, is := errors.AsType[*zkbridge.OpError](err); is && !errors.Is(err, messages.Reason_NO_AUTH) {
+		return none{}, &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}
+	}
+	return none{}, err
 }
 
 // Guard returns ops with checks in front that the holder's node exists: one check for each of
@@ -50,7 +72,10 @@ func (g *Grant) Guard(ops ...any) []any {
 // messages.Reason_OUTCOME_UNKNOWN the operations were done or not; after any other error none of
 // them was.
 func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
-	return l.bridge.Multi(ctx, ops...)
+	if err := l.at("").needsZooKeeper("Multi", "pass the grant's Token to the resource, or ask Grant.Verify"); err != nil {
+		return nil, err
+	}
+	return l.manager.Bridge.Multi(ctx, ops...)
 }
 
 // VerifyToken lets a third party, which was given the token and the node of a grant, ask
@@ -66,7 +91,12 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 // VerifyToken reads the names of all nodes in the known forms. For the nodes of a Custom lock
 // use [Custom.VerifyToken].
 func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error {
-	return verifyToken(ctx, l.bridge, node, token, queue.ReadWrite())
+	_, err := askVerifyToken.one(ctx, l.at(node), token)
+	return err
+}
+
+func (h *handle) verifyToken(ctx context.Context, token Token) (none, error) {
+	return none{}, verifyToken(ctx, h.manager.Bridge, h.path, token, queue.ReadWrite())
 }
 
 // VerifyToken is [Locks.VerifyToken] for a node of this lock. The node may be newer than its

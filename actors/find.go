@@ -76,15 +76,19 @@ func (e *SkippedError) Unwrap() (all []error) {
 // ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
 // returns the locks that it has found until then.
 func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
-	if err := zkpath.Check(path); err != nil {
+	return askFind.one(ctx, l.at(path), none{})
+}
+
+func (h *handle) find(ctx context.Context, _ none) ([]string, error) {
+	if err := zkpath.Check(h.path); err != nil {
 		return nil, check.Invalid("path " + err.Error())
 	}
-	f := finder{bridge: l.bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
+	f := finder{bridge: h.manager.Bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
 	// The barrier: whatever is read after it is as new as the call.
-	if _, err := l.bridge.GetData(ctx, path); err != nil && !isAboutDirectory(err) {
+	if _, err := f.bridge.GetData(ctx, h.path); err != nil && !isAboutDirectory(err) {
 		return nil, err
 	}
-	level := []string{path}
+	level := []string{h.path}
 	for depth, left := 0, findMost; len(level) > 0; depth++ {
 		left -= len(level)
 		if err := f.look(ctx, level); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -16,7 +17,11 @@ import (
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
 // [zkbridge.Bridge.GetNode].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
-	g, err := l.readGeneration(ctx)
+	return inSomeSession(ctx, l.manager, func() (uint64, error) { return askGeneration.one(ctx, l.at(""), none{}) })
+}
+
+func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
+	g, err := readGeneration(ctx, h.manager.Bridge)
 	return g.value, err
 }
 
@@ -40,16 +45,20 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 // [Locks.Multi]. After an error the generation may have been raised, or may be raised later;
 // another call does no harm. Calls at one time may return the same generation.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
+	if err := l.at("").needsZooKeeper("RaiseGeneration", "an operator raises the generation there"); err != nil {
+		return 0, err
+	}
+	bridge := l.manager.Bridge
 	var aim uint64 // the generation of the last attempt, which may have been written: then no other is needed
 	for {
-		was, err := l.readGeneration(ctx)
+		was, err := inSomeSession(ctx, l.manager, func() (generation, error) { return readGeneration(ctx, bridge) })
 		if err != nil || aim > 0 && was.value >= aim {
 			return was.value, err
 		}
 		if aim, err = zkbridge.NextGeneration(was.value); err != nil {
 			return 0, err
 		}
-		err = l.bridge.WriteGeneration(ctx, was.node, aim)
+		err = bridge.WriteGeneration(ctx, was.node, aim)
 		switch {
 		case err == nil:
 			return aim, nil
@@ -63,27 +72,26 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readGeneration reads the generation in the present session, or in the next one if it ends
-// meanwhile.
-func (l *Locks) readGeneration(ctx context.Context) (generation, error) {
+// inSomeSession reads in the present session, or in the next one if it ends meanwhile.
+func inSomeSession[V any](ctx context.Context, m *manager.Manager, read func() (V, error)) (V, error) {
 	for {
-		g, err := readGeneration(ctx, l.bridge)
+		v, err := read()
 		if !errors.Is(err, messages.Reason_SESSION_LOST) {
-			return g, err
+			return v, err
 		}
-		l.awaitConnection(ctx)
+		awaitConnection(ctx, m.Session)
 		if cause := context.Cause(ctx); cause != nil {
-			return g, l.bridge.Explain(cause)
+			return v, m.Session.Explain(cause)
 		}
 	}
 }
 
-// awaitConnection blocks until there is a session with a connection, ctx ends, or the Locks are
-// closed.
-func (l *Locks) awaitConnection(ctx context.Context) {
+// awaitConnection blocks until there is a session with a connection, ctx ends, or the session's end
+// is final.
+func awaitConnection(ctx context.Context, session manager.AnySession) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for s := range l.manager.Session.Sessions(ctx) {
+	for s := range session.Sessions(ctx) {
 		if s.State == messages.SessionState_CONNECTED {
 			return
 		}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Health returns nil if locks can be acquired: there is a session, ZooKeeper answers, and the
@@ -19,17 +19,25 @@ import (
 // deadline. A lock that another client holds is no error, nor is Drain. Stats has the state of the
 // session without asking.
 func (l *Locks) Health(ctx context.Context) error {
-	_, err := readGeneration(ctx, l.bridge)
-	if err = cmp.Or(err, l.bridge.NoTokens()); err != nil {
-		return fmt.Errorf("locks are not available: %w", summarize(l.bridge, err))
+	if _, err := askHealth.one(ctx, l.at(""), none{}); err != nil {
+		return fmt.Errorf("locks are not available: %w", summarize(l.manager.Session, err))
 	}
 	return nil
 }
 
+func (h *handle) health(ctx context.Context, _ none) (none, error) {
+	bridge := h.manager.Bridge
+	_, err := readGeneration(ctx, bridge)
+	if err = cmp.Or(err, bridge.NoTokens()); err != nil {
+		err = summarize(bridge, err)
+	}
+	return none{}, err
+}
+
 // summarize is Explain with the text of the outage alone, which has the cause once.
-func summarize(bridge *zkbridge.Bridge, err error) error {
-	err = bridge.Explain(err)
-	switch outage := bridge.OutageText(); {
+func summarize(session manager.AnySession, err error) error {
+	err = session.Explain(err)
+	switch outage := session.OutageText(); {
 	case outage == "":
 		return err
 	case errors.Is(err, messages.Reason_SESSION_LOST):

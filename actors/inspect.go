@@ -40,7 +40,7 @@ type Queue struct {
 	// Err is the reason why Observe cannot read the queue at present. Participants are the last
 	// ones that Observe has read then, or the present ones without tokens if only the generation of
 	// tokens cannot be read. Err is nil in the result of Inspect.
-	Err error
+	Err error `json:"-"`
 }
 
 // String returns the recipe and the path, and how many hold and wait.
@@ -72,18 +72,23 @@ func (q Queue) String() string {
 // directory; contenders whose data it may not read have none. If the generation of tokens alone
 // cannot be read, it returns that error, and the queue without tokens.
 func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
-	if err := check.Path(path); err != nil {
+	return askInspect.one(ctx, l.at(path), none{})
+}
+
+func (h *handle) inspect(ctx context.Context, _ none) (Queue, error) {
+	if err := check.Path(h.path); err != nil {
 		return Queue{}, err
 	}
+	bridge := h.manager.Bridge
 	r := queueReader{
 		children: func(directory string) ([]zkbridge.Child, error) {
-			return l.bridge.Children(ctx, directory, recipes.MayContend)
+			return bridge.Children(ctx, directory, recipes.MayContend)
 		},
-		data:    func(path string) (zkbridge.NodeView, error) { return l.bridge.GetData(ctx, path) },
-		session: l.bridge.Session().ID,
+		data:    func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) },
+		session: bridge.Session().ID,
 	}
-	q, err := r.read(path)
-	q.noteOwnGrants(l.manager, path)
+	q, err := r.read(h.path)
+	q.noteOwnGrants(h.manager, h.path)
 	return q, err
 }
 

@@ -82,13 +82,35 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	unwatch := context.AfterFunc(l.closed, cancel)
-	o := &observer{bridge: l.bridge, manager: l.manager, path: path, changed: make(chan struct{}, 1), publish: publish}
 	go func() {
-		o.run(ctx)
+		if h := l.at(path); l.manager.Remote != nil {
+			h.follow(ctx, publish)
+		} else {
+			h.observe(ctx, none{}, func(q Queue, _ error) bool {
+				publish(q)
+				return true
+			})
+		}
 		unwatch()
 		cancel()
 		end()
 	}()
+}
+
+func (h *handle) observe(ctx context.Context, _ none, next func(Queue, error) (more bool)) {
+	if err := check.Path(h.path); err != nil {
+		next(Queue{Path: h.path, Err: err}, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := &observer{bridge: h.manager.Bridge, manager: h.manager, path: h.path, changed: make(chan struct{}, 1)}
+	o.publish = func(q Queue) {
+		if !next(q, q.Err) {
+			cancel()
+		}
+	}
+	o.run(ctx)
 }
 
 // observer follows one queue in a goroutine of its own. The bridge wakes it.

@@ -70,22 +70,24 @@ type Participant struct {
 // The participants of a semaphore are its leases, one for each permit; some leases may belong to
 // requests that still wait. A multi-lock has no participants of its own: ask its members.
 func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
-	if h.problem != nil {
-		return nil, h.problem
-	}
+	q, err := askParticipants.one(ctx, h, none{})
+	return q.Participants, err
+}
+
+func (h *handle) participants(ctx context.Context, _ none) (Queue, error) {
 	directory, rule, err := h.queue(ctx)
 	if err != nil {
-		return nil, err
+		return Queue{}, err
 	}
 	bridge := h.manager.Bridge
 	children, err := bridge.Children(ctx, directory, nil)
 	if err != nil {
-		return nil, err
+		return Queue{}, err
 	}
 	q := Queue{Participants: participants(directory, children, rule.Positions, h.recipe.KindName, bridge.Session().ID)}
 	q.noteOwnGrants(h.manager, h.path)
 	err = q.stampTokens(func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
-	return q.Participants, err
+	return q, err
 }
 
 // noteOwnGrants has the holders of this process hold since their owners were granted the lock at

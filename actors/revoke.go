@@ -32,10 +32,11 @@ import (
 // The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
 // for the write, and ErrInvalid.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
-	return revoke(ctx, l.bridge, node, grace)
+	return askRevoke.one(ctx, l.at(node), grace)
 }
 
-func revoke(ctx context.Context, bridge *zkbridge.Bridge, node string, grace time.Duration) (broken bool, err error) {
+func (h *handle) revoke(ctx context.Context, grace time.Duration) (broken bool, err error) {
+	bridge, node := h.manager.Bridge, h.path
 	directory, name := zkpath.Split(node)
 	if !queue.IsContender(name) {
 		return false, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
@@ -147,18 +148,22 @@ func (w *deletionWatch) Failed(_ struct{}, msg *messages.Failed) {
 // for a mutex, perhaps several readers, all leases of a semaphore. It returns how many nodes it
 // has deleted. It asks all holders before it waits, and waits for them together.
 func (h *handle) RevokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
-	all, err := h.Participants(ctx)
+	return askRevokeHolders.one(ctx, h, grace)
+}
+
+func (h *handle) revokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
+	q, err := h.participants(ctx, none{})
 	if err != nil {
 		return 0, err
 	}
 	var n atomic.Int32
 	var g errgroup.Group
-	for _, p := range all {
+	for _, p := range q.Participants {
 		if !p.Holds {
 			continue
 		}
 		g.Go(func() error {
-			was, err := revoke(ctx, h.manager.Bridge, p.Node, grace)
+			was, err := (&handle{manager: h.manager, path: p.Node}).revoke(ctx, grace)
 			if was {
 				n.Add(1)
 			}

@@ -43,14 +43,15 @@ func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Sema
 // result was right at some moment during the call. It blocks until ZooKeeper answers, ctx ends, or
 // the connection is lost (ErrSuspended).
 func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
-	if s.problem != nil {
-		return 0, s.problem
-	}
-	permits, err := s.permits(ctx)
+	return askRemaining.one(ctx, &s.handle, none{})
+}
+
+func (h *handle) remaining(ctx context.Context, _ none) (int, error) {
+	permits, err := h.permits(ctx)
 	if err != nil {
 		return 0, err
 	}
-	leases, err := s.manager.Bridge.GetNode(ctx, s.path+queue.LeasesSuffix+"/any") // for the names beside that node
+	leases, err := h.manager.Bridge.GetNode(ctx, h.path+queue.LeasesSuffix+"/any") // for the names beside that node
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +63,7 @@ func (h *handle) permits(ctx context.Context) (int, error) {
 	if h.recipe.CountPath == "" {
 		return h.recipe.Permits, nil
 	}
-	now, err := (&SharedCount{h.manager.Bridge, h.recipe.CountPath, h.recipe.Permits}).Get(ctx)
+	now, err := (&handle{manager: h.manager, path: h.recipe.CountPath}).count(ctx, h.recipe.Permits)
 	return now.Value, err
 }
 

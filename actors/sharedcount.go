@@ -10,7 +10,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
@@ -19,8 +18,7 @@ import (
 // may be called from any goroutine; they block until ZooKeeper answers, ctx ends, or the
 // connection is lost (ErrSuspended).
 type SharedCount struct {
-	bridge  *zkbridge.Bridge
-	path    string
+	at      *handle
 	initial int
 }
 
@@ -33,23 +31,27 @@ type Count struct {
 
 // SharedCount returns the count at path. initial is its value while there is no node.
 func (l *Locks) SharedCount(path string, initial int) *SharedCount {
-	return &SharedCount{l.bridge, path, initial}
+	return &SharedCount{l.at(path), initial}
 }
 
 // Get asks ZooKeeper for the present value. It returns ErrInvalid for a path that is not
 // acceptable, and for a node whose data are no count.
 func (c *SharedCount) Get(ctx context.Context) (Count, error) {
-	if err := recipes.CheckCountPath(c.path); err != nil {
+	return askCount.one(ctx, c.at, c.initial)
+}
+
+func (h *handle) count(ctx context.Context, initial int) (Count, error) {
+	if err := recipes.CheckCountPath(h.path); err != nil {
 		return Count{}, err
 	}
-	view, err := c.bridge.GetData(ctx, c.path)
+	view, err := h.manager.Bridge.GetData(ctx, h.path)
 	switch {
 	case err != nil:
 		return Count{}, err
 	case !view.Exists:
-		return Count{c.initial, -1}, nil
+		return Count{initial, -1}, nil
 	}
-	value, err := recipes.ParseCount(c.path, view.Data)
+	value, err := recipes.ParseCount(h.path, view.Data)
 	return Count{value, view.Stat.Version}, err
 }
 
@@ -57,39 +59,54 @@ func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 // it. After messages.Reason_OUTCOME_UNKNOWN the value may have been written, or may be written
 // later.
 func (c *SharedCount) Set(ctx context.Context, value int) error {
-	data, err := c.data(value)
+	_, err := askSetCount.one(ctx, c.at, value)
+	return err
+}
+
+func (h *handle) setCount(ctx context.Context, value int) (none, error) {
+	data, err := h.countData(value)
 	for err == nil {
-		_, err = c.bridge.Multi(ctx, &zk.SetDataRequest{Path: c.path, Data: data, Version: -1})
+		_, err = h.manager.Bridge.Multi(ctx, &zk.SetDataRequest{Path: h.path, Data: data, Version: -1})
 		if !errors.Is(err, zk.ErrNoNode) {
 			break
 		}
 		var created bool
-		if created, err = c.create(ctx, data); created {
+		if created, err = h.createCount(ctx, data); created {
 			break
 		}
 	}
-	return err
+	return none{}, err
 }
 
 // TrySet writes the value if seen is still the present one. It returns false if another client
 // has written since. Its errors are those of Set.
 func (c *SharedCount) TrySet(ctx context.Context, seen Count, value int) (bool, error) {
-	data, err := c.data(value)
+	return askTrySetCount.one(ctx, c.at, countChange{seen.Version, value})
+}
+
+// countChange is a value for a count, if the count still has the version.
+type countChange struct {
+	Version int32
+	Value   int
+}
+
+func (h *handle) trySetCount(ctx context.Context, change countChange) (bool, error) {
+	data, err := h.countData(change.Value)
 	if err != nil {
 		return false, err
 	}
-	if seen.Version < 0 {
-		return c.create(ctx, data)
+	if change.Version < 0 {
+		return h.createCount(ctx, data)
 	}
-	_, err = c.bridge.Multi(ctx, &zk.SetDataRequest{Path: c.path, Data: data, Version: seen.Version})
+	_, err = h.manager.Bridge.Multi(ctx, &zk.SetDataRequest{Path: h.path, Data: data, Version: change.Version})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (c *SharedCount) data(value int) ([]byte, error) {
-	if err := recipes.CheckCountPath(c.path); err != nil {
+func (h *handle) countData(value int) ([]byte, error) {
+	if err := recipes.CheckCountPath(h.path); err != nil {
 		return nil, err
 	}
 	if value < math.MinInt32 || value > math.MaxInt32 {
@@ -98,11 +115,11 @@ func (c *SharedCount) data(value int) ([]byte, error) {
 	return recipes.CountData(value), nil
 }
 
-// create creates the node. It returns false if the node exists.
-func (c *SharedCount) create(ctx context.Context, data []byte) (bool, error) {
-	directory, _ := zkpath.Split(c.path)
+// createCount creates the node. It returns false if the node exists.
+func (h *handle) createCount(ctx context.Context, data []byte) (bool, error) {
+	directory, _ := zkpath.Split(h.path)
 	for {
-		_, err := c.bridge.MultiWithin(ctx, directory, &zk.CreateRequest{Path: c.path, Data: data})
+		_, err := h.manager.Bridge.MultiWithin(ctx, directory, &zk.CreateRequest{Path: h.path, Data: data})
 		switch {
 		case errors.Is(err, zk.ErrNodeExists):
 			return false, nil

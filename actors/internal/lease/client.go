@@ -19,8 +19,9 @@ type ClientEnd struct {
 // many: others lapse before.
 const maxSent = 16
 
-// Renew begins a renewal. It returns its number, and the number of the newest renewal that was answered. The caller sends the message once, later than now. The number is 0 if the lease
-// has lapsed: then nothing must be sent.
+// Renew begins a renewal. It returns its number, and the number of the newest renewal that was
+// answered. The caller sends the message once, later than now. The number is 0 if the lease has
+// lapsed: then nothing must be sent.
 func (c *ClientEnd) Renew(now time.Duration) (number, got uint64) {
 	if c.Lapsed(now) {
 		return 0, c.got

@@ -33,4 +33,6 @@
 //     client may believe any more, and otherwise exits without closing it.
 //
 // client.go is the client's end, server.go the server's. PROOF.md shows that no two hold at a time.
+// The tests run both ends in a model of ZooKeeper, of the bridge and of the faults between them; the
+// files world_*_test.go are that model.
 package lease

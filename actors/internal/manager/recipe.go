@@ -78,6 +78,13 @@ func (r *Recipe) same(as *Recipe) bool {
 		slices.EqualFunc(r.Deps, as.Deps, func(a, b Dependency) bool { return a.Path == b.Path && a.Recipe.same(b.Recipe) })
 }
 
+// IsIn reports whether the lock at the path has contenders in the directory.
+func (r *Recipe) IsIn(path, directory string) bool {
+	in := func(d Directory) bool { return path+d.Suffix == directory }
+	of := func(d Dependency) bool { return d.Recipe.IsIn(d.Path, directory) }
+	return path == directory || slices.ContainsFunc(r.Directories, in) || slices.ContainsFunc(r.Deps, of)
+}
+
 // String returns the name of the recipe.
 func (r *Recipe) String() string { return r.Name }
 

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -16,7 +18,7 @@ type sessionLog struct {
 
 // logSession logs a new state of the session. It comes before the locks' actors hear of it.
 func (m *Manager) logSession(s *messages.SessionChanged) {
-	l, log := &m.sessionLog, m.Log.With("session", messages.FormatSession(s.SessionId))
+	l, log := &m.sessionLog, m.serverLog("session", messages.FormatSession(s.SessionId))
 	c := m.Counters()
 	lost := c.Lost[messages.Reason_SESSION_LOST]
 	switch {
@@ -29,7 +31,7 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 		}
 		log.Warn("connection to ZooKeeper is lost: holders go on until the deadline, waiters keep their places",
 			"held", c.Held, "waiting", c.Waiting, "deadline", m.Session.Session().Deadline, "why", s.Detail,
-			"do", "look at ZooKeeper and the network to it")
+			"do", "look at "+log.server+" and the network to it")
 	case s.State == messages.SessionState_LOST:
 		if l.last != messages.SessionState_SUSPENDED {
 			l.since = time.Now()
@@ -48,4 +50,22 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 	if s.State == messages.SessionState_CONNECTED {
 		l.lost = lost
 	}
+}
+
+// serverLog is a log whose lines say ZooKeeper for what the session is with.
+type serverLog struct {
+	*slog.Logger
+	server string
+}
+
+func (m *Manager) serverLog(attributes ...any) serverLog {
+	if m.Remote != nil {
+		return serverLog{m.Log.With(attributes...), "lock server"}
+	}
+	return serverLog{m.Log.With(attributes...), "ZooKeeper"}
+}
+
+// Warn logs the text with the name of the server.
+func (l serverLog) Warn(text string, attributes ...any) {
+	l.Logger.Warn(strings.Replace(text, "ZooKeeper", l.server, 1), attributes...)
 }

@@ -38,6 +38,20 @@ func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
 	return s, nil
 }
 
+// PathsOf returns the paths of the locks and counts that a client of the lock uses.
+func PathsOf(path string, s *messages.LockSpec) (paths []string) {
+	if s.GetRecipe() != messages.Recipe_MULTI_LOCK {
+		paths = append(paths, path)
+	}
+	if count := s.GetCountPath(); count != "" {
+		paths = append(paths, count)
+	}
+	for _, m := range s.GetMembers() {
+		paths = append(paths, PathsOf(m.GetPath(), m.GetLock())...)
+	}
+	return paths
+}
+
 // FromSpec returns the recipe that the handles of such a lock have. It returns INVALID for what no
 // handle can have.
 func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {

@@ -1,0 +1,183 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// What calls ask ZooKeeper: one question for each kind of call. A process with ZooKeeper answers
+// its own by the function here. The locks of a lock server send the question there, where the same
+// function answers it.
+var (
+	askInspect       = question("inspect", 0, (*handle).inspect)
+	askFind          = question("find", 0, (*handle).find)
+	askObserve       = stream("observe", 0, (*handle).observe)
+	askParticipants  = question("participants", ofLock, (*handle).participants)
+	askRemaining     = question("remaining", ofLock, (*handle).remaining)
+	askVerify        = question("verify", ofLock, (*handle).verify)
+	askVerifyToken   = question("verify-token", ofNode, (*handle).verifyToken)
+	askRevoke        = question("revoke", ofNode|changing, (*handle).revoke)
+	askRevokeHolders = question("revoke-holders", ofLock|changing, (*handle).revokeHolders)
+	askCount         = question("count", 0, (*handle).count)
+	askSetCount      = question("set-count", changing, (*handle).setCount)
+	askTrySetCount   = question("try-set-count", changing, (*handle).trySetCount)
+	askGeneration    = question("generation", ofEnsemble, (*handle).generation)
+	askHealth        = question("health", ofEnsemble, (*handle).health)
+)
+
+// trait is what distinguishes questions for a lock server.
+type trait int
+
+const (
+	ofLock     trait = 1 << iota // the recipe counts, not only the path
+	ofNode                       // the path is that of a contender's node
+	ofEnsemble                   // there is no path
+	changing                     // the question has something changed
+)
+
+// asking is one kind of question. A is what it needs beside the path and the recipe, V the value of
+// an answer: none if there is nothing. Both travel as JSON.
+type asking[A, V any] struct {
+	kind   string
+	traits trait
+	answer func(h *handle, ctx context.Context, args A, next func(V, error) (more bool))
+}
+
+type none struct{}
+
+// answering is the part of a kind of question that does not depend on its types.
+type answering struct {
+	traits trait
+	answer func(ctx context.Context, h *handle, args []byte, mine func(node string) bool, next func(value []byte) (more bool)) error
+}
+
+// answerings holds each kind of question.
+var answerings = map[string]answering{}
+
+// question defines a kind of question with one answer.
+func question[A, V any](kind string, traits trait, answer func(h *handle, ctx context.Context, args A) (V, error)) *asking[A, V] {
+	return stream(kind, traits, func(h *handle, ctx context.Context, args A, next func(V, error) bool) {
+		next(answer(h, ctx, args))
+	})
+}
+
+// stream defines a kind of question with answers until next returns false or ctx ends.
+func stream[A, V any](kind string, traits trait, answer func(h *handle, ctx context.Context, args A, next func(V, error) bool)) *asking[A, V] {
+	q := &asking[A, V]{kind, traits, answer}
+	answerings[kind] = answering{traits, q.answerJSON}
+	return q
+}
+
+// ---- asking
+
+// one asks the question of a handle and returns the first answer.
+func (q *asking[A, V]) one(ctx context.Context, h *handle, args A) (value V, err error) {
+	switch {
+	case h.problem != nil:
+		return value, h.problem
+	case h.manager.Remote == nil:
+		q.answer(h, ctx, args, func(v V, failed error) bool {
+			value, err = v, failed
+			return false
+		})
+		return value, err
+	case ctx == nil:
+		return value, check.ErrNilContext
+	}
+	within, cancel := h.whileConnected(ctx, q.traits&changing != 0)
+	defer cancel(nil)
+	failed := q.each(within, h, args, func(v V, failed error) bool {
+		value, err = v, failed
+		return false
+	})
+	switch {
+	case failed == nil:
+		return value, err
+	case ctx.Err() != nil:
+		failed = h.manager.Session.Explain(context.Cause(ctx))
+	case within.Err() != nil:
+		failed = context.Cause(within)
+	case q.traits&changing != 0 && errors.Is(failed, messages.Reason_SESSION_LOST): // and the answer with it
+		failed = fmt.Errorf("%w: %w", messages.Reason_OUTCOME_UNKNOWN, failed)
+	}
+	return value, fmt.Errorf("%s: %w", strings.TrimSpace(q.kind+" "+h.path), failed)
+}
+
+// each asks the lock server, and calls next for each answer.
+func (q *asking[A, V]) each(ctx context.Context, h *handle, args A, next func(V, error) (more bool)) error {
+	asked := &messages.Question{Kind: q.kind, Path: h.path}
+	var err error
+	if asked.Arguments, err = json.Marshal(args); err != nil {
+		return check.Invalid(err.Error())
+	}
+	if q.traits&ofLock != 0 {
+		if asked.Lock, err = recipes.SpecOf(h.recipe); err != nil {
+			return err
+		}
+	}
+	var unreadable error
+	err = h.manager.Remote.Ask(ctx, asked, func(value []byte) bool {
+		var a answerJSON[V]
+		if unreadable = json.Unmarshal(value, &a); unreadable != nil {
+			return false
+		}
+		return next(a.Value, a.Error.asError())
+	})
+	if unreadable != nil {
+		return fmt.Errorf("the lock server's answer to %q cannot be read: %w", q.kind, unreadable)
+	}
+	return err
+}
+
+// whileConnected returns a context that ends when the lock server cannot be asked: at once while
+// there is no connection, and also later unless the question is sent only once, since its answer
+// may come after the outage.
+func (h *handle) whileConnected(ctx context.Context, once bool) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	session := h.manager.Session
+	if err := unreachable(session, session.Session().State); err != nil {
+		cancel(err)
+	} else if !once {
+		go func() {
+			for s := range session.Sessions(ctx) {
+				if err := unreachable(session, s.State); err != nil {
+					cancel(err)
+				}
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// unreachable returns why nothing can be asked in a state of the session; nil if it can.
+func unreachable(session manager.AnySession, state messages.SessionState) error {
+	switch state {
+	case messages.SessionState_CONNECTED:
+		return nil
+	case messages.SessionState_SUSPENDED:
+		return &messages.Failed{Reason: messages.Reason_DISCONNECTED, Detail: session.OutageText()}
+	case messages.SessionState_ENDED:
+		return &messages.Failed{Reason: messages.Reason_CLOSED}
+	}
+	return session.Explain(&messages.Failed{Reason: messages.Reason_SESSION_LOST})
+}
+
+// needsZooKeeper returns the error of a call that a lock server does not answer; nil in a process
+// with ZooKeeper.
+func (h *handle) needsZooKeeper(call, instead string) error {
+	if h.manager.Remote == nil {
+		return nil
+	}
+	return check.Invalid(fmt.Sprintf("%s needs a process with a ZooKeeper session of its own: %s", call, instead))
+}
+
+// at returns what a question about a path needs.
+func (l *Locks) at(path string) *handle { return &handle{manager: l.manager, path: path} }
