@@ -86,7 +86,9 @@ type Config struct {
 const connectLimit = 15 * time.Second
 
 // Locks makes the handles of locks that live on one ZooKeeper session. Its methods may be called
-// from any goroutine.
+// from any goroutine. In a process without ZooKeeper the session is that of a lock server, which the
+// Locks ask what they would ask ZooKeeper. Such Locks refuse Multi, RaiseGeneration and Custom, with
+// ErrInvalid.
 type Locks struct {
 	manager *manager.Manager
 	closed  context.Context // ends with Close

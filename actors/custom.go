@@ -46,7 +46,7 @@ type Custom struct {
 // for itself gets ErrDeadlock if Permits is 1; with more permits that is not checked.
 //
 // It does not block or ask ZooKeeper: an unacceptable rule or path shows at the first request,
-// as ErrInvalid.
+// as ErrInvalid. Locks of a lock server, which does not know the rule, refuse all its requests.
 func (l *Locks) Custom(path, name string, rule queue.Rule, kinds ...string) *Custom {
 	r := recipes.Custom(name, rule, kinds)
 	c := &Custom{manager: l.manager, path: path, recipe: r, problem: cmp.Or(checkCustom(r), l.at(path).needsZooKeeper("a lock by a rule of your own", "use another recipe")), modes: make([]ModeLock, len(kinds))}

@@ -15,13 +15,14 @@ var (
 	ErrTimedOut error = messages.Reason_TIMED_OUT
 	// ErrCancelled: Cancel was called on the future.
 	ErrCancelled = ask.ErrCancelled
-	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended.
+	// ErrSessionLost: the ZooKeeper session ended, or must be taken for ended. With a lock server
+	// that is so as well when the lease has lapsed.
 	ErrSessionLost error = messages.Reason_SESSION_LOST
-	// ErrSuspended: there is no connection to ZooKeeper, or ZooKeeper does not answer. It soon
-	// ends a request with Try and a call that asks ZooKeeper; the text says since when and why.
-	// The error of a request whose wait or context has ended is also ErrSuspended if ZooKeeper had
-	// not answered for half a second or longer: otherwise another contender kept the request
-	// waiting. It is the cause of grants' contexts if Config.StopOnSuspended is set.
+	// ErrSuspended: there is no connection to ZooKeeper or to the lock server, or ZooKeeper does not
+	// answer. It soon ends a request with Try and a call that asks ZooKeeper; the text says since
+	// when and why. The error of a request whose wait or context has ended is also ErrSuspended if
+	// ZooKeeper had not answered for half a second or longer: otherwise another contender kept the
+	// request waiting. It is the cause of grants' contexts if Config.StopOnSuspended is set.
 	ErrSuspended error = messages.Reason_DISCONNECTED
 	// ErrNodeDeleted: another client deleted the holder's node. (The server deletes the nodes of an
 	// expired session; sometimes the deletion is heard of before the expiry.) A request that waits

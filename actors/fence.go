@@ -54,7 +54,8 @@ func (h *handle) verify(ctx context.Context, grant grantNodes) (none, error) {
 // Nodes. ZooKeeper itself refuses a transaction of them once the grant is over, however late it
 // comes and whatever the holder believes. (With LocalQueue the checks show that the process
 // still has the lock by the same node.) The operations are go-zookeeper's, *zk.SetDataRequest
-// and the like: perform them by Locks.Multi, or by a client of your own.
+// and the like: perform them by Locks.Multi, or by a ZooKeeper client of your own. With a lock server
+// only the latter is possible.
 func (g *Grant) Guard(ops ...any) []any {
 	var all []any
 	for _, node := range g.Nodes() {
@@ -71,6 +72,8 @@ func (g *Grant) Guard(ops ...any) []any {
 // below the number of the grant's Nodes, for operations of Guard, the grant is over. After
 // messages.Reason_OUTCOME_UNKNOWN the operations were done or not; after any other error none of
 // them was.
+//
+// Locks of a lock server refuse it: pass the grant's Token to the resource, or ask Grant.Verify.
 func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
 	if err := l.at("").needsZooKeeper("Multi", "pass the grant's Token to the resource, or ask Grant.Verify"); err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
 // It blocks until ZooKeeper answers in a session that lives, or ctx ends. It returns ErrInvalid if
 // the node's data are no generation, or the greatest one; its other errors are those of
 // [Locks.Multi]. After an error the generation may have been raised, or may be raised later;
-// another call does no harm. Calls at one time may return the same generation.
+// another call does no harm. Calls at one time may return the same generation. Locks of a lock server
+// refuse it.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	if err := l.at("").needsZooKeeper("RaiseGeneration", "an operator raises the generation there"); err != nil {
 		return 0, err

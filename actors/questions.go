@@ -94,21 +94,34 @@ func (q *asking[A, V]) one(ctx context.Context, h *handle, args A) (value V, err
 	}
 	within, cancel := h.whileConnected(ctx, q.traits&changing != 0)
 	defer cancel(nil)
-	failed := q.each(within, h, args, func(v V, failed error) bool {
-		value, err = v, failed
-		return false
-	})
+	failed := context.Cause(within)
+	sent, answered := failed == nil, false
+	if sent {
+		failed = q.each(within, h, args, func(v V, failed error) bool {
+			value, err, answered = v, failed, true
+			return false
+		})
+	}
 	switch {
-	case failed == nil:
+	case answered:
 		return value, err
+	case failed == nil:
+		failed = errors.New("the lock server gives no answer")
 	case ctx.Err() != nil:
 		failed = h.manager.Session.Explain(context.Cause(ctx))
 	case within.Err() != nil:
 		failed = context.Cause(within)
-	case q.traits&changing != 0 && errors.Is(failed, messages.Reason_SESSION_LOST): // and the answer with it
+	}
+	if sent && q.traits&changing != 0 && (ctx.Err() != nil || answerIsLost(failed)) {
 		failed = fmt.Errorf("%w: %w", messages.Reason_OUTCOME_UNKNOWN, failed)
 	}
 	return value, fmt.Errorf("%s: %w", strings.TrimSpace(q.kind+" "+h.path), failed)
+}
+
+// answerIsLost reports whether a question failed without an answer of the lock server, which may
+// have done what was asked for.
+func answerIsLost(err error) bool {
+	return errors.Is(err, messages.Reason_SESSION_LOST) || errors.Is(err, messages.Reason_CLOSED) || errors.Is(err, messages.Reason_DISCONNECTED)
 }
 
 // each asks the lock server, and calls next for each answer.
