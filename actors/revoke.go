@@ -30,8 +30,8 @@ import (
 // stays.
 //
 // The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
-// for the write, and ErrInvalid. With a lock server an ended ctx is also
-// messages.Reason_OUTCOME_UNKNOWN.
+// for the write, and ErrInvalid. With a lock server it is messages.Reason_OUTCOME_UNKNOWN if ctx ends
+// or the connection to the server is lost while it waits.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
 	return askRevoke.one(ctx, l.at(node), grace)
 }
