@@ -36,6 +36,8 @@ type session struct {
 	lastError         atomic.Pointer[connectError]
 	lastNumber        atomic.Uint64 // of requests and questions
 	suspensions, lost atomic.Uint64
+	goingAway         atomic.Bool  // the server is about to end
+	settling          atomic.Int64 // ends of grants that the locks' actors have not handled yet
 
 	// Only the actor uses these.
 	servers   []string
@@ -51,7 +53,6 @@ type session struct {
 	in        arrivals
 	suspended string             // what the server says of its session; "" if it is connected
 	zooKeeper int64              // the id of that session
-	goingAway bool               // the server is about to end
 	renewing  *time.Timer        // until the next renewal
 	lapsing   *time.Timer        // until the lapse
 	requests  map[uint64]*target // that the server has, by number
@@ -110,13 +111,15 @@ type (
 	lapseDue   struct{}
 	redialDue  struct{}
 	writable   struct{}
+	settled    struct{} // no end of a grant is under way to a lock's actor
 	closeNow   struct{}
 )
 
 // incoming is a message of the server to a lock's actor.
 type incoming struct {
 	epoch, number uint64
-	message       any // of service Owner
+	message       any  // of service Owner
+	endsGrant     bool // it counts in session.settling
 }
 
 func openSession(system *host.System, log *slog.Logger, dial dialer, servers []string, name string) *session {
@@ -151,6 +154,8 @@ func (s *session) Receive(from ask.Recipient, msg any) {
 		s.withdraw(msg)
 	case newServers:
 		s.setServers(msg.servers)
+	case settled:
+		s.leaveIfIdle()
 	case closeNow:
 		s.close()
 	case lapseDue, writable:
@@ -304,7 +309,8 @@ func (s *session) onConnected(c connected) {
 	} else {
 		s.id = heldLease{c.welcome.Lease, c.welcome.Incarnation, c.server}
 		s.server = max(slices.Index(s.servers, c.server), 0)
-		s.lease, s.out, s.in, s.goingAway, s.believing = lease.ClientEnd{}, outbox[*messages.ClientMessage]{}, arrivals{}, false, nil
+		s.lease, s.out, s.in, s.believing = lease.ClientEnd{}, outbox[*messages.ClientMessage]{}, arrivals{}, nil
+		s.goingAway.Store(false)
 	}
 	s.onServerState(c.welcome.State)
 	s.renew()
@@ -376,7 +382,7 @@ func (s *session) suspend(why string) {
 func (s *session) setServers(servers []string) {
 	s.servers, s.server = servers, max(slices.Index(servers, s.id.server), 0)
 	if s.id.lease != 0 && !slices.Contains(servers, s.id.server) {
-		s.goingAway = true
+		s.goingAway.Store(true)
 		s.leaveIfIdle()
 	}
 }
@@ -405,7 +411,7 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.deliver(m)
 	}
 	if frame.GoAway {
-		s.goingAway = true
+		s.goingAway.Store(true)
 	}
 	if frame.Ended != nil && s.id.lease != 0 {
 		detail := (&messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail}).Error()
@@ -551,7 +557,7 @@ func (s *session) giveUpLease() {
 
 // leaveIfIdle leaves a server that is about to end, once it has nothing of this client.
 func (s *session) leaveIfIdle() {
-	if !s.goingAway || s.stream == nil || s.held > 0 || s.id.lease == 0 {
+	if !s.goingAway.Load() || s.stream == nil || s.held > 0 || s.settling.Load() > 0 || s.id.lease == 0 {
 		return
 	}
 	s.stream.frames.put(&messages.ClientFrame{Bye: true, Received: s.in.received})

@@ -135,7 +135,11 @@ func (l *clientLock) Close(bool) {
 
 // ReceiveAfterStop implements lock.Behavior. A grant that comes is the server's to take back: Close
 // has cancelled it.
-func (l *clientLock) ReceiveAfterStop(ask.Recipient, any) {}
+func (l *clientLock) ReceiveAfterStop(_ ask.Recipient, msg any) {
+	if in, is := msg.(incoming); is {
+		l.session.handled(in)
+	}
+}
 
 // ---- messages of the session
 
@@ -144,6 +148,7 @@ func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {
 	case incoming:
 		l.onIncoming(msg)
+		l.session.handled(msg)
 		return true
 	case manager.StateChange:
 		switch msg.State {

@@ -22,7 +22,7 @@ func (s *session) onOutgoing(o outgoing) {
 	case *messages.ClientMessage_Acquire:
 		if len(s.out.unconfirmed) >= maxUnconfirmed {
 			o.from.Tell(incoming{o.epoch, o.number, &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
-				Detail: "too many messages wait for the lock server"}})
+				Detail: "too many messages wait for the lock server"}, false})
 			return
 		}
 		s.requests[o.number] = &target{lock: o.from}
@@ -74,9 +74,21 @@ func (s *session) pass(number uint64, msg any, last bool) {
 	if t == nil {
 		return // the request was cancelled, and the server has not heard of that yet
 	}
-	t.lock.Tell(incoming{s.state.Load().Epoch, number, msg})
+	endsGrant := last && t.granted
+	if endsGrant {
+		s.settling.Add(1)
+	}
+	t.lock.Tell(incoming{s.state.Load().Epoch, number, msg, endsGrant})
 	if last {
 		s.forget(number)
+	}
+}
+
+// handled is called by a lock's actor that has handled a message of the server. The owner of an
+// ended grant knows of the end by then, so that the session may leave a server that is about to end.
+func (s *session) handled(in incoming) {
+	if in.endsGrant && s.settling.Add(-1) == 0 && s.goingAway.Load() {
+		s.self.Tell(settled{})
 	}
 }
 
