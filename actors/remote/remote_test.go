@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"testing"
@@ -92,4 +93,34 @@ func TestLock(t *testing.T) {
 			t.Errorf("%v, then %v", g.Token(), next.Token())
 		}
 	})
+}
+
+// Contenders that one transaction makes have one czxid: the step tells their tokens apart.
+func TestTokensOfOneTransaction(t *testing.T) {
+	zk := zktest.Embedded(t)
+	s := serve(t, zk.Addr(), remote.ServerConfig{})
+	a, b := dial(t, s.addr), dial(t, s.addr)
+	for i := range 50 {
+		path := fmt.Sprintf("%s/%d", zk.Path(t), i)
+		first, second := a.Mutex(path).Acquire(t.Context()), b.Mutex(path).Acquire(t.Context())
+		select {
+		case <-first.Done():
+		case <-second.Done():
+			first, second = second, first
+		}
+		var tokens [2]actors.Token
+		for i, request := range []*actors.Future[*actors.Grant]{first, second} {
+			g, err := request.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens[i] = g.Token()
+			if err := g.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tokens[0].Compare(tokens[1]) >= 0 {
+			t.Fatalf("%v, then %v", tokens[0], tokens[1])
+		}
+	}
 }

@@ -40,7 +40,13 @@ type answered struct {
 }
 
 // Tell implements ask.Recipient.
-func (r *servedRequest) Tell(msg any) { r.client.self.Tell(answered{request: r, message: msg}) }
+func (r *servedRequest) Tell(msg any) {
+	if g, is := msg.(*messages.Granted); is {
+		r.OnGranted(g, g.Step)
+		return
+	}
+	r.client.self.Tell(answered{request: r, message: msg})
+}
 
 // OnGranted implements lock.Acquisition.
 func (r *servedRequest) OnGranted(g *messages.Granted, step uint32) {
