@@ -4,17 +4,21 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/actorlock/actorlock/messages"
 )
@@ -36,6 +40,7 @@ const maxMessage = 2 << 20
 // grpcDialer has a connection for each server.
 type grpcDialer struct {
 	credentials credentials.TransportCredentials
+	hint        string                                                               // why a server may hang up on these credentials
 	dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as gRPC does
 
 	mu    sync.Mutex
@@ -43,9 +48,13 @@ type grpcDialer struct {
 }
 
 func newGRPCDialer(secured *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) *grpcDialer {
-	d := &grpcDialer{credentials: insecure.NewCredentials(), dial: dial, conns: map[string]*grpc.ClientConn{}}
+	d := &grpcDialer{credentials: insecure.NewCredentials(), hint: "it may want TLS", dial: dial, conns: map[string]*grpc.ClientConn{}}
 	if secured != nil {
 		d.credentials = credentials.NewTLS(secured)
+		d.hint = "it may want a certificate of the client"
+		if len(secured.Certificates) > 0 || secured.GetClientCertificate != nil {
+			d.hint = "it may not trust the certificate of the client"
+		}
 	}
 	return d
 }
@@ -58,9 +67,36 @@ func (d *grpcDialer) connect(ctx context.Context, server string) (clientTranspor
 	conn.ResetConnectBackoff() // the session has pauses of its own
 	stream, err := conn.NewStream(ctx, &connectStream, grpcMethod)
 	if err != nil {
-		return nil, err
+		return nil, d.explain(err)
 	}
-	return &grpc.GenericClientStream[messages.ClientFrame, messages.ServerFrame]{ClientStream: stream}, nil
+	return &grpcStream{GenericClientStream: grpc.GenericClientStream[messages.ClientFrame, messages.ServerFrame]{ClientStream: stream}, dialer: d}, nil
+}
+
+// grpcStream explains why a server has hung up before its first frame.
+type grpcStream struct {
+	grpc.GenericClientStream[messages.ClientFrame, messages.ServerFrame]
+	dialer *grpcDialer
+	heard  bool
+}
+
+// Recv implements clientTransport.
+func (s *grpcStream) Recv() (*messages.ServerFrame, error) {
+	frame, err := s.GenericClientStream.Recv()
+	if err != nil && !s.heard {
+		err = s.dialer.explain(err)
+	}
+	s.heard = true
+	return frame, err
+}
+
+// explain adds to the error of a stream why the server may have hung up. A server that refuses a
+// certificate says so, but the client may hear of the end of the connection alone.
+func (d *grpcDialer) explain(err error) error {
+	text := status.Convert(err).Message()
+	if status.Code(err) != codes.Unavailable || strings.Contains(text, "while dialing") || strings.Contains(text, "handshake failed") {
+		return err
+	}
+	return fmt.Errorf("%w: the server hangs up: %s", err, d.hint)
 }
 
 func (d *grpcDialer) conn(server string) (*grpc.ClientConn, error) {
