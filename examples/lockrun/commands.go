@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/actorlock/actorlock/examples/internal/zkflags"
+	"github.com/actorlock/actorlock/examples/internal/lockflags"
 )
 
 // command is one way to use lockrun.
@@ -69,8 +69,8 @@ func (c *command) flagsOf(o *options) *flags {
 	}
 	if c.connects {
 		o.Flags.Define(f.FlagSet)
-		f.files = append(f.files, zkflags.Files...)
-		f.values["acl"] = strings.Join(zkflags.ACLs, " ")
+		f.files = append(f.files, o.Flags.Files()...)
+		f.values["acl"] = strings.Join(lockflags.ACLs, " ")
 	}
 	return f
 }
@@ -78,7 +78,7 @@ func (c *command) flagsOf(o *options) *flags {
 // parse returns the options in the arguments and the environment. It prints the usage for -h, and
 // returns flag.ErrHelp.
 func (c *command) parse(args []string) (*options, error) {
-	o := &options{Flags: zkflags.Flags{Warn: warn}, forever: true}
+	o := &options{Flags: lockflags.Flags{Warn: warn}, forever: true}
 	f := c.flagsOf(o)
 	var err error
 	o.args, err = c.scan(f, args)
@@ -89,7 +89,7 @@ func (c *command) parse(args []string) (*options, error) {
 		return nil, err
 	}
 	if c.connects {
-		if err := zkflags.ReadEnvironment(f.FlagSet, os.LookupEnv); err != nil {
+		if err := o.Flags.ReadEnvironment(f.FlagSet, os.LookupEnv); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func (c *command) help(f *flags) {
 	f.PrintDefaults()
 	if c.connects {
 		fmt.Printf("\nA flag of the server that is left out is taken from the environment: %s for -%s, and so on.\n%s\n",
-			zkflags.EnvName(zkflags.Names[0]), zkflags.Names[0], zkflags.AuthHelp)
+			lockflags.EnvName("zk"), "zk", lockflags.AuthHelp)
 	}
 	fmt.Print("\nExit codes: 0; " + exitCodes + "\n")
 }

@@ -22,14 +22,16 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	if err != nil {
 		return nil, exitUsage, err
 	}
-	cfg.Margin = o.margin()
+	if o.Servers != "" {
+		cfg.Margin = o.margin()
+	}
 	leastLevel.Set(o.leastLevel())
 	cfg.Logger = stderr
 	notified, stop := signal.NotifyContext(context.Background(), forwarded()...)
 	defer stop()
 	ctx, cancel := context.WithTimeout(notified, min(limit, connectLimit))
 	defer cancel()
-	locks, err := actors.Connect(ctx, o.Servers, cfg)
+	locks, err := o.Connect(ctx, cfg)
 	switch {
 	case err == nil:
 		return locks, 0, nil
@@ -110,9 +112,9 @@ func closeWithin(limit time.Duration, locks *actors.Locks) {
 }
 
 // margin returns the time before the possible expiry of the session at which a lock counts as
-// lost. The command has the first half of it to end after SIGTERM.
+// lost. The command has the first half of it to end after SIGTERM. A lease has no such margin.
 func (o *options) margin() time.Duration { return o.Session / 5 }
 
-// outageLimit returns how long lockrun waits for an answer of ZooKeeper. While it waits for a lock,
-// it says after that time that ZooKeeper is away.
+// outageLimit returns how long lockrun waits for an answer. While it waits for a lock, it says
+// after that time that ZooKeeper or the lock server is away.
 func (o *options) outageLimit() time.Duration { return max(o.Session, 5*time.Second) }

@@ -37,10 +37,12 @@ func advice(err error) string {
 	var host x509.HostnameError
 	var lookup *net.DNSError
 	switch text := err.Error(); {
-	case errors.As(err, &authority):
+	case errors.As(err, &authority), strings.Contains(text, "signed by unknown authority"): // gRPC has the text alone
 		return "; -tls-ca names the file with the server's authority"
 	case errors.As(err, &host):
 		return "; -tls-server-name gives the name in the server's certificate"
+	case strings.Contains(text, "certificate of the client"):
+		return ": -tls-cert, -tls-key"
 	case strings.Contains(text, "remote error: tls:"):
 		return "; the server wants a certificate that it trusts: -tls-cert, -tls-key"
 	case errors.Is(err, zkbridge.ErrSessionTimeout):
@@ -50,9 +52,9 @@ func advice(err error) string {
 	case errors.Is(err, actors.ErrNoAuth):
 		return "; -auth-file and -tls-cert give lockrun other credentials"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "; -zk has host and port"
+		return "; -zk and -server have host and port"
 	case errors.As(err, &lookup):
-		return "; check the host in -zk"
+		return "; check the host in -zk or -server"
 	}
 	return ""
 }

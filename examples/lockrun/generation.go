@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors"
@@ -27,8 +28,11 @@ var generationCommand = &command{
 }
 
 func (o *options) checkGeneration() error {
-	if len(o.args) > 0 {
+	switch {
+	case len(o.args) > 0:
 		return fmt.Errorf("generation %s: no arguments are accepted beside the flags", o.args[0])
+	case o.LockServers != "":
+		return errors.New("-server: a lock server does not show or raise the generation: use -zk")
 	}
 	return nil
 }

@@ -66,13 +66,15 @@ func (o *options) forwardRevocation(g *group) {
 }
 
 // killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
-// if lockrun was paused.
+// if lockrun was paused. After the end of a lease it is 0: another client may hold at once.
 func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Duration {
 	half := o.margin() / 2
 	s := locks.Session()
 	switch {
 	case !errors.Is(grant.Err(), actors.ErrSessionLost):
 		return half
+	case o.LockServers != "":
+		return 0
 	case s.ID != grant.Session():
 		return 0 // the next session is open already
 	}
@@ -85,7 +87,11 @@ func release(o *options, grant *actors.Grant, held time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(o.Session, 5*time.Second))
 	defer cancel()
 	if err := grant.Unlock(ctx); err != nil {
-		warn("the lock stays taken until its session expires, within %v: %v", o.Session, plain(err))
+		until := fmt.Sprintf("session expires, within %v", o.Session)
+		if o.LockServers != "" {
+			until = "lease ends"
+		}
+		warn("the lock stays taken until its %s: %v", until, plain(err))
 		return
 	}
 	o.printVerbose("released %s after %v", o.path, since(held))

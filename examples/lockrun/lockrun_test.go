@@ -87,6 +87,18 @@ func TestUsage(t *testing.T) {
 		{"generation -zk host:port", `"host:port"`},
 		{"generation -zk " + zk + " -raise /a", "generation /a"},
 		{"generation -zk " + zk + " -lock /a", "-lock"},
+		{"generation -server " + zk + " -insecure", "a lock server does not show or raise the generation: use -zk"},
+		{"-lock /a -- true", "-server names lock servers in its place"},
+		{"-server " + zk + " -lock /a -- true", "-server needs -tls-ca, -tls-cert and -tls-key for mutual TLS, or -insecure"},
+		{"-server " + zk + " -insecure -tls-ca a -lock /a -- true", "choose one of them"},
+		{"-server " + zk + " -insecure -zk " + zk + " -lock /a -- true", "choose one of them"},
+		{"-server " + zk + " -insecure -session 20s -lock /a -- true", "-session is for -zk: the lock server"},
+		{"-server " + zk + " -insecure -max-reply 4MiB -lock /a -- true", "-max-reply is for -zk"},
+		{"-server " + zk + " -insecure -auth-file a -lock /a -- true", "-auth-file is for -zk"},
+		{"-server " + zk + " -insecure -acl world -lock /a -- true", "-acl is for -zk"},
+		{"-server " + zk + " -tls-cert a -lock /a -- true", "-tls-key is missing"},
+		{"-server a,,b -insecure -lock /a -- true", `lock server "" in "a,,b"`},
+		{"-zk " + zk + " -insecure -lock /a -- true", "-insecure is for -server"},
 	} {
 		code, err := lockrun(strings.Fields(c.args))
 		if code != exitUsage || err == nil || !strings.Contains(err.Error(), c.want) {

@@ -14,6 +14,8 @@
 //	lockrun generation -zk zk1:2181 [-raise]    the generation of the ensemble's tokens
 //	lockrun completion bash                     the completion of a shell
 //
+//	lockrun -server lock1:7400,lock2:7400 -tls-ca ca.pem -tls-cert me.pem -tls-key me.key -lock /locks/backup -- ./backup.sh
+//
 // lockrun -h and lockrun SUBCOMMAND -h have more examples and all flags. Flags of a subcommand may
 // stand before or behind its arguments.
 //
@@ -41,6 +43,15 @@
 // it has waited and held. The text of -data is a member of the JSON in the node's data, beside
 // host, process and owner.
 //
+// # A lock server
+//
+// With -server in place of -zk lockrun needs no ZooKeeper session: it asks the first of the lock
+// servers that answers, of which examples/lockd is one. -tls-ca, -tls-cert, -tls-key and
+// -tls-server-name are those of the lock server then, or -insecure is given. The lock server has the
+// session timeout, the credentials and the rights on nodes, so that -session, -max-reply, -auth-file
+// and -acl are refused. When the lease of a lost lock is over, another client may hold at once:
+// lockrun then kills the command's process group, and sends no TERM before. generation needs -zk.
+//
 // # A secured ensemble
 //
 // -tls-ca, -tls-cert, -tls-key and -tls-server-name connect by TLS. -auth-file names a file of
@@ -48,9 +59,9 @@
 // that all users may read, unless its mount is read-only, as Kubernetes mounts a secret. -acl
 // creator grants the rights on new nodes to these credentials alone. The environment has the same:
 // ACTORLOCK_ZK, ACTORLOCK_TLS_CA, ACTORLOCK_TLS_CERT, ACTORLOCK_TLS_KEY, ACTORLOCK_TLS_SERVER_NAME,
-// ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL, ACTORLOCK_SESSION and ACTORLOCK_MAX_REPLY, and ACTORLOCK_AUTH
-// for the lines of an -auth-file. A flag overrules its variable. The command inherits the
-// environment.
+// ACTORLOCK_AUTH_FILE, ACTORLOCK_ACL, ACTORLOCK_SESSION and ACTORLOCK_MAX_REPLY, ACTORLOCK_SERVER
+// and ACTORLOCK_INSECURE (true), and ACTORLOCK_AUTH for the lines of an -auth-file. A flag overrules
+// its variable, and -server those that belong to -zk. The command inherits the environment.
 //
 // # Output
 //
@@ -83,7 +94,8 @@
 //
 //	  0  a subcommand has done its work, also if the lock has no contender
 //	 64  the command line is not acceptable, or a file that it names
-//	 69  ZooKeeper cannot be reached at the start, does not answer, or refuses, also within -wait
+//	 69  ZooKeeper (with -server: a lock server) cannot be reached at the start, does not answer, or
+//	     refuses, also within -wait
 //	 70  the lock was lost, and the command's process group has been stopped; of verify: the grant
 //	     does not hold
 //	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
@@ -108,7 +120,7 @@ const (
 	exitSignal        = 128 // plus the signal's number
 )
 
-const exitCodes = "64 usage, 69 ZooKeeper unreachable or refuses, 70 lock lost, 75 not acquired in time,\n" +
+const exitCodes = "64 usage, 69 ZooKeeper or lock server unreachable or refuses, 70 lock lost, 75 not acquired in time,\n" +
 	"126 command cannot be run, 127 command not found, 128 plus a signal's number"
 
 func main() {

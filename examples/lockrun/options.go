@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/actorlock/actorlock/examples/internal/zkflags"
+	"github.com/actorlock/actorlock/examples/internal/lockflags"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // options are the flags and arguments of all commands.
 type options struct {
-	zkflags.Flags
+	lockflags.Flags
 	args []string // that are no flags
 
 	// of a command to run
@@ -40,7 +40,7 @@ type options struct {
 }
 
 var runCommand = &command{
-	arguments: "-zk SERVERS -lock PATH [flags] -- CMD ARG...",
+	arguments: "(-zk SERVERS | -server SERVERS) -lock PATH [flags] -- CMD ARG...",
 	about: "Runs CMD while holding the lock PATH on ZooKeeper, and stops CMD if the lock is lost.\n" +
 		"It waits for the lock also while ZooKeeper cannot be reached; at the start that is exit code 69.",
 	examples: []string{
@@ -50,6 +50,7 @@ var runCommand = &command{
 		"-zk zk1:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh",
 		"-zk zk1:2181 -lock /locks/index -v -on-revoke TERM -- ./reindex.sh",
 		`-zk zk1:2181 -lock /locks/db -- sh -c 'psql -v token="$ACTORLOCK_TOKEN" -f job.sql'`,
+		"-server lock1:7400 -tls-ca ca.pem -tls-cert me.pem -tls-key me.key -lock /locks/backup -- ./backup.sh",
 		"-zk zk1:2281 -tls-ca ca.pem -auth-file /etc/lockrun.auth -acl creator -lock /locks/backup -- ./backup.sh",
 	},
 	define:   defineRun,
@@ -61,8 +62,8 @@ var runCommand = &command{
 func defineRun(o *options, f *flags) {
 	f.StringVar(&o.path, "lock", "", "the lock's `path`, as in /locks/backup")
 	f.StringVar(&o.mode, "mode", "mutex", "the `mode` of holding the lock: "+strings.Join(acceptedModes(), ", "))
-	zkflags.IntVar(f.FlagSet, &o.permits, "permits", 1, "the `number` that may hold the semaphore at a time; the same number for all users of the semaphore")
-	zkflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "give up with exit code 75 after this `duration`; 0 tries once (default: wait for ever)")
+	lockflags.IntVar(f.FlagSet, &o.permits, "permits", 1, "the `number` that may hold the semaphore at a time; the same number for all users of the semaphore")
+	lockflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "give up with exit code 75 after this `duration`; 0 tries once (default: wait for ever)")
 	f.StringVar(&o.data, "data", "", "`text` that other clients can read beside host, process and owner, while the lock is held or waited for")
 	f.StringVar(&o.onRevoke, "on-revoke", "", "send the command this `signal` when another client asks for the lock: "+strings.Join(acceptedSignals(), ", "))
 	f.BoolVar(&o.verbose, "v", false, "say on standard error who holds the lock, the place in the queue, and the times")

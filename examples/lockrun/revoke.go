@@ -12,7 +12,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/examples/internal/console"
-	"github.com/actorlock/actorlock/examples/internal/zkflags"
+	"github.com/actorlock/actorlock/examples/internal/lockflags"
 )
 
 var revokeCommand = &command{
@@ -27,7 +27,7 @@ var revokeCommand = &command{
 	},
 	define: func(o *options, f *flags) {
 		defineJSON(o, f)
-		zkflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "wait for the release for this `duration`; exit code 75 if it does not come")
+		lockflags.DurationVar(f.FlagSet, &o.wait, "wait", 0, "wait for the release for this `duration`; exit code 75 if it does not come")
 	},
 	check:    (*options).checkRevoke,
 	run:      revoke,
@@ -47,7 +47,7 @@ var breakCommand = &command{
 	define: func(o *options, f *flags) {
 		defineJSON(o, f)
 		f.BoolVar(&o.yes, "yes", false, "do not ask for a confirmation")
-		zkflags.DurationVar(f.FlagSet, &o.grace, "grace", 10*time.Second, "the `duration` that the holders have to release by themselves")
+		lockflags.DurationVar(f.FlagSet, &o.grace, "grace", 10*time.Second, "the `duration` that the holders have to release by themselves")
 	},
 	check:    (*options).checkBreak,
 	run:      breakLock,

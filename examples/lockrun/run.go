@@ -115,7 +115,7 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 			}
 		case <-reminder.C:
 			if !away.IsZero() {
-				warn("waits for %s, and for ZooKeeper at %s, which cannot be reached for %v", o.path, o.Servers, time.Since(away).Round(time.Second))
+				warn("waits for %s, and for %s, which cannot be reached for %v", o.path, o.Place(), time.Since(away).Round(time.Second))
 			}
 		}
 	}

@@ -31,12 +31,12 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/examples/internal/console"
-	"github.com/actorlock/actorlock/examples/internal/zkflags"
+	"github.com/actorlock/actorlock/examples/internal/lockflags"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
 type pageOptions struct {
-	zkflags.Flags
+	lockflags.Flags
 	listen string
 	hosts  string
 	root   string
@@ -45,7 +45,7 @@ type pageOptions struct {
 
 func main() {
 	console.Survive() // a broken standard error must not end the page
-	o := pageOptions{Flags: zkflags.Flags{Warn: warn}}
+	o := pageOptions{Flags: lockflags.Flags{Warn: warn}}
 	o.Define(flag.CommandLine)
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "the `address` of the page; port 0 is a free port")
 	flag.StringVar(&o.hosts, "hosts", "", "the `names` of this machine in the page's address, with commas; localhost and IP addresses need none")
@@ -54,12 +54,12 @@ func main() {
 		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\n"+
 			"Serves a page that shows the locks at and below PATH (default /). Without -zk it shows a demonstration.\n")
 		flag.PrintDefaults()
-		fmt.Fprintf(flag.CommandLine.Output(), "The environment sets flags as well: %s sets -zk, and so on.\n%s\n", zkflags.EnvName("zk"), zkflags.AuthHelp)
+		fmt.Fprintf(flag.CommandLine.Output(), "The environment sets flags as well: %s sets -zk, and so on.\n%s\n", lockflags.EnvName("zk"), lockflags.AuthHelp)
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := zkflags.ReadEnvironment(flag.CommandLine, os.LookupEnv)
+	err := o.ReadEnvironment(flag.CommandLine, os.LookupEnv)
 	if err == nil {
 		err = o.parsePath(flag.Args())
 	}

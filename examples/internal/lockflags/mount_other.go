@@ -1,6 +1,6 @@
 //go:build !linux
 
-package zkflags
+package lockflags
 
 // isReadOnly returns false, because Kubernetes mounts secrets on Linux.
 func isReadOnly(string) bool { return false }

@@ -1,4 +1,4 @@
-package zkflags
+package lockflags
 
 import (
 	"flag"
@@ -30,7 +30,7 @@ func TestEnvironmentValue(t *testing.T) {
 	set.SetOutput(io.Discard)
 	f.Define(set)
 	lookup := func(name string) (string, bool) { return "5", name == "ACTORLOCK_SESSION" }
-	if err := ReadEnvironment(set, lookup); err == nil || !strings.Contains(err.Error(), `ACTORLOCK_SESSION: "5": it must be a number with a unit, as in 5s`) {
+	if err := f.ReadEnvironment(set, lookup); err == nil || !strings.Contains(err.Error(), `ACTORLOCK_SESSION: "5": it must be a number with a unit, as in 5s`) {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package zkflags
+package lockflags
 
 import "syscall"
 
