@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
+)
+
+// connectLimit is how long lockd tries to connect at its start. Tests raise it, for machines that
+// have other work.
+var connectLimit = 15 * time.Second
+
+// signals returns two contexts: one ends at the first SIGTERM or SIGINT, the other at the second.
+func signals() (first, second context.Context) {
+	all := make(chan os.Signal, 2)
+	signal.Notify(all, syscall.SIGTERM, os.Interrupt)
+	first, endFirst := context.WithCancelCause(context.Background())
+	second, endSecond := context.WithCancelCause(context.Background())
+	go func() {
+		endFirst(fmt.Errorf("%v", <-all))
+		endSecond(fmt.Errorf("%v, the second signal", <-all))
+	}()
+	return first, second
+}
+
+// run serves until a signal comes, and drains. It returns the exit code, with which the process
+// must end: if the drain was cut short, nothing is closed.
+func (o *options) run(out io.Writer) (int, error) {
+	stopped, hurried := signals()
+	secured, err := o.clients.Config(o.Warn)
+	if err != nil {
+		return exitUsage, err
+	}
+	cfg, err := o.Flags.Config()
+	if err != nil {
+		return exitUsage, err
+	}
+	cfg.Margin, cfg.Logger = o.margin, stderr
+	cfg.OmitHolder = true // the clients send their own records
+	ctx, cancel := context.WithTimeout(stopped, connectLimit)
+	defer cancel()
+	locks, err := o.Connect(ctx, cfg)
+	switch {
+	case errors.Is(err, actors.ErrInvalid):
+		return exitUsage, err
+	case err != nil && stopped.Err() != nil:
+		return 0, nil
+	case err != nil:
+		return exitUnavailable, err
+	}
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: o.lease, Logger: stderr})
+	if err != nil {
+		return exitUsage, errors.Join(err, locks.Close())
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return exitUnavailable, errors.Join(fmt.Errorf("-listen %s: %w", o.listen, err), server.Close(), locks.Close())
+	}
+	streams := server.GRPC(secured)
+	failed := make(chan error, 1)
+	go func() { failed <- streams.Serve(listener) }()
+	fmt.Fprintln(out, "serving on", listener.Addr())
+	select {
+	case <-stopped.Done():
+		stderr.Info("drains", "why", context.Cause(stopped), "clients", server.Clients(), "limit", o.drain)
+	case err = <-failed:
+		err = fmt.Errorf("the address %s is served no more: %w", listener.Addr(), err)
+	}
+	if cut := o.drainClients(hurried, server); cut != nil {
+		return exitCutShort, errors.Join(err, cut)
+	}
+	err = errors.Join(err, server.Close())
+	stop(streams)
+	if err = errors.Join(err, locks.Close()); err != nil {
+		return exitUnavailable, err
+	}
+	return 0, nil
+}
+
+// drainClients blocks until no client may believe in a lock. After an error some may.
+func (o *options) drainClients(ctx context.Context, server *remote.LockServer) error {
+	ctx, cancel := context.WithTimeout(ctx, o.drain)
+	defer cancel()
+	if err := server.Drain(ctx, o.drain/5); err != nil {
+		return fmt.Errorf("the drain was cut short: %w; lockd leaves its ZooKeeper session open for them, and the locks stay taken until it expires, within %v",
+			err, o.Session)
+	}
+	return nil
+}
+
+// stopLimit bounds the end of the streams, on which clients have nothing any more.
+const stopLimit = time.Second
+
+// stop ends the streams, and blocks until they have ended.
+func stop(streams *grpc.Server) {
+	timer := time.AfterFunc(stopLimit, streams.Stop)
+	defer timer.Stop()
+	streams.GracefulStop()
+}
