@@ -72,11 +72,12 @@ func (l *Actor) onHoldTime(id requests.ID) {
 		l.RequestRevoke(r.ID)
 	default:
 		l.expireHold(r, "after "+r.extras.hold.String())
+		l.awaitRelease(r)
 	}
 }
 
 // TakeBack ends the request of an Acquisition that stands for an owner elsewhere, which has not
-// released in time. A grant ends as by HoldAtMost.
+// released in time. A grant ends as by HoldAtMost, but needs no Release.
 type TakeBack struct{ From Acquisition }
 
 func (l *Actor) takeBack(from Acquisition) {
@@ -85,6 +86,7 @@ func (l *Actor) takeBack(from Acquisition) {
 	case r == nil || r.Released:
 	case r.Holds():
 		l.expireHold(r, "")
+		l.Remove(r)
 	default:
 		l.cancel(r, messages.Reason_CANCELLED)
 	}
@@ -95,7 +97,6 @@ func (l *Actor) takeBack(from Acquisition) {
 func (l *Actor) expireHold(r *Request, detail string) {
 	l.tellLost(r, messages.Reason_HOLD_EXPIRED, detail)
 	l.behavior.Cancel(r, messages.Reason_CANCELLED)
-	l.awaitRelease(r)
 }
 
 // HoldExpired reports whether the grant has ended because it was held for too long.
