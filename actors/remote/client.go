@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lease"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -34,7 +35,8 @@ type session struct {
 
 	state             atomic.Pointer[snapshot]
 	lastError         atomic.Pointer[connectError]
-	lastNumber        atomic.Uint64 // of requests and questions
+	locks             atomic.Pointer[manager.Manager] // nil before the first lock
+	lastNumber        atomic.Uint64                   // of requests and questions
 	suspensions, lost atomic.Uint64
 	goingAway         atomic.Bool  // the server is about to end
 	settling          atomic.Int64 // ends of grants that the locks' actors have not handled yet
@@ -234,7 +236,12 @@ func (s *session) redial() {
 	case s.letGo.lease != 0 && s.letGo.server == server:
 		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
 	}
-	go func() { s.self.Tell(s.connect(server, hello)) }()
+	go func() {
+		if hello.LetGo != 0 {
+			s.settle()
+		}
+		s.self.Tell(s.connect(server, hello))
+	}()
 }
 
 // handshakeLimit bounds an attempt to reach a server.
@@ -345,7 +352,7 @@ func (s *session) read(stream *clientStream) {
 			s.self.Tell(streamEnded{stream, err})
 			return
 		}
-		s.self.Tell(frameFrom{stream, frame})
+		s.self.RunInlineIfIdle(frameFrom{stream, frame})
 	}
 }
 
@@ -418,9 +425,16 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		if frame.Ended.Reason == messages.Reason_CLOSED {
 			s.nextServer()
 		}
-		s.dropStream()
+		stream := s.stream
+		s.stream = nil
 		s.lose("the lock server has ended the lease: " + detail)
-		s.redialAfter(pause(0))
+		s.letGo = heldLease{}
+		go func() { // the server may wait for it
+			s.settle()
+			stream.frames.put(&messages.ClientFrame{Bye: true})
+			stream.frames.close()
+			s.self.Tell(redialDue{})
+		}()
 		return
 	}
 	s.leaveIfIdle()
@@ -487,6 +501,9 @@ func (s *session) renew() {
 	}
 	now := s.clock.Now()
 	number, got := s.lease.Renew(now)
+	if number == 0 {
+		return // it has lapsed
+	}
 	s.stream.renewals++
 	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
 	pause := firstRenewals
@@ -543,6 +560,14 @@ func (s *session) lose(why string) {
 	s.giveUpLease()
 	if believed {
 		s.set(messages.SessionState_LOST, nil, why)
+	}
+}
+
+// settle blocks until the owners of all grants that are lost have been told. It comes before the
+// server is told that the client has let go.
+func (s *session) settle() {
+	if m := s.locks.Load(); m != nil {
+		m.Open() // each lock's actor answers behind the loss
 	}
 }
 

@@ -23,18 +23,24 @@ type clientLock struct {
 	epoch    uint64 // of the grants; 0 for none, and once their session is lost
 	open     map[requests.ID]*openRequest
 	byNumber map[uint64]requests.ID // of the requests that the server has
+	entries  map[entered]int        // grants of a named owner by one node
 }
+
+// entered is what a named owner has entered: by which node it holds the lock.
+type entered struct{ owner, node string }
 
 // openRequest is a request that the server has, or that waits for a session.
 type openRequest struct {
 	acquire *messages.Acquire // as it goes to the server; nil once it is granted
 	epoch   uint64            // in which it was sent; 0: not sent
 	number  uint64            // in that epoch
+	entered entered           // zero before the grant
 }
 
 // NewActor implements manager.Remote.
 func (s *session) NewActor(e *manager.Entry) host.Actor {
-	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}}
+	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}, entries: map[entered]int{}}
+	s.locks.Store(e.Manager)
 	spec, err := recipes.SpecOf(e.Recipe)
 	if err != nil {
 		l.problem = err.Error()
@@ -101,10 +107,26 @@ func (l *clientLock) withdraw(id requests.ID) {
 }
 
 func (l *clientLock) forget(id requests.ID) {
-	if o := l.open[id]; o != nil {
-		delete(l.byNumber, o.number)
-		delete(l.open, id)
+	o := l.open[id]
+	if o == nil {
+		return
 	}
+	delete(l.byNumber, o.number)
+	delete(l.open, id)
+	if o.entered != (entered{}) {
+		if l.entries[o.entered]--; l.entries[o.entered] == 0 {
+			delete(l.entries, o.entered)
+		}
+	}
+}
+
+// enteredBy returns what the owner of a request has entered; nothing if it has no name, or the
+// lock no re-entry.
+func (l *clientLock) enteredBy(r *lock.Request, g *messages.Granted) entered {
+	if r.OwnerName() == "" || l.Recipe.MaxPermits > 0 {
+		return entered{}
+	}
+	return entered{r.OwnerName(), g.Path + "/" + g.Node}
 }
 
 // Release implements lock.Behavior.
@@ -209,14 +231,19 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.open[id].acquire = nil
 		l.epoch = in.epoch
 		setEpoch(msg, in.epoch)
+		by := l.enteredBy(r, msg)
+		if l.open[id].entered = by; by != (entered{}) {
+			l.entries[by]++
+		}
 		l.Grant(r, msg)
 	case *messages.Refused:
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)
 		l.RefuseRequest(id, requests.Reason(msg.Reason))
 	case *messages.Released:
+		by := l.open[id].entered
 		l.forget(id)
-		l.ConfirmRelease(id, int(msg.StillHeld))
+		l.ConfirmRelease(id, l.entries[by])
 	case *messages.Lost:
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)

@@ -78,7 +78,7 @@ func (s *session) pass(number uint64, msg any, last bool) {
 	if endsGrant {
 		s.settling.Add(1)
 	}
-	t.lock.Tell(incoming{s.state.Load().Epoch, number, msg, endsGrant})
+	t.lock.RunInlineIfIdle(incoming{s.state.Load().Epoch, number, msg, endsGrant})
 	if last {
 		s.forget(number)
 	}
@@ -198,5 +198,5 @@ func (s *session) failQuestions(why messages.Reason, detail string) {
 
 // send is what a lock's actor calls to have a message sent to the server.
 func (s *session) send(epoch, number uint64, from *host.Ref, m *messages.ClientMessage) {
-	s.self.Tell(outgoing{epoch, number, from, m})
+	s.self.RunInlineIfIdle(outgoing{epoch, number, from, m})
 }

@@ -29,6 +29,7 @@ type servedClient struct {
 	out       outbox[*messages.ServerMessage]
 	in        arrivals
 	requests  map[uint64]*servedRequest
+	nodes     heldNodes
 	questions map[uint64]context.CancelFunc
 	timer     *time.Timer // until the lease may have ended
 	draining  bool
@@ -58,10 +59,7 @@ type (
 	letGo        struct{}
 	drain        struct{}
 	renewNoMore  struct{}
-	endLease     struct {
-		reason messages.Reason
-		detail string
-	}
+	closeDown    struct{}
 )
 
 func (c *servedClient) now() time.Duration { return c.server.manager.Session.Now() }
@@ -90,12 +88,16 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 	case letGo:
 		c.lease.LetGo()
 		c.endLease(messages.Reason_SESSION_LOST, "the client has let go of it")
+	case leaseTimer:
+		if !c.over {
+			c.startTimer() // the clocks of the timer and of the lease differ
+		}
 	case drain:
 		c.drain()
 	case renewNoMore:
 		c.lease.Drain()
-	case endLease:
-		c.endLease(msg.reason, msg.detail)
+	case closeDown:
+		c.closeDown()
 	}
 	c.stopIfDone()
 }
@@ -119,6 +121,7 @@ func (c *servedClient) onAttached(a attached) {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
 	c.startTimer()
+	c.Flush()
 }
 
 // startTimer has the actor look at the lease when it may have ended.
@@ -200,25 +203,43 @@ func (c *servedClient) drain() {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
 	for number, r := range c.requests {
-		if r.granted {
+		if r.granted != nil {
 			c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
 		}
 	}
 }
 
-// endLease ends the lease: all that the client has is given back.
+// closeDown asks the client to let go of its lease. What it has is given back when it has, or when
+// it believes no more.
+func (c *servedClient) closeDown() {
+	if c.over {
+		return
+	}
+	c.draining = true
+	c.lease.Drain()
+	if !c.lease.Believed(c.now()) {
+		c.endLease(messages.Reason_CLOSED, closing)
+	} else if c.stream != nil {
+		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: messages.Reason_CLOSED, Detail: closing}})
+	}
+}
+
+// closing is the detail of leases that end with the server.
+const closing = "the lock server is about to end"
+
+// endLease gives back all that the client has. The client believes no more, or the ZooKeeper session
+// is lost: the bridge keeps that for as long as the client may believe.
 func (c *servedClient) endLease(reason messages.Reason, detail string) {
 	if c.over {
 		return
 	}
 	c.over = true
-	c.lease.LetGo()
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	held := 0
 	for _, r := range c.requests {
-		if r.granted {
+		if r.granted != nil {
 			held++
 		}
 		r.takeBack()
@@ -262,8 +283,19 @@ func (c *servedClient) Stopped(failure any) {
 	if failure == nil {
 		return
 	}
-	c.endLease(messages.Reason_INTERNAL, "the lock server has failed: see its log")
-	c.server.ended(c)
+	c.over = true
+	if c.stream != nil {
+		c.stream.end(messages.Reason_INTERNAL, "the lock server has failed: see its log")
+	}
+	for _, cancel := range c.questions {
+		cancel()
+	}
+	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the client may believe until then
+		for _, r := range c.requests {
+			r.takeBack()
+		}
+		c.server.ended(c)
+	})
 }
 
 // Refuse implements host.Actor.

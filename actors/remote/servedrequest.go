@@ -3,6 +3,9 @@ package remote
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/access"
@@ -12,6 +15,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // servedRequest is a request of a client. It is the owner that the lock's actor sends messages to,
@@ -21,15 +25,16 @@ type servedRequest struct {
 	number  uint64
 	path    string
 	recipe  *manager.Recipe
+	owner   string // the name that the client has given to the owner
 	acquire *messages.Acquire
 
 	id requests.ID // only the lock's actor uses it
 
 	// Only the client's actor uses these.
 	entry    *manager.Entry
-	granted  bool
-	released bool // the client has released
-	over     bool // the client needs no answer: it has cancelled, or has the last answer
+	granted  *messages.Granted // nil before
+	released bool              // the client has released
+	over     bool              // the client needs no answer: it has cancelled, or has the last answer
 }
 
 // answered is a message of a lock's actor about a request.
@@ -45,12 +50,12 @@ func (r *servedRequest) Tell(msg any) {
 		r.OnGranted(g, g.Step)
 		return
 	}
-	r.client.self.Tell(answered{request: r, message: msg})
+	r.client.self.RunInlineIfIdle(answered{request: r, message: msg})
 }
 
 // OnGranted implements lock.Acquisition.
 func (r *servedRequest) OnGranted(g *messages.Granted, step uint32) {
-	r.client.self.Tell(answered{r, g, step})
+	r.client.self.RunInlineIfIdle(answered{r, g, step})
 }
 
 // RequestID implements lock.Acquisition.
@@ -64,6 +69,9 @@ func (r *servedRequest) Context() context.Context { return context.Background() 
 
 // ArmLeakDetection implements lock.Acquisition. The client detects what it has dropped.
 func (r *servedRequest) ArmLeakDetection(time.Time) {}
+
+// send sends a message to the lock's actor, which handles it in this goroutine if it is idle.
+func (r *servedRequest) send(msg any) { r.entry.Self.RunInlineIfIdle(&ask.Call{From: r, Message: msg}) }
 
 // ---- messages of the client
 
@@ -82,9 +90,9 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 			r.takeBack()
 		}
 	case *messages.ClientMessage_Release:
-		if r := c.requests[m.Release.GetRequestId()]; r != nil && r.granted && !r.over {
+		if r := c.requests[m.Release.GetRequestId()]; r != nil && r.granted != nil && !r.over {
 			r.released = true
-			ask.Send(r.entry.Self, &messages.Release{}, r)
+			r.send(&messages.Release{})
 		}
 	case *messages.ClientMessage_Question:
 		c.question(m.Question)
@@ -118,7 +126,7 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 	if recipe.MemberKinds != nil {
 		path = recipe.Name
 	}
-	if err := c.allow(path, recipe, VerbAcquire); err != nil {
+	if err := c.allow(VerbAcquire, recipes.PathsOf(path, m.GetLock())...); err != nil {
 		c.refuse(number, messages.Reason_NO_AUTH, err.Error())
 		return
 	}
@@ -128,7 +136,7 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		c.refuse(number, messages.Reason_INVALID, err.Error())
 		return
 	}
-	r := &servedRequest{client: c, number: number, path: path, recipe: recipe}
+	r := &servedRequest{client: c, number: number, path: path, recipe: recipe, owner: msg.Owner}
 	r.acquire = &messages.Acquire{Owner: c.owner(msg.Owner), Data: msg.Data, Try: msg.Try, Permits: msg.Permits, Kind: uint32(kind),
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
@@ -144,20 +152,16 @@ func (c *servedClient) begin(r *servedRequest) {
 		return
 	}
 	r.entry = e
-	ask.Send(e.Self, r.acquire, r)
+	r.send(r.acquire)
 }
 
-// allow returns why the client may not do that with the lock, or nil.
-func (c *servedClient) allow(path string, recipe *manager.Recipe, verb Verb) error {
-	allow := c.server.cfg.Allow
-	if allow == nil {
+// allow returns why the client may not do that with one of the locks, or nil.
+func (c *servedClient) allow(verb Verb, paths ...string) error {
+	if c.server.cfg.Allow == nil {
 		return nil
 	}
-	if recipe == nil || recipe.MemberKinds == nil {
-		return allow(c.peer, path, verb)
-	}
-	for _, member := range recipe.Deps {
-		if err := allow(c.peer, member.Path, verb); err != nil {
+	for _, path := range paths {
+		if err := c.server.cfg.Allow(c.peer, path, verb); err != nil {
 			return err
 		}
 	}
@@ -180,7 +184,7 @@ func (r *servedRequest) takeBack() {
 func (r *servedRequest) cancel() {
 	r.over = true
 	if r.entry != nil {
-		ask.Send(r.entry.Self, &messages.Cancel{}, r)
+		r.send(&messages.Cancel{})
 	}
 }
 
@@ -196,18 +200,18 @@ func (c *servedClient) onAnswered(a answered) {
 	case *messages.Granted:
 		c.onGranted(r, msg, a.step)
 	case *messages.Refused:
-		if msg.Reason == messages.Reason_STOPPED && !r.granted && !r.over { // the lock's actor was idle
+		if msg.Reason == messages.Reason_STOPPED && r.granted == nil && !r.over { // the lock's actor was idle
 			c.begin(r)
 			return
 		}
 		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: r.number, Reason: msg.Reason,
-			Detail: msg.Detail, Disconnected: msg.Disconnected}}})
+			Detail: r.detail(msg.Detail), Disconnected: msg.Disconnected}}})
 	case *messages.Released:
 		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Released{Released: &messages.Released{RequestId: r.number, StillHeld: msg.StillHeld}}})
 	case *messages.Lost:
-		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: msg.Detail}}})
-		if !r.released {
-			ask.Send(r.entry.Self, &messages.Release{}, r) // a named owner would be refused otherwise; the client's lock sees to that
+		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: r.detail(msg.Detail)}}})
+		if !r.released && msg.Reason != messages.Reason_HOLD_EXPIRED {
+			r.send(&messages.Release{}) // a named owner would be refused otherwise; the client's lock sees to that
 		}
 	case *messages.RevokeRequested:
 		c.tell(r, &messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: r.number}}})
@@ -216,8 +220,17 @@ func (c *servedClient) onAnswered(a answered) {
 	}
 }
 
+// detail returns a detail with the name of the owner that the client knows.
+func (r *servedRequest) detail(d string) string {
+	if r.owner == "" {
+		return d
+	}
+	return strings.ReplaceAll(d, strconv.Quote(r.acquire.Owner), strconv.Quote(r.owner))
+}
+
 func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uint32) {
-	r.granted = true
+	r.granted = g
+	c.nodes.add(g)
 	if r.over {
 		return // the Cancel takes it back
 	}
@@ -244,6 +257,7 @@ func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 // last sends the last message about a request.
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
+	c.nodes.remove(r.granted)
 	delete(c.requests, r.number)
 }
 
@@ -258,20 +272,18 @@ type answerTo struct {
 // maxQuestions bounds the questions of one client that are open.
 const maxQuestions = 64
 
-// verbs are what questions do with a lock; others inspect.
-var verbs = map[string]Verb{}
-
 // question has a goroutine answer a question of the client.
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
 	fail := func(reason messages.Reason, detail string) {
 		c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
+	paths, changes := access.PathsOf(q)
 	verb := VerbInspect
-	if v, known := verbs[q.GetKind()]; known {
-		verb = v
+	if changes {
+		verb = VerbChange
 	}
-	switch err := c.allow(q.GetPath(), nil, verb); {
+	switch err := c.allow(verb, paths...); {
 	case c.questions[id] != nil:
 		fail(messages.Reason_INVALID, fmt.Sprintf("id %d is used by an open question", id))
 		return
@@ -285,7 +297,7 @@ func (c *servedClient) question(q *messages.Question) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.questions[id] = cancel
 	go func() {
-		err := answerNone(ctx, c.server.locks, q, func(value []byte) bool {
+		err := access.Answer(ctx, c.server.locks, q, c.nodes.has, func(value []byte) bool {
 			c.self.Tell(answerTo{&messages.Answer{Id: id, Value: value}, false})
 			return ctx.Err() == nil
 		})
@@ -308,6 +320,38 @@ func (c *servedClient) onAnswer(a answerTo) {
 	c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: a.answer}})
 }
 
-func answerNone(context.Context, access.Locks, *messages.Question, func([]byte) bool) error {
-	return nil
+// heldNodes are the nodes by which a client holds, for the goroutines that answer questions.
+type heldNodes struct {
+	mu  sync.Mutex
+	all map[string]int // grants by each node
+}
+
+func (n *heldNodes) has(node string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all[node] > 0
+}
+
+func (n *heldNodes) add(g *messages.Granted)    { n.count(g, 1) }
+func (n *heldNodes) remove(g *messages.Granted) { n.count(g, -1) }
+
+func (n *heldNodes) count(g *messages.Granted, more int) {
+	if g == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	grants := g.Parts
+	if len(grants) == 0 {
+		grants = []*messages.Granted{g}
+	}
+	for _, part := range grants {
+		node := zkpath.Join(part.Path, part.Node)
+		if n.all == nil {
+			n.all = map[string]int{}
+		}
+		if n.all[node] += more; n.all[node] == 0 {
+			delete(n.all, node)
+		}
+	}
 }

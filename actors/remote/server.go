@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -79,6 +78,7 @@ type LockServer struct {
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
+	believed time.Duration // until when clients may believe whose leases ended with a session
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
 	health    atomic.Pointer[health.Server]  // nil before GRPC
@@ -184,7 +184,7 @@ func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClie
 		case <-stream.done:
 			return nil
 		}
-		c.self.Tell(received{stream, frame})
+		c.self.RunInlineIfIdle(received{stream, frame})
 	}
 }
 
@@ -210,7 +210,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	}
 	switch {
 	case s.closed || s.draining:
-		return nil, messages.Reason_CLOSED, "the lock server is about to end"
+		return nil, messages.Reason_CLOSED, closing
 	case len(s.clients) >= s.cfg.MaxClients:
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	}
@@ -230,6 +230,9 @@ func (s *LockServer) ended(c *servedClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clients, c.id)
+	if c.lease.Believed(c.now()) {
+		s.believed = max(s.believed, c.lease.Count())
+	}
 	s.noteEndLocked()
 }
 
@@ -256,13 +259,28 @@ func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
 	s.tellAll(drain{})
 	timer := time.AfterFunc(grace, func() { s.tellAll(renewNoMore{}) })
 	defer timer.Stop()
+	return s.awaitDisbelief(ctx)
+}
+
+// awaitDisbelief blocks until no client believes in a lock of this server any more. Draining or
+// closed is set.
+func (s *LockServer) awaitDisbelief(ctx context.Context) error {
 	select {
 	case <-s.allEnded:
+	case <-ctx.Done():
+		return fmt.Errorf("%d clients may believe in their locks: %w", s.Clients(), context.Cause(ctx))
+	}
+	// Leases may have ended with a ZooKeeper session while their clients believed.
+	s.mu.Lock()
+	left := s.believed - s.manager.Session.Now()
+	s.mu.Unlock()
+	timer := time.NewTimer(max(left, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return fmt.Errorf("%d clients may believe in their locks: %w", len(s.clients), context.Cause(ctx))
+		return fmt.Errorf("clients may believe in their locks for %v: %w", left, context.Cause(ctx))
 	}
 }
 
@@ -273,27 +291,23 @@ func (s *LockServer) Clients() int {
 	return len(s.clients)
 }
 
-// Close ends the leases of all clients, and blocks until their locks are released. A client that
-// cannot be reached goes on to believe for a time: Drain before. Close the locks after it.
+// Close asks all clients to let go of their leases, and blocks until none believes in a lock of this
+// server any more and their locks are released: for the time of a lease and some seconds at most.
+// After an error do not close the locks, as after Drain. Close the locks after it otherwise.
 func (s *LockServer) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.noteEndLocked()
 	s.mu.Unlock()
 	s.updateHealth()
-	s.tellAll(endLease{messages.Reason_CLOSED, "the lock server has ended"})
-	s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
-	timer := time.NewTimer(closeLimit)
-	defer timer.Stop()
-	select {
-	case <-s.allEnded:
-		return nil
-	case <-timer.C:
-		return errors.New("the lock server: ZooKeeper has not confirmed that the locks of all clients are released")
-	}
+	s.tellAll(closeDown{})
+	defer s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Lease+closeLimit)
+	defer cancel()
+	return s.awaitDisbelief(ctx)
 }
 
-// closeLimit bounds Close.
+// closeLimit is how long Close waits for ZooKeeper.
 const closeLimit = 10 * time.Second
 
 var _ ask.Recipient = (*LockServer)(nil)
