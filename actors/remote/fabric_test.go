@@ -1,0 +1,308 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// fabric is a network between clients and lock servers in virtual time, whose directions can be cut
+// and whose streams can be broken. A cut holds messages back, as TCP does.
+type fabric struct {
+	random *rand.Rand
+
+	mu      sync.Mutex
+	servers map[string]*remote.LockServer
+	cuts    map[path]time.Time // until when
+	streams map[*stream]path
+	delay   time.Duration // longest of a message
+}
+
+// path is a direction between two processes.
+type path struct{ from, to string }
+
+func newFabric(random *rand.Rand) *fabric {
+	return &fabric{random: random, servers: map[string]*remote.LockServer{}, cuts: map[path]time.Time{}, streams: map[*stream]path{}, delay: 10 * time.Millisecond}
+}
+
+// stream is a stream between two processes.
+type stream struct {
+	fabric *fabric
+	ctx    context.Context
+	end    context.CancelFunc
+	up     chan *messages.ClientFrame
+	down   chan *messages.ServerFrame
+}
+
+// cut holds back all messages of a direction for a time.
+func (f *fabric) cut(from, to string, d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := path{from, to}
+	if until := time.Now().Add(d); until.After(f.cuts[p]) {
+		f.cuts[p] = until
+	}
+}
+
+// heal ends all cuts.
+func (f *fabric) heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.cuts)
+	f.delay = 10 * time.Millisecond
+}
+
+// breakStreams breaks the streams between two processes; "" is any.
+func (f *fabric) breakStreams(client, server string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s, p := range f.streams {
+		if (client == "" || client == p.from) && (server == "" || server == p.to) {
+			s.end()
+		}
+	}
+}
+
+// set has a server be reached by a name; nil has none be reached.
+func (f *fabric) set(name string, s *remote.LockServer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.servers[name] = s
+}
+
+// travel blocks for the time that a message takes, and reports whether it arrives.
+func (f *fabric) travel(ctx context.Context, from, to string) bool {
+	f.mu.Lock()
+	d := time.Duration(f.random.Int64N(int64(f.delay)))
+	f.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(d):
+		}
+		f.mu.Lock()
+		d = time.Until(f.cuts[path{from, to}])
+		f.mu.Unlock()
+		if d <= 0 {
+			return true
+		}
+		d = min(d, 100*time.Millisecond) // a cut may be healed
+	}
+}
+
+// dialer returns what opens the streams of a client.
+func (f *fabric) dialer(client string) remote.Streams {
+	return func(ctx context.Context, server string) (remote.ClientTransport, error) {
+		if !f.travel(ctx, client, server) || !f.travel(ctx, server, client) {
+			return nil, context.Cause(ctx)
+		}
+		f.mu.Lock()
+		s := f.servers[server]
+		f.mu.Unlock()
+		if s == nil {
+			return nil, fmt.Errorf("%s is down", server)
+		}
+		st := &stream{fabric: f, up: make(chan *messages.ClientFrame, 1<<12), down: make(chan *messages.ServerFrame, 1<<12)}
+		st.ctx, st.end = context.WithCancel(ctx)
+		f.mu.Lock()
+		f.streams[st] = path{client, server}
+		f.mu.Unlock()
+		toServer, toClient := make(chan *messages.ClientFrame), make(chan *messages.ServerFrame)
+		go carry(st, client, server, st.up, toServer)
+		go carry(st, server, client, st.down, toClient)
+		go func() {
+			s.Connect(serverSide{st, toServer}, client)
+			f.mu.Lock()
+			delete(f.streams, st)
+			f.mu.Unlock()
+			close(st.down)
+		}()
+		return clientSide{st, toClient}, nil
+	}
+}
+
+// carry carries the frames of one direction.
+func carry[F any](st *stream, from, to string, in <-chan F, out chan<- F) {
+	defer close(out)
+	for {
+		select {
+		case frame, open := <-in:
+			if !open || !st.fabric.travel(st.ctx, from, to) {
+				return
+			}
+			select {
+			case out <- frame:
+			case <-st.ctx.Done():
+				return
+			}
+		case <-st.ctx.Done():
+			return
+		}
+	}
+}
+
+type clientSide struct {
+	*stream
+	in <-chan *messages.ServerFrame
+}
+
+// Send implements remote.ClientTransport.
+func (s clientSide) Send(f *messages.ClientFrame) error {
+	select {
+	case <-s.ctx.Done():
+		return io.EOF
+	default:
+		s.up <- f
+		return nil
+	}
+}
+
+// Recv implements remote.ClientTransport.
+func (s clientSide) Recv() (*messages.ServerFrame, error) {
+	frame, open := <-s.in
+	if !open {
+		return nil, io.EOF
+	}
+	return frame, nil
+}
+
+// CloseSend implements remote.ClientTransport.
+func (s clientSide) CloseSend() error { return nil }
+
+type serverSide struct {
+	*stream
+	in <-chan *messages.ClientFrame
+}
+
+// Send implements remote.ServerTransport.
+func (s serverSide) Send(f *messages.ServerFrame) error {
+	if s.ctx.Err() != nil {
+		return io.EOF
+	}
+	s.down <- f
+	return nil
+}
+
+// Recv implements remote.ServerTransport.
+func (s serverSide) Recv() (*messages.ClientFrame, error) {
+	frame, open := <-s.in
+	if !open {
+		return nil, io.EOF
+	}
+	return frame, nil
+}
+
+// wire is the connection of one process to ZooKeeper, which can be cut off.
+type wire struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex
+	until time.Time // cut off
+}
+
+// cutOff holds all back for a time.
+func (w *wire) cutOff(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if until := time.Now().Add(d); until.After(w.until) {
+		w.until = until
+	}
+}
+
+func (w *wire) heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until = time.Time{}
+}
+
+// wait blocks while the process is cut off, and reports whether it is not any more before done is
+// closed.
+func (w *wire) wait(done <-chan struct{}) bool {
+	for {
+		w.mu.Lock()
+		d := time.Until(w.until)
+		w.mu.Unlock()
+		if d <= 0 {
+			return true
+		}
+		select {
+		case <-done:
+			return false
+		case <-time.After(min(d, 50*time.Millisecond)):
+		}
+	}
+}
+
+// Dial opens a connection.
+func (w *wire) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if !w.wait(ctx.Done()) {
+		return nil, context.Cause(ctx)
+	}
+	c, err := w.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	wc := &wireConn{Conn: c, wire: w, closed: make(chan struct{}), out: make(chan []byte, 1<<12)}
+	go wc.carry()
+	return wc, nil
+}
+
+// wireConn is a connection of a wire. Write does not block: a caller that holds a mutex meanwhile
+// would stop virtual time.
+type wireConn struct {
+	net.Conn
+	wire   *wire
+	once   sync.Once
+	closed chan struct{}
+	out    chan []byte
+}
+
+func (c *wireConn) carry() {
+	for {
+		select {
+		case b := <-c.out:
+			if !c.wire.wait(c.closed) {
+				return
+			}
+			if _, err := c.Conn.Write(b); err != nil {
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// Read implements net.Conn.
+func (c *wireConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if !c.wire.wait(c.closed) {
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *wireConn) Write(b []byte) (int, error) {
+	select {
+	case c.out <- bytes.Clone(b):
+		return len(b), nil
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+// Close implements net.Conn.
+func (c *wireConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
