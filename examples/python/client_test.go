@@ -1,0 +1,175 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// timeLimit is how long a test waits for an event that must come, on the slowest machine.
+const timeLimit = 2 * time.Minute
+
+func TestDescriptorsAreFresh(t *testing.T) {
+	want, err := descriptors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not fresh, %v: run go generate", file, err)
+	}
+}
+
+// process is a running program, which the test kills at its end.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.Closer
+	lines  chan string // of standard output; closed at its end
+	stderr bytes.Buffer
+}
+
+func start(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{cmd: exec.CommandContext(ctx, name, args...), lines: make(chan string, 10)}
+	p.cmd.Stderr = &p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		p.in, err = p.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			p.lines <- s.Text()
+		}
+		p.cmd.Wait() // its error is in ProcessState
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range p.lines {
+		}
+	})
+	return p
+}
+
+// wantLine waits for a line that begins with the text, and returns the rest.
+func (p *process) wantLine(t *testing.T, text string) string {
+	t.Helper()
+	select {
+	case line, open := <-p.lines:
+		rest, is := strings.CutPrefix(line, text)
+		if !open {
+			t.Fatalf("%q has ended; %s", p.cmd.Args, &p.stderr)
+		}
+		if !is {
+			t.Fatalf("%q printed %q, want %q", p.cmd.Args, line, text)
+		}
+		return rest
+	case <-time.After(timeLimit):
+		t.Fatalf("%q has not printed %q", p.cmd.Args, text)
+	}
+	return ""
+}
+
+// wantCode waits for the end of the program, and checks its exit code.
+func (p *process) wantCode(t *testing.T, want int) {
+	t.Helper()
+	for range p.lines {
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != want {
+		t.Errorf("%q: code %d, want %d; %s", p.cmd.Args, code, want, &p.stderr)
+	}
+}
+
+// python returns the Python that has gRPC.
+func python(t *testing.T) string {
+	t.Helper()
+	const debian = "/usr/bin/python3" // a python3 before it in the path does not have Debian's packages
+	if out, err := exec.Command(debian, "-c", "import grpc, google.protobuf").CombinedOutput(); err != nil {
+		zktest.Lack(t, errors.New("no gRPC for Python on this machine (install Debian's packages python3-grpcio and python3-protobuf)"),
+			fmt.Errorf("%s has no grpc: %w: %s", debian, err, out))
+	}
+	return debian
+}
+
+// startLockd builds lockd and starts it.
+func startLockd(t *testing.T, zk *zktest.Server) (p *process, addr string) {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "lockd")
+	if out, err := exec.Command("go", "build", "-o", bin, "../lockd").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p = start(t, bin, "-zk", zk.Addr(), "-listen", "127.0.0.1:0", "-insecure", "-lease", "5s")
+	return p, p.wantLine(t, "serving on ")
+}
+
+// The client renews its lease, releases at the end of its input, and stops when the server is killed.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	interpreter := python(t)
+	server, addr := startLockd(t, zk)
+	path := zk.Path(t)
+
+	client := start(t, interpreter, "client.py", addr, path)
+	first, err := actors.ParseToken(client.wantLine(t, "holds "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if _, err := locks.Mutex(path).Lock(t.Context(), actors.WithTimeout(6*time.Second)); !errors.Is(err, actors.ErrTimedOut) {
+		t.Errorf("the lease is not renewed: %v", err)
+	}
+	client.in.Close()
+	client.wantLine(t, "released")
+	client.wantCode(t, 0)
+	if nodes := zk.Nodes(t, path); len(nodes) > 0 {
+		t.Errorf("the client has left %q", nodes)
+	}
+
+	client = start(t, interpreter, "client.py", addr, path)
+	second, err := actors.ParseToken(client.wantLine(t, "holds "))
+	if err != nil || first.Compare(second) >= 0 {
+		t.Errorf("%v, then %v, %v", first, second, err)
+	}
+	waits := start(t, interpreter, "client.py", addr, path)
+	waiting := func() bool { return len(zk.Nodes(t, path)) == 2 }
+	zktest.Eventually(t, timeLimit, waiting, "another client waits")
+	waits.in.Close() // it leaves the queue
+	waits.wantLine(t, "released")
+	zktest.Eventually(t, timeLimit, func() bool { return !waiting() }, "it has left the queue")
+
+	if err := server.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	client.wantLine(t, "lost: the lease is over")
+	client.wantCode(t, 70)
+	if nodes := zk.Nodes(t, path); len(nodes) != 1 {
+		t.Errorf("the client has stopped behind the end of the server's session: %q", nodes)
+	}
+}
