@@ -129,7 +129,7 @@ func (c *servedClient) startTimer() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	c.timer = time.AfterFunc(max(c.lease.Next()-c.now(), time.Millisecond), func() { c.self.Tell(leaseTimer{}) })
+	c.timer = time.AfterFunc(max(c.lease.End()-c.now(), time.Millisecond), func() { c.self.Tell(leaseTimer{}) })
 }
 
 // onFrame handles a frame of the client.

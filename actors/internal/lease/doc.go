@@ -7,9 +7,7 @@
 // A renewal is a message of the client, with a number. The server answers it with a length of time,
 // v. The client believes that the grants of its lease hold, until the end of its belief. Its lease
 // has lapsed when that end has passed. The count of a lease is the server's bound on that end: no
-// client believes later. A lease has ended when the server may give its grants to others. The
-// server takes a grant if it ends the grant before the lease, as for HoldAtMost, a revocation or a
-// deletion.
+// client believes later. A lease has ended when the server may give its grants to others.
 //
 // # The rule
 //
@@ -26,10 +24,7 @@
 //  4. A renewal names the newest answer that the client has. The server answers no more renewals of
 //     a stream while four of its answers are unconfirmed: one that no answer reaches must not keep
 //     others out for ever. Answers that were lost with earlier streams do not matter for that.
-//  5. The server tells the client of a taken grant, on a new stream before the first answer there.
-//     The grant is free when the client has confirmed, or when the count of the earlier answers has
-//     passed.
-//  6. A server that drains answers no more renewals after its grace. It closes its session when no
+//  5. A server that drains answers no more renewals after its grace. It closes its session when no
 //     client may believe any more, and otherwise exits without closing it.
 //
 // client.go is the client's end, server.go the server's. PROOF.md shows that no two hold at a time.

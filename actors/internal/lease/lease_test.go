@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"slices"
 	"testing"
 	"time"
 )
@@ -97,7 +96,7 @@ func TestCountIsTheMaximumOfAllAnswers(t *testing.T) {
 	want(t, "count, after what was not answered", s.Count(), count)
 	want(t, "ended", s.Ended(count-1), false)
 	want(t, "believed", s.Believed(count-1), true)
-	want(t, "next", s.Next(), count)
+	want(t, "end", s.End(), count)
 	want(t, "ended", s.Ended(count), true)
 	want(t, "believed", s.Believed(count), false)
 	want(t, "answered after the end", s.Renew(count-1, 4, 2, v), false)
@@ -106,7 +105,7 @@ func TestCountIsTheMaximumOfAllAnswers(t *testing.T) {
 func TestClientThatNeverRenews(t *testing.T) {
 	s := NewServerEnd(5*time.Second, 30*time.Second)
 	want(t, "believed", s.Believed(6*time.Second), false)
-	want(t, "next", s.Next(), 35*time.Second)
+	want(t, "end", s.End(), 35*time.Second)
 	want(t, "ended", s.Ended(35*time.Second-1), false)
 	want(t, "ended", s.Ended(35*time.Second), true)
 }
@@ -140,34 +139,4 @@ func TestServerEndsALease(t *testing.T) {
 	s.LetGo()
 	want(t, "ended by the client's word", s.Ended(time.Second), true)
 	want(t, "believed", s.Believed(time.Second), false)
-}
-
-func TestTakenGrants(t *testing.T) {
-	s := NewServerEnd(0, 30*time.Second)
-	due := func(now time.Duration, want ...uint64) {
-		t.Helper()
-		if got := s.Due(now); !slices.Equal(got, want) {
-			t.Errorf("due: %v, want %v", got, want)
-		}
-	}
-	s.Take(1)
-	due(0, 1) // the client believes nothing yet
-	s.Renew(0, 1, 0, v)
-	s.Take(3)
-	s.Take(2)
-	s.Take(5)
-	first := s.Count()
-	s.Renew(10*time.Second, 2, 1, v)
-	s.Take(2)
-	s.Take(4)
-	s.Confirmed(3)
-	s.Confirmed(5)
-	s.Confirmed(7)
-	want(t, "next", s.Next(), first)
-	due(first - 1)
-	due(first, 2)
-	want(t, "next", s.Next(), s.Count())
-	due(s.Count() - 1)
-	due(s.Count(), 4)
-	due(1 << 60)
 }

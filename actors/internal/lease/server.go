@@ -18,13 +18,6 @@ type ServerEnd struct {
 	draining    bool
 	letGo       bool
 	ended       bool
-	taken       []takenGrant // that the client has not confirmed, in the order of their counts
-}
-
-// takenGrant is a grant that ends before its lease.
-type takenGrant struct {
-	grant uint64
-	count time.Duration // of the lease when the client was told
 }
 
 // NewServerEnd begins a lease. It ends after the limit if the client never renews it.
@@ -49,8 +42,7 @@ func (s *ServerEnd) Renew(now time.Duration, number, got uint64, v time.Duration
 }
 
 // Resume begins a new stream of the client. The answers that were lost with earlier ones no longer
-// count as unconfirmed. Before the first answer on the new stream the caller tells the client of
-// all taken grants that it has not confirmed.
+// count as unconfirmed.
 func (s *ServerEnd) Resume() { s.unconfirmed = s.unconfirmed[:0] }
 
 // Drain has no renewal answered any more.
@@ -69,54 +61,14 @@ func (s *ServerEnd) Believed(now time.Duration) bool { return !s.letGo && now < 
 // Ended reports whether the server may give the grants of the lease to others. Once it has returned
 // true it always does.
 func (s *ServerEnd) Ended(now time.Duration) bool {
-	s.ended = s.ended || now >= s.end()
+	s.ended = s.ended || now >= s.End()
 	return s.ended
 }
 
-// end returns when the lease ends.
-func (s *ServerEnd) end() time.Duration {
+// End returns when the lease ends, unless a later renewal is answered or the client lets go before.
+func (s *ServerEnd) End() time.Duration {
 	if s.count == 0 {
 		return s.unused
 	}
 	return s.count
-}
-
-// Take notes that the server takes a grant. The caller tells the client before it sends any later
-// answer, so no later answer extends the client's belief in this grant. A second Take of a grant
-// does nothing.
-func (s *ServerEnd) Take(grant uint64) {
-	if s.indexOfTaken(grant) < 0 {
-		s.taken = append(s.taken, takenGrant{grant, s.count})
-	}
-}
-
-// Confirmed handles the client's word that it believes in a grant no more. It does nothing if the
-// grant was not taken.
-func (s *ServerEnd) Confirmed(grant uint64) {
-	if i := s.indexOfTaken(grant); i >= 0 {
-		s.taken = slices.Delete(s.taken, i, i+1)
-	}
-}
-
-func (s *ServerEnd) indexOfTaken(grant uint64) int {
-	return slices.IndexFunc(s.taken, func(t takenGrant) bool { return t.grant == grant })
-}
-
-// Due returns the taken grants that may be given to others, and forgets them: no client
-// believes in them any more.
-func (s *ServerEnd) Due(now time.Duration) (grants []uint64) {
-	for len(s.taken) > len(grants) && now >= s.taken[len(grants)].count {
-		grants = append(grants, s.taken[len(grants)].grant)
-	}
-	s.taken = slices.Delete(s.taken, 0, len(grants))
-	return grants
-}
-
-// Next returns when the caller has to call Due and Ended, unless the machine is called before: the
-// time at which one of them may first return something else.
-func (s *ServerEnd) Next() time.Duration {
-	if len(s.taken) > 0 {
-		return s.taken[0].count
-	}
-	return s.end()
 }

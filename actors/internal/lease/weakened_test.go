@@ -14,15 +14,14 @@ func TestWeakenedRules(t *testing.T) {
 		how  string
 	}{
 		{weakness{promiseByNewest: true}, 870, "the newest answer is taken for one that the leader has heard of"},
-		{weakness{oldClock: true}, 1, "the server has read its clock before the renewal arrives"},
-		{weakness{clockStops: true}, 18, "the clock of the client stands still in a suspend"},
+		{weakness{oldClock: true}, 6, "the server has read its clock before the renewal arrives"},
+		{weakness{clockStops: true}, 7, "the clock of the client stands still in a suspend"},
 		{weakness{drainsAtOnce: true}, 4, "a server that drains closes its session at once"},
-		{weakness{closedIsRelease: true}, 12, "a closed connection is a release"},
-		{weakness{closesLostAfterMargin: true}, 129, "a failed bridge closes its session when the margin ends"},
-		{weakness{grantExtends: true}, 31, "a grant extends the belief"},
-		{weakness{resumesLapsed: true}, 743, "the client resumes a lease that has lapsed"},
-		{weakness{tellsLate: true}, 4425, "a resumed stream has answers before what was lost"},
-		{weakness{deletesOldNodes: true}, 5891, "a server deletes nodes of its earlier sessions"},
+		{weakness{closedIsRelease: true}, 9, "a closed connection is a release"},
+		{weakness{closesLostAfterMargin: true}, 207, "a failed bridge closes its session when the margin ends"},
+		{weakness{grantExtends: true}, 39, "a grant extends the belief"},
+		{weakness{resumesLapsed: true}, 103, "the client resumes a lease that has lapsed"},
+		{weakness{deletesOldNodes: true}, 16373, "a server deletes nodes of its earlier sessions"},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			if runHistory(c.seed, c.weak, false).violated != "" {

@@ -17,7 +17,7 @@ type leaseClient struct {
 	done     bool // it asks for no more
 
 	// What kind of client it is:
-	stubborn bool // it does not confirm that a grant was taken, and does not go away
+	stubborn bool // it does not go away when it is told to
 	forEver  bool // it never releases by itself
 	renewsOn bool // it renews on after a lapse, until it hears from the server
 
@@ -163,8 +163,6 @@ func (c *leaseClient) receive(id int, received uint64, m numbered) {
 		c.granted(m.node)
 	case m.kind == granted:
 		c.sendNumbered(release, m.node)
-	case m.kind == taken:
-		c.taken(m.node)
 	}
 }
 
@@ -188,15 +186,6 @@ func (c *leaseClient) release() {
 		c.w.log("client: releases node %d", c.holds)
 		c.sendNumbered(release, c.holds)
 		c.holds = 0
-	}
-}
-
-func (c *leaseClient) taken(node int) {
-	if c.holds == node {
-		c.holds = 0
-		if !c.stubborn {
-			c.sendNumbered(release, node)
-		}
 	}
 }
 

@@ -62,15 +62,12 @@ func (w *world) anyFault() {
 		w.fault("the server drains")
 		s.do(s.drain)
 	case 9:
-		w.fault("the server takes the grant")
-		s.do(s.take)
-	case 10:
 		w.fault("follower %d is cut off from the leader for %v", f.id, long)
 		f.cut(long)
-	case 11:
+	case 10:
 		w.fault("follower %d crashes for %v", f.id, short)
 		f.crash(short)
-	case 12:
+	case 11:
 		w.fault("the server is cut off from follower %d for %v", f.id, short)
 		f.in.cut(short)
 		f.out.cut(short)
@@ -78,7 +75,7 @@ func (w *world) anyFault() {
 			w.fault("and that from the leader")
 			f.cut(short)
 		}
-	case 13:
+	case 12:
 		w.fault("the server's bridge fails")
 		if s.bridge.conn != nil {
 			s.do(func() { s.bridge.lose("it has failed") })
@@ -124,7 +121,7 @@ func (w *world) lastFault() {
 	const forEver = 1000 * time.Hour
 	s, c := w.server, w.client
 	c.forEver, c.done = true, true
-	switch w.random.IntN(8) {
+	switch w.random.IntN(7) {
 	case 0:
 		w.fault("the client is killed")
 		c.dead = true
@@ -141,9 +138,6 @@ func (w *world) lastFault() {
 		w.fault("the client is frozen for ever")
 		c.freeze(forEver)
 	case 5:
-		w.fault("the server takes the grant, again and again")
-		s.every(5*time.Second, s.take)
-	case 6:
 		if !s.dead {
 			w.fault("the server drains at last")
 			life := s.life
@@ -154,7 +148,7 @@ func (w *world) lastFault() {
 				}
 			})
 		}
-	case 7:
+	case 6:
 		w.fault("the client releases")
 		c.do(func() {
 			c.forEver, c.wants = false, 0

@@ -24,7 +24,6 @@ type serverLease struct {
 	node    int // 0: none
 	asked   int // the node that is wanted next
 	granted bool
-	taken   bool
 	alarms  int
 }
 
@@ -57,19 +56,10 @@ func (s *leaseServer) checkClock() {
 
 // settle gives on what no client believes in any more.
 func (s *leaseServer) settle(l *serverLease) {
-	switch now := s.clock(); {
-	case l.over:
-	case l.Ended(now):
+	if !l.over && l.Ended(s.clock()) {
 		s.w.log("server: lease %d has ended", l.id)
 		l.over = true
 		s.drop(l)
-	default:
-		for _, grant := range l.Due(now) {
-			if int(grant) == l.node {
-				s.w.log("server: nobody believes in node %d, which was taken", l.node)
-				s.drop(l)
-			}
-		}
 	}
 }
 
@@ -77,7 +67,7 @@ func (s *leaseServer) settle(l *serverLease) {
 func (s *leaseServer) setAlarm(l *serverLease) {
 	l.alarms++
 	alarms := l.alarms
-	s.after(max(l.Next()-s.clock(), 0)+time.Millisecond, func() { // its check settles
+	s.after(max(l.End()-s.clock(), 0)+time.Millisecond, func() { // its check settles
 		if !l.over && l.alarms == alarms {
 			s.setAlarm(l)
 		}
@@ -90,7 +80,7 @@ func (s *leaseServer) drop(l *serverLease) {
 		s.w.log("server: deletes node %d", l.node)
 		s.bridge.delete(zkNode{l.node, l.session})
 	}
-	l.node, l.granted, l.taken = 0, false, false
+	l.node, l.granted = 0, false
 	if l.asked != 0 && !l.over && !s.draining {
 		l.node, l.asked = l.asked, 0
 		s.bridge.create(l.node)
@@ -183,15 +173,8 @@ func (s *leaseServer) hello(d *duplex, id, letGo int) {
 	}
 	l.Resume()
 	s.send(func(c *leaseClient) { c.welcome(l.id, resumed) })
-	again := func() {
-		for _, m := range l.sent {
-			s.transmit(l, m)
-		}
-	}
-	if s.w.weak.tellsLate {
-		s.after(2*s.w.renew, again)
-	} else {
-		again()
+	for _, m := range l.sent {
+		s.transmit(l, m)
 	}
 	if s.draining {
 		s.send(func(c *leaseClient) { c.goAway() })
@@ -238,7 +221,6 @@ func (s *leaseServer) receive(id int, received uint64, m numbered) {
 	case m.kind == acquire:
 		l.asked = m.node
 	case m.kind == release && l.node == m.node:
-		l.Confirmed(uint64(m.node))
 		s.drop(l)
 	}
 }
@@ -257,20 +239,6 @@ func (s *leaseServer) closed(d *duplex) {
 }
 
 // What operators do.
-
-// take takes all grants, as HoldAtMost and a revocation do.
-func (s *leaseServer) take() {
-	for _, l := range s.leases {
-		if !l.over && l.granted && !l.taken {
-			s.w.log("server: takes node %d", l.node)
-			l.taken = true
-			l.Take(uint64(l.node))
-			s.sendNumbered(l, taken, l.node)
-			s.settle(l)
-			s.setAlarm(l)
-		}
-	}
-}
 
 // drain ends the process.
 func (s *leaseServer) drain() {

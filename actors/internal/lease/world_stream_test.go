@@ -62,9 +62,8 @@ type kind int
 
 const (
 	acquire kind = iota
-	release      // also of a taken grant
+	release
 	granted
-	taken
 )
 
 // numberedEnd is what one end knows of the numbered messages of a lease.

@@ -42,9 +42,9 @@ type setting struct {
 
 // weakness is a way to weaken the rule in what surrounds the machines.
 type weakness struct {
-	promiseByNewest, oldClock, clockStops                   bool
-	drainsAtOnce, closedIsRelease, closesLostAfterMargin    bool
-	grantExtends, resumesLapsed, tellsLate, deletesOldNodes bool
+	promiseByNewest, oldClock, clockStops                bool
+	drainsAtOnce, closedIsRelease, closesLostAfterMargin bool
+	grantExtends, resumesLapsed, deletesOldNodes         bool
 }
 
 const (
