@@ -89,12 +89,16 @@ func (l *clientLock) tellServer(o *openRequest, m *messages.ClientMessage) {
 // answer need not wait for it.
 func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
 	if o := l.open[r.ID]; o != nil && r.HoldExpired() {
-		l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_HoldExpired{HoldExpired: o.number}})
+		l.tellServer(o, holdExpired(o.number))
 		l.forget(r.ID)
 		return // the lock.Actor has told the owner
 	}
 	l.withdraw(r.ID)
 	l.RefuseRequest(r.ID, requests.Reason(reason))
+}
+
+func holdExpired(number uint64) *messages.ClientMessage {
+	return &messages.ClientMessage{What: &messages.ClientMessage_HoldExpired{HoldExpired: number}}
 }
 
 // withdraw has the server cancel a request.
@@ -147,10 +151,14 @@ func (l *clientLock) Idle() bool { return len(l.open) == 0 }
 // Tick implements lock.Behavior.
 func (l *clientLock) Tick(bool) {}
 
-// Close implements lock.Behavior.
+// Close implements lock.Behavior. It ends the grants as the end of a process does: a lock-delay
+// begins.
 func (l *clientLock) Close(bool) {
 	l.EndAll(requests.Closed)
-	for id := range l.open {
+	for id, o := range l.open {
+		if o.acquire == nil { // the owner has not released
+			l.tellServer(o, holdExpired(o.number))
+		}
 		l.withdraw(id)
 	}
 }
