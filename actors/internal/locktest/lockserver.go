@@ -16,6 +16,15 @@ import (
 // ZooKeeper session.
 var throughServer = flag.Bool("through-lock-server", false, "run the tests' locks through a lock server")
 
+// NeedsZooKeeper skips a test with -through-lock-server: the why is what locks of a lock server do
+// not have.
+func NeedsZooKeeper(t testing.TB, why string) {
+	t.Helper()
+	if *throughServer {
+		t.Skip("not through a lock server: " + why)
+	}
+}
+
 // ThroughServer returns Locks that live on a lock server with the given Locks, which the end of the
 // test closes, before its own Locks.
 func ThroughServer(t testing.TB, locks *actors.Locks, cfg actors.Config) *actors.Locks {

@@ -94,6 +94,9 @@ func EachRecipe(t *testing.T, f func(v *Virtual, locks *actors.Locks, r Recipe))
 	t.Helper()
 	for _, r := range Exclusive() {
 		t.Run(r.Name, func(t *testing.T) {
+			if r.Name == "custom" {
+				NeedsZooKeeper(t, "a rule of the program's own")
+			}
 			Bubble(t, func(v *Virtual) { f(v, v.Locks(), r) })
 		})
 	}

@@ -57,6 +57,7 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 // ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not
 // wait behind its own node.
 func TestResigningWithoutTheRight(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a session that ends with the locks")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
 		locktest.Must(b, conn.AddAuth("digest", []byte("admin:secret")))

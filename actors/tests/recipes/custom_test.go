@@ -49,6 +49,7 @@ func tableRule() queue.Rule {
 }
 
 func TestCustomKindsExclude(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		here, there := newTable(b), newTable(b)
 		for _, one := range kindsOfATable {
@@ -72,6 +73,7 @@ func TestCustomKindsExclude(t *testing.T) {
 
 // Clients lock random kinds. Two kinds that exclude each other never hold together.
 func TestCustomContention(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		var mu sync.Mutex
 		inside := map[string]int{}
@@ -108,6 +110,7 @@ func roadRule() queue.Rule {
 // A contender that waits for one kind blocks no contender of another kind that is free, in the same
 // process or another.
 func TestCustomIndependentKinds(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		here, there := b.Locks().Custom(b.LockPath, "road", roadRule(), "north", "south"), b.Locks().Custom(b.LockPath, "road", roadRule(), "north", "south")
 		north := locktest.Lock(b, there.Kind("north"))
@@ -135,6 +138,7 @@ func TestCustomIndependentKinds(t *testing.T) {
 // A holder of one kind enters another kind that its rule lets it re-enter, ahead of the waiters. A
 // request that would wait for its own owner is refused.
 func TestCustomReentry(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		table, me := newTable(b), actors.WithOwner("me")
 		write := locktest.Lock(b, table.Kind("X"), me)
@@ -157,6 +161,7 @@ func TestCustomReentry(t *testing.T) {
 }
 
 func TestCustomParticipants(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		table := newTable(b)
 		reader, intent := locktest.Lock(b, table.Kind("S")), locktest.Lock(b, table.Kind("IS"))
@@ -186,6 +191,7 @@ func TestCustomParticipants(t *testing.T) {
 
 // Nodes with the marker of another library take part if the rule has that marker.
 func TestCustomMarkersOfOthers(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		rule := roadRule()
 		rule.Markers[1] = "-lock-"
@@ -201,6 +207,7 @@ func TestCustomMarkersOfOthers(t *testing.T) {
 }
 
 func TestCustomInMultiLock(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
 		table := tableOf(b, locks)
@@ -216,6 +223,7 @@ func TestCustomInMultiLock(t *testing.T) {
 
 // One path has one rule, with one name for each kind.
 func TestCustomInvalid(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
 		road := locks.Custom(b.LockPath, "road", roadRule(), "north", "south")
@@ -229,6 +237,7 @@ func TestCustomInvalid(t *testing.T) {
 
 // A change of the rule after Custom has no effect.
 func TestCustomKeepsItsRule(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		rule := roadRule()
 		road := b.Locks().Custom(b.LockPath, "road", rule, "north", "south")

@@ -106,6 +106,9 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	t.Parallel()
 	for name, end := range losses {
 		t.Run(name, func(t *testing.T) {
+			if name == "node deleted" {
+				locktest.NeedsZooKeeper(t, "transactions of the program's own")
+			}
 			locktest.Bubble(t, func(v *locktest.Virtual) {
 				holder, held := delayedMutex(v)
 				_, one := delayedMutex(v)
@@ -138,6 +141,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 
 // A holder that has not noticed its loss releases. The held marker of the next holder stays.
 func TestLockDelayLateRelease(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "transactions of the program's own")
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
 		first, held := delayedMutex(v)
@@ -196,6 +200,7 @@ func TestLockDelayOfEndedRequests(t *testing.T) {
 // The Locks of a contender that waits for the delay are closed, or it loses its node or its
 // session. Each contender waits for the delay before it holds.
 func TestLockDelayOfLostWaiter(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "transactions of the program's own")
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
 		_, held := delayedMutex(v)

@@ -49,6 +49,7 @@ func TestVerifyOfADeletedNode(t *testing.T) {
 // ZooKeeper executes a write with Guard while the grant holds, and refuses the write after its end,
 // from whichever client.
 func TestGuard(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "transactions of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		client, resource := b.Client(b), b.Path(b)
 		_, err := client.Create(resource, []byte("0"), 0, zk.WorldACL(zk.PermAll))
@@ -122,6 +123,7 @@ func TestSuspendedEndsContexts(t *testing.T) {
 
 // The rule of a custom lock determines whether a node may be newer than its token.
 func TestVerifyTokenOfADowngradedCustomLock(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a rule of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
 		table, there := tableOf(b, locks), newTable(b)

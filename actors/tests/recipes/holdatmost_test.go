@@ -201,6 +201,7 @@ func TestFailOnSessionLoss(t *testing.T) {
 // A request with FailOnSessionLoss ends with ErrSessionLost, and not with a context's error, while
 // the server does not answer.
 func TestFailOnSessionLossWithoutServer(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "an outage of ZooKeeper in its error")
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
 		mu := v.Mutex()

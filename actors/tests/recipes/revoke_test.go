@@ -141,6 +141,7 @@ func TestRevokeGrace(t *testing.T) {
 // Revoke goes on after the loss of its session, of its connection and of answers. Its context, or
 // Close, ends it.
 func TestRevokeThroughFaults(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a connection to ZooKeeper that the test breaks")
 	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpGetData} {
 		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter} {

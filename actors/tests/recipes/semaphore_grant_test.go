@@ -20,6 +20,7 @@ import (
 
 // A grant of several permits has a node for each, and ends with the deletion of any.
 func TestSemaphoreGrantOfSeveral(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "transactions of the program's own")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		s, conn := b.Semaphore(4), b.Client(b)
 		for lost := range 3 {
@@ -188,6 +189,7 @@ func TestSemaphoreOwners(t *testing.T) {
 
 // The requests of owners count towards the limits, and those of the semaphore's parts do not.
 func TestSemaphoreLimits(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "the records of holders, which the server's limit counts")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		locks := b.Locks(func(cfg *actors.Config) { cfg.MaxRequestsPerLock, cfg.MaxRequests, cfg.MaxNodeData = 2, 3, 4 })
 		s := locks.Semaphore(b.LockPath, 20)

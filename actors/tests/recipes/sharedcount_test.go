@@ -237,6 +237,7 @@ func TestSharedPermitsInvalidCount(t *testing.T) {
 
 // The semaphore follows the count after the loss of its connection and its session.
 func TestSharedPermitsReconnect(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a connection to ZooKeeper that the test breaks")
 	t.Parallel()
 	onSharedCount(t, func(b *locktest.Fixture, count string) {
 		proxy := zktest.Proxy(b, b.Addr())
@@ -261,6 +262,7 @@ func TestSharedPermitsReconnect(t *testing.T) {
 
 // Requests are refused while the process may not read the count.
 func TestSharedPermitsDenied(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a connection to ZooKeeper that the test breaks")
 	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		conn, locks := b.Client(b), b.Locks()
@@ -290,6 +292,7 @@ func TestSharedPermitsDenied(t *testing.T) {
 
 // Requests wait until the count is read.
 func TestSharedPermitsReadLate(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a connection to ZooKeeper that the test breaks")
 	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
