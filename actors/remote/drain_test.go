@@ -40,3 +40,15 @@ func TestUnlockWhileDraining(t *testing.T) {
 		cancel()
 	}
 }
+
+// A server without clients has drained, also if there is no time left.
+func TestDrainWithoutClients(t *testing.T) {
+	s := serve(t, zktest.Embedded(t).Addr(), remote.ServerConfig{})
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		if err := s.server.Drain(over, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

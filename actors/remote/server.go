@@ -266,15 +266,22 @@ func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
 // closed is set.
 func (s *LockServer) awaitDisbelief(ctx context.Context) error {
 	select {
-	case <-s.allEnded:
-	case <-ctx.Done():
-		return fmt.Errorf("%d clients may believe in their locks: %w", s.Clients(), context.Cause(ctx))
+	case <-s.allEnded: // also if ctx has ended
+	default:
+		select {
+		case <-s.allEnded:
+		case <-ctx.Done():
+			return fmt.Errorf("%d clients may believe in their locks: %w", s.Clients(), context.Cause(ctx))
+		}
 	}
 	// Leases may have ended with a ZooKeeper session while their clients believed.
 	s.mu.Lock()
 	left := s.believed - s.manager.Session.Now()
 	s.mu.Unlock()
-	timer := time.NewTimer(max(left, 0))
+	if left <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
