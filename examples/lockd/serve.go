@@ -80,7 +80,6 @@ func (o *options) run(out io.Writer) (int, error) {
 	if cut := o.drainClients(hurried, server); cut != nil {
 		return exitCutShort, errors.Join(err, cut)
 	}
-	err = errors.Join(err, server.Close())
 	stop(streams)
 	if err = errors.Join(err, locks.Close()); err != nil {
 		return exitUnavailable, err
@@ -92,7 +91,11 @@ func (o *options) run(out io.Writer) (int, error) {
 func (o *options) drainClients(ctx context.Context, server *remote.LockServer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.drain)
 	defer cancel()
-	if err := server.Drain(ctx, o.drain/5); err != nil {
+	err := server.Drain(ctx, o.drain/5)
+	if err == nil {
+		err = server.Close()
+	}
+	if err != nil {
 		return fmt.Errorf("the drain was cut short: %w; lockd leaves its ZooKeeper session open for them, and the locks stay taken until it expires, within %v",
 			err, o.Session)
 	}
