@@ -4,7 +4,6 @@ package main
 
 import (
 	"crypto/tls"
-	"net"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -12,41 +11,15 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/examples/internal/servetest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-// serveLocks runs a lock server until the test ends, or until stop is called. stop cuts its clients
-// off as a kill of its process does.
-func serveLocks(t *testing.T, zk *zktest.Server, lease time.Duration, secured *tls.Config) (addr string, stop func()) {
-	t.Helper()
-	locks, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{OmitHolder: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { locks.Close() })
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams := server.GRPC(secured)
-	ended := make(chan struct{})
-	go func() { defer close(ended); streams.Serve(listener) }()
-	stop = func() { streams.Stop(); <-ended }
-	t.Cleanup(stop)
-	return listener.Addr().String(), stop
-}
 
 // With -server in place of -zk lockrun does the same.
 func TestLockServer(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
-		addr, _ := serveLocks(t, zk, 0, nil)
+		addr, _ := servetest.Start(t, zk, 0, nil)
 		server := func(path string, more ...string) []string {
 			return append([]string{"-server", addr, "-insecure", "-lock", path}, more...)
 		}
@@ -83,11 +56,67 @@ func TestLockServer(t *testing.T) {
 	})
 }
 
+// The subcommands show and change the locks of the ensemble, also those of other clients.
+func TestSubcommandsByLockServer(t *testing.T) {
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
+		addr, _ := servetest.Start(t, zk, 0, nil)
+		path := zk.Path(t) + "/orders"
+		by := []string{"-server", addr, "-insecure"}
+		first := launch(t, "", append(append([]string{"-on-revoke", "TERM", "-lock", path}, by...), "--", "sh", "-c", "echo up; sleep 1000")...)
+		first.line(t)
+		second := launch(t, "", append(lockFlags(zk, path), "--", "sh", "-c", "echo up; sleep 1000")...)
+		zktest.Eventually(t, timeLimit, func() bool { return len(zk.Nodes(t, path)) == 2 }, "another lockrun waits")
+
+		who := append([]string{"who", path, "-json"}, by...)
+		if all := objects(t, output(t, 0, who...)); len(all) != 2 || all[0]["holds"] != true || all[0]["owner"] != "sh" || all[0]["pid"] != float64(first.cmd.Process.Pid) ||
+			all[1]["pid"] != float64(second.cmd.Process.Pid) {
+			t.Errorf("who: %v", all)
+		}
+		list := objects(t, output(t, 0, append([]string{"ls", "-json", strings.TrimSuffix(path, "/orders")}, by...)...))
+		if len(list) != 1 || list[0]["path"] != path || list[0]["waiters"] != 1.0 {
+			t.Errorf("ls: %v", list)
+		}
+		watched := launch(t, "", append([]string{"watch", path, "-json"}, by...)...)
+		if all := objects(t, watched.line(t)); len(all) != 2 {
+			t.Errorf("watch: %v", all)
+		}
+		released := objects(t, output(t, 0, append([]string{"revoke", path, "-json", "-wait", "1m"}, by...)...))
+		if len(released) != 1 || released[0]["outcome"] != "released" {
+			t.Errorf("revoke: %v", released)
+		}
+		if code := first.code(t); code != 143 {
+			t.Errorf("the holder's code is %d; %s", code, &first.stderr)
+		}
+		second.line(t)
+		zktest.Eventually(t, timeLimit, func() bool { return len(objects(t, watched.line(t))) == 1 }, "watch shows the release")
+		watched.signal(t, syscall.SIGTERM)
+		if code := watched.code(t); code != 143 {
+			t.Errorf("the code of watch is %d; %s", code, &watched.stderr)
+		}
+
+		node := objects(t, output(t, 0, who...))[0]["node"].(string)
+		if text := output(t, exitLost, append([]string{"verify", actors.Token{}.String(), node}, by...)...); text != "" {
+			t.Errorf("verify: %s", text)
+		}
+		broken := objects(t, output(t, 0, append([]string{"break", path, "-json", "-yes", "-grace", "1ms"}, by...)...))
+		if len(broken) != 1 || broken[0]["node"] != node || broken[0]["outcome"] != "broken" {
+			t.Errorf("break: %v", broken)
+		}
+		if code := second.code(t); code != exitLost {
+			t.Errorf("the code of the other holder is %d; %s", code, &second.stderr)
+		}
+		if text := output(t, 0, who...); text != "[]" {
+			t.Errorf("who: %s", text)
+		}
+	})
+}
+
 // lockrun goes on with the next lock server of its list.
 func TestSecondLockServer(t *testing.T) {
 	t.Parallel()
 	zk := zktest.Embedded(t)
-	addr, _ := serveLocks(t, zk, 0, nil)
+	addr, _ := servetest.Start(t, zk, 0, nil)
 	endsWith(t, 0, "-server", "127.0.0.1:1,"+addr, "-insecure", "-lock", zk.Path(t), "--", "true")
 }
 
@@ -95,7 +124,7 @@ func TestSecondLockServer(t *testing.T) {
 func TestLockServerGone(t *testing.T) {
 	t.Parallel()
 	zk := zktest.Embedded(t)
-	addr, stop := serveLocks(t, zk, 2*time.Second, nil)
+	addr, stop := servetest.Start(t, zk, 2*time.Second, nil)
 	p := launch(t, "", "-server", addr, "-insecure", "-lock", zk.Path(t), "--", "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done")
 	p.line(t)
 	stop()
@@ -111,7 +140,7 @@ func TestLockServerByTLS(t *testing.T) {
 	zk := zktest.Embedded(t)
 	a := zktest.NewAuthority(t)
 	keys, trust := a.Files(a.Issue("both"))
-	addr, _ := serveLocks(t, zk, 0, &tls.Config{Certificates: []tls.Certificate{a.Issue("lockd")}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert})
+	addr, _ := servetest.Start(t, zk, 0, &tls.Config{Certificates: []tls.Certificate{a.Issue("lockd")}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert})
 	addr = strings.Replace(addr, "127.0.0.1", "localhost", 1) // the name in the certificate
 	path := zk.Path(t)
 	endsWith(t, 0, "-server", addr, "-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys, "-lock", path, "--", "true")

@@ -6,12 +6,12 @@
 //	go run ./examples/lockview -zk zk1:2181,zk2:2181 /locks
 //	go run ./examples/lockview -zk zk1:2281 -tls-ca ca.pem -auth-file lockview.auth /locks
 //
-// The flags and environment variables of a secured ensemble are those of lockrun. It prints the
-// address of the page. It serves the page on the loopback interface. With -revoke the page can ask
-// a holder to release. With another -listen, other machines can use the page; -hosts has the names
-// of this machine that its address may have. lockview needs READ on the locks' directories and on
-// the nodes in them. The locks may be of any client: of this library, Curator, kazoo or
-// go-zookeeper.
+// The flags and environment variables of a secured ensemble, or of a lock server in place of one, are
+// those of lockrun. It prints the address of the page. It serves the page on the loopback interface.
+// With -revoke the page can ask a holder to release. With another -listen, other machines can use the
+// page; -hosts has the names of this machine that its address may have. lockview needs READ on the
+// locks' directories and on the nodes in them. The locks may be of any client: of this library,
+// Curator, kazoo or go-zookeeper.
 package main
 
 import (
@@ -29,7 +29,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/examples/internal/lockflags"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -52,7 +51,7 @@ func main() {
 	flag.BoolVar(&o.revoke, "revoke", false, "let the page ask holders to release")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "usage: lockview [flags] [PATH]\n"+
-			"Serves a page that shows the locks at and below PATH (default /). Without -zk it shows a demonstration.\n")
+			"Serves a page that shows the locks at and below PATH (default /). Without -zk and -server it shows a demonstration.\n")
 		flag.PrintDefaults()
 		fmt.Fprintf(flag.CommandLine.Output(), "The environment sets flags as well: %s sets -zk, and so on.\n%s\n", lockflags.EnvName("zk"), lockflags.AuthHelp)
 	}
@@ -107,7 +106,7 @@ var connectLimit = 15 * time.Second
 func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	demonstration := o.Servers == ""
+	demonstration := o.Servers == "" && o.LockServers == ""
 	if demonstration {
 		server, err := embedded.Start(embedded.ServerConfig{})
 		if err != nil {
@@ -125,7 +124,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	}
 	connecting, connected := context.WithTimeout(ctx, connectLimit)
 	defer connected()
-	locks, err := actors.Connect(connecting, o.Servers, cfg)
+	locks, err := o.Connect(connecting, cfg)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/examples/internal/servetest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -76,9 +77,14 @@ func startLockview(t *testing.T, o pageOptions) (url string) {
 // optionsFor sets the flags for a server.
 func optionsFor(t *testing.T, s *zktest.Server, o pageOptions) pageOptions {
 	t.Helper()
+	return withFlags(t, o, "-zk", s.Addr())
+}
+
+func withFlags(t *testing.T, o pageOptions, flags ...string) pageOptions {
+	t.Helper()
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	o.Define(set)
-	must(t, set.Parse([]string{"-zk", s.Addr()}))
+	must(t, set.Parse(flags))
 	return o
 }
 
@@ -129,34 +135,44 @@ func events(t *testing.T, url string, found func(event, data string) bool) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		locks, path := connect(t, s), s.Path(t)
-		first := acquire(t, locks.Mutex(path), actors.WithOwner("ann"))
-		second := locks.Mutex(path).Acquire(within(t), actors.WithOwner("bob"))
-		want := []string{"ann holds, bob", "bob holds", ""}
-		events(t, startLockview(t, optionsFor(t, s, pageOptions{root: path})), func(event, data string) bool {
-			if event != "locks" {
-				return false
+		testEvents(t, s, "-zk", s.Addr())
+	})
+	t.Run("through a lock server", func(t *testing.T) {
+		s := zktest.Embedded(t)
+		addr, _ := servetest.Start(t, s, 0, nil)
+		testEvents(t, s, "-server", addr, "-insecure")
+	})
+}
+
+func testEvents(t *testing.T, s *zktest.Server, flags ...string) {
+	t.Helper()
+	locks, path := connect(t, s), s.Path(t)
+	first := acquire(t, locks.Mutex(path), actors.WithOwner("ann"))
+	second := locks.Mutex(path).Acquire(within(t), actors.WithOwner("bob"))
+	want := []string{"ann holds, bob", "bob holds", ""}
+	events(t, startLockview(t, withFlags(t, pageOptions{root: path}, flags...)), func(event, data string) bool {
+		if event != "locks" {
+			return false
+		}
+		var u update
+		must(t, json.Unmarshal([]byte(data), &u))
+		for _, free := range u.Gone {
+			u.Changed = append(u.Changed, lock{Path: free})
+		}
+		for _, l := range u.Changed {
+			if l.Path != path || summary(l) != want[0] {
+				continue
 			}
-			var u update
-			must(t, json.Unmarshal([]byte(data), &u))
-			for _, free := range u.Gone {
-				u.Changed = append(u.Changed, lock{Path: free})
+			switch want = want[1:]; len(want) {
+			case 2:
+				must(t, first.Unlock(within(t)))
+			case 1:
+				grant, err := second.Wait(within(t))
+				must(t, err)
+				must(t, grant.Unlock(within(t)))
 			}
-			for _, l := range u.Changed {
-				if l.Path != path || summary(l) != want[0] {
-					continue
-				}
-				switch want = want[1:]; len(want) {
-				case 2:
-					must(t, first.Unlock(within(t)))
-				case 1:
-					grant, err := second.Wait(within(t))
-					must(t, err)
-					must(t, grant.Unlock(within(t)))
-				}
-			}
-			return len(want) == 0
-		})
+		}
+		return len(want) == 0
 	})
 }
 
