@@ -90,3 +90,26 @@ func TestPromiseEnds(t *testing.T) {
 		}
 	})
 }
+
+// While promises are asked for, a promise is always nearly as long as it can be.
+func TestPromisesAreLong(t *testing.T) {
+	t.Parallel()
+	const timeout, margin = 30 * time.Second, 12 * time.Second
+	zktest.Bubble(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 2 * time.Second})
+		b := connected(t, Config{Servers: "embedded:1", SessionTimeout: timeout, Margin: margin, Dial: s.Dial})
+		least := timeout
+		for i := range 100 {
+			v := b.Promise(1, time.Minute)
+			if i >= 30 { // at first the pings are those of a bridge that has promised nothing
+				least = min(least, v)
+			}
+			time.Sleep(700 * time.Millisecond) // virtual
+		}
+		if want := timeout - timeout/200 - margin - margin/200 - 2*time.Second; least < want {
+			t.Errorf("%v promised, want %v at least", least, want)
+		}
+		b.Close()
+		<-b.ended
+	})
+}

@@ -68,7 +68,7 @@ func (o *options) define(set *flag.FlagSet) {
 	lockflags.DurationVar(set, &o.margin, "margin", 12*time.Second,
 		"the `duration` before the possible expiry of the session at which the server takes it for lost. It must cover the silence of a\n"+
 			"follower: (syncLimit + 1/2) ticks and the round trips, which is 12s with ZooKeeper's tick of 2s and syncLimit of 5. -session\n"+
-			"less -margin is the most that a client may believe after its last renewal")
+			"less -margin, less 2s, is what a client may believe after its last renewal: 16s")
 	lockflags.DurationVar(set, &o.lease, "lease", 30*time.Second,
 		"the longest `duration` for which a client may believe in its locks without an answer; -session and -margin bound it, too")
 	lockflags.DurationVar(set, &o.drain, "drain", time.Minute,
