@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -25,6 +26,10 @@ import (
 // childArguments is the environment variable that makes this test binary such a program. It has the
 // servers, the session timeout, and what else the commands of the tests need.
 const childArguments = "ACTORLOCK_TEST_BE_PROCESS"
+
+// LockServers begins the address of a process that has lock servers in place of ZooKeeper; their
+// addresses follow.
+const LockServers = "lock-servers:"
 
 // ChildProcess is the process of such a program.
 type ChildProcess struct {
@@ -186,6 +191,10 @@ func (p *Program) connect(timeout string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.TimeLimit)
 	defer cancel()
+	if servers, is := strings.CutPrefix(p.Addr, LockServers); is {
+		p.Locks, err = remote.Dial(ctx, servers, remote.DialConfig{Insecure: true})
+		return err
+	}
 	p.Locks, err = actors.Connect(ctx, p.Addr, actors.Config{SessionTimeout: p.SessionTimeout})
 	return err
 }

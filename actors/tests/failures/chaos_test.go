@@ -30,6 +30,7 @@ type chaos struct {
 	resources      *resourceServer
 	paths          []string
 	sessionTimeout time.Duration
+	lockServers    []*lockServer // of most processes; none: all have ZooKeeper
 	processes      []*locktest.ChildProcess
 	resuming       sync.WaitGroup // of the goroutines that resume paused processes
 	paused         chan struct{}  // has an element for each paused process, and room for as many as may be paused at a time
@@ -61,6 +62,66 @@ func TestChaosClean(t *testing.T) {
 		c.run(locktest.LongSession, func() { c.pause(c.anyProcess(), rand.N(400*time.Millisecond)) })
 		c.resources.check(c, true)
 	})
+}
+
+// TestChaosLockServers has most of the processes get their locks of two lock servers, which are
+// paused and killed, too. No update is lost, because of the tokens.
+func TestChaosLockServers(t *testing.T) {
+	t.Parallel()
+	onChaos(t, func(c *chaos) {
+		c.sessionTimeout = 2 * time.Second
+		c.lockServers = []*lockServer{c.startLockServer("127.0.0.1:0"), c.startLockServer("127.0.0.1:0")}
+		c.failServer = c.failLockServer
+		c.run(c.sessionTimeout, func() {
+			i := c.anyProcess()
+			if rand.N(5) > 0 {
+				c.pause(i, c.sessionTimeout/2+rand.N(2*c.sessionTimeout))
+				return
+			}
+			c.processes[i].Kill()
+			c.processes[i] = c.start()
+		})
+		c.resources.check(c, false)
+		for _, s := range c.lockServers {
+			s.process.Exit()
+		}
+	})
+}
+
+// lockServer is a process that serves its locks.
+type lockServer struct {
+	process *locktest.ChildProcess
+	address string
+}
+
+// startLockServer starts a lock server. It repeats that while the address is in use by a
+// connection of the last process there.
+func (c *chaos) startLockServer(address string) *lockServer {
+	c.Helper()
+	p := locktest.StartProcess(c, c.Addr(), c.sessionTimeout, "")
+	s := &lockServer{process: p}
+	zktest.Eventually(c, zktest.TimeLimit, func() bool {
+		p.Send("serve %s", address)
+		var is bool
+		s.address, is = strings.CutPrefix(p.NextLine(), "serving ")
+		return is
+	}, "a lock server at %s", address)
+	return s
+}
+
+// failLockServer pauses a lock server, or kills it and starts another at its address.
+func (c *chaos) failLockServer() {
+	i := rand.N(len(c.lockServers))
+	s := c.lockServers[i]
+	if rand.N(2) == 0 {
+		p := s.process.Cmd.Process
+		p.Signal(syscall.SIGSTOP)
+		<-time.After(rand.N(2 * c.sessionTimeout))
+		p.Signal(syscall.SIGCONT)
+		return
+	}
+	s.process.Kill()
+	c.lockServers[i] = c.startLockServer(s.address)
 }
 
 // onChaos runs f on each kind of server.
@@ -111,7 +172,15 @@ func restart(t *testing.T, s *zktest.Server) {
 // start starts a process that works.
 func (c *chaos) start() *locktest.ChildProcess {
 	c.Helper()
-	p := locktest.StartProcess(c, c.Addr(), c.sessionTimeout, c.resources.addr())
+	address := c.Addr()
+	if len(c.lockServers) > 0 && rand.N(4) > 0 {
+		all := []string{c.lockServers[0].address, c.lockServers[1].address}
+		if rand.N(2) == 0 {
+			slices.Reverse(all)
+		}
+		address = locktest.LockServers + strings.Join(all, ",")
+	}
+	p := locktest.StartProcess(c, address, c.sessionTimeout, c.resources.addr())
 	p.Send("work %s", strings.Join(c.paths, " "))
 	return p
 }
