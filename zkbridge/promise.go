@@ -48,6 +48,19 @@ func (b *Bridge) closePause() time.Duration {
 	return max(b.cfg.Margin, b.promised.load()-b.Now())
 }
 
+// beatOfPromises is the time between beats while other processes rely on the session: a Promise is
+// shorter by up to twice that time.
+const beatOfPromises = time.Second
+
+// beatPause returns the time between two beats.
+func (b *Bridge) beatPause(timeout time.Duration) time.Duration {
+	pause := timeout / zkconn.BeatsPerTimeout
+	if b.promised.load() > b.Now() {
+		pause = min(pause, beatOfPromises)
+	}
+	return pause
+}
+
 // latest is a time that only grows.
 type latest struct{ at atomic.Int64 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -28,16 +27,8 @@ func (a *bridgeActor) beat() {
 
 // scheduleBeat sets the timer for the next beat, which is at the deadline at the latest.
 func (ep *epoch) scheduleBeat() {
-	pause := min(ep.conn.Left(), ep.conn.Timeout()/zkconn.BeatsPerTimeout)
-	if b := ep.actor.bridge; b.promised.load() > b.Now() {
-		pause = min(pause, beatOfPromises)
-	}
-	ep.AfterFunc(pause, ep.actor.beat)
+	ep.AfterFunc(min(ep.conn.Left(), ep.actor.bridge.beatPause(ep.conn.Timeout())), ep.actor.beat)
 }
-
-// beatOfPromises is the time between beats while other processes rely on the session: a Promise is
-// shorter by up to twice that time.
-const beatOfPromises = time.Second
 
 // onSessionEvent handles an event of the present epoch's session.
 func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
