@@ -8,7 +8,6 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // beat takes the session for lost if its deadline has passed. Otherwise it sends a ping, and sets
