@@ -8,7 +8,7 @@ import (
 )
 
 // LocalQueueConfig bounds how long the owners of one process share a node; see LocalQueue. Its
-// zero value works.
+// zero value works. A lock server accepts times of a minute at most.
 type LocalQueueConfig struct {
 	// Grants bounds the grants that the process makes in a row by one node while other processes
 	// wait. 0 means 1000.

@@ -36,6 +36,13 @@ func (f *frames[F]) hasRoom(again func()) bool {
 	return false
 }
 
+// waiting returns how many frames wait.
+func (f *frames[F]) waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.queue)
+}
+
 // put queues a frame. It never blocks.
 func (f *frames[F]) put(frame F) {
 	f.mu.Lock()

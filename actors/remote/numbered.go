@@ -11,6 +11,8 @@ import (
 // confirmed. They are sent again on the next stream.
 type outbox[M proto.Message] struct {
 	unconfirmed []M
+	sizes       []int  // of unconfirmed, in bytes
+	bytes       int    // their sum
 	first       uint64 // number of the first of unconfirmed; 0 means 1
 	sent        int    // how many of unconfirmed the present stream has
 }
@@ -21,7 +23,11 @@ const (
 	maxFrameBytes    = 256 << 10
 )
 
-func (o *outbox[M]) add(m M) { o.unconfirmed = append(o.unconfirmed, m) }
+func (o *outbox[M]) add(m M) {
+	size := proto.Size(m)
+	o.unconfirmed, o.sizes = append(o.unconfirmed, m), append(o.sizes, size)
+	o.bytes += size
+}
 
 // next returns messages for a frame that the present stream does not have yet, and the number of
 // the first.
@@ -29,7 +35,7 @@ func (o *outbox[M]) next() (first uint64, messages []M) {
 	waiting := o.unconfirmed[o.sent:]
 	n, bytes := 0, 0
 	for n < len(waiting) && n < maxFrameMessages {
-		if bytes += proto.Size(waiting[n]); n > 0 && bytes > maxFrameBytes {
+		if bytes += o.sizes[o.sent+n]; n > 0 && bytes > maxFrameBytes {
 			break
 		}
 		n++
@@ -50,7 +56,10 @@ func (o *outbox[M]) confirm(received uint64) error {
 	if n > uint64(o.sent) {
 		return fmt.Errorf("message %d is confirmed, and %d is the last that was sent", received, o.number()+uint64(o.sent)-1)
 	}
-	o.unconfirmed = slices.Delete(o.unconfirmed, 0, int(n))
+	for _, size := range o.sizes[:n] {
+		o.bytes -= size
+	}
+	o.unconfirmed, o.sizes = slices.Delete(o.unconfirmed, 0, int(n)), slices.Delete(o.sizes, 0, int(n))
 	o.first, o.sent = received+1, o.sent-int(n)
 	return nil
 }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,7 +16,8 @@ import (
 // frames of the client's streams, and the messages of the locks to its requests.
 type servedClient struct {
 	server *LockServer
-	id     uint64
+	number uint64 // of the client, for people and for the names of its owners
+	id     uint64 // of the lease; others must not guess it, since its bearer may end the lease
 	peer   Peer
 	name   string
 	self   *host.Ref
@@ -30,7 +30,7 @@ type servedClient struct {
 	in        arrivals
 	requests  map[uint64]*servedRequest
 	nodes     heldNodes
-	questions map[uint64]context.CancelFunc
+	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended
 	draining  bool
 	over      bool // the lease has ended, and the actor waits for the locks' answers
@@ -244,8 +244,8 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		}
 		r.takeBack()
 	}
-	for id, cancel := range c.questions {
-		cancel()
+	for id, q := range c.questions {
+		q.cancel()
 		delete(c.questions, id)
 	}
 	if c.stream != nil && reason != 0 {
@@ -287,8 +287,8 @@ func (c *servedClient) Stopped(failure any) {
 	if c.stream != nil {
 		c.stream.end(messages.Reason_INTERNAL, "the lock server has failed: see its log")
 	}
-	for _, cancel := range c.questions {
-		cancel()
+	for _, q := range c.questions {
+		q.cancel()
 	}
 	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the client may believe until then
 		for _, r := range c.requests {
@@ -308,15 +308,28 @@ func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
 	}
 }
 
-// maxBehind bounds the messages that a client has not confirmed: one that reads too slowly is cut
-// off, and its lease is not renewed.
-const maxBehind = 1 << 16
+// A client that has not confirmed so many messages, or so many bytes, or that does not read so many
+// frames, is cut off. Its lease is not renewed then, and its questions have no more answers.
+const (
+	maxBehind       = 1 << 16
+	maxBytesBehind  = 32 << 20
+	maxFramesBehind = 1 << 8
+)
+
+func (c *servedClient) isBehind() bool {
+	return len(c.out.unconfirmed) > maxBehind || c.out.bytes > maxBytesBehind || c.stream != nil && c.stream.frames.waiting() > maxFramesBehind
+}
 
 // Flush implements host.Collector.
 func (c *servedClient) Flush() {
-	if c.stream != nil && len(c.out.unconfirmed) > maxBehind {
-		c.cutOff("the client does not read what the server sends", nil)
+	if c.isBehind() {
 		c.lease.Drain()
+		for _, q := range c.questions {
+			q.withdraw()
+		}
+		if c.stream != nil {
+			c.cutOff("the client does not read what the server sends", nil)
+		}
 	}
 	for c.stream != nil && c.out.sent < len(c.out.unconfirmed) && c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
 		first, all := c.out.next()
@@ -325,7 +338,7 @@ func (c *servedClient) Flush() {
 }
 
 func (c *servedClient) text() string {
-	return fmt.Sprintf("%s %s %s (lease %d)", c.peer.Name, c.peer.Address, c.name, c.id)
+	return fmt.Sprintf("%s %s %s (client %d)", c.peer.Name, c.peer.Address, c.name, c.number)
 }
 
 // maxOwner bounds the name of an owner, as a lock does.
@@ -337,10 +350,10 @@ func (c *servedClient) owner(name string) string {
 	if name == "" {
 		return ""
 	}
-	scoped := fmt.Sprintf("%d/%s", c.id, name)
+	scoped := fmt.Sprintf("%d/%s", c.number, name)
 	if len(scoped) > maxOwner && len(name) <= maxOwner {
 		sum := sha256.Sum256([]byte(name))
-		scoped = fmt.Sprintf("%d/%s", c.id, hex.EncodeToString(sum[:]))
+		scoped = fmt.Sprintf("%d/%s", c.number, hex.EncodeToString(sum[:]))
 	}
 	return scoped
 }

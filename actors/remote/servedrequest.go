@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/access"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -97,9 +98,8 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 	case *messages.ClientMessage_Question:
 		c.question(m.Question)
 	case *messages.ClientMessage_Withdraw:
-		if cancel := c.questions[m.Withdraw]; cancel != nil {
-			cancel()
-			delete(c.questions, m.Withdraw)
+		if q := c.questions[m.Withdraw]; q != nil {
+			q.withdraw()
 		}
 	}
 }
@@ -112,6 +112,10 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 	}
 	if c.draining {
 		return // the client asks the next server, once it has left this one
+	}
+	if problem := c.problemOf(m); problem != "" {
+		c.refuse(number, messages.Reason_INVALID, problem)
+		return
 	}
 	if len(c.requests) >= c.server.cfg.MaxRequestsPerClient {
 		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that the lock server takes of one client", len(c.requests)))
@@ -141,6 +145,26 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
 	c.begin(r)
+}
+
+// Limits of what a client asks for: ZooKeeper ends the connection of the server at a larger request,
+// and errors and lines of the log name a lock.
+const (
+	maxData = 512 << 10
+	maxLock = 16 << 10
+)
+
+// problemOf returns what no client may ask for, or "".
+func (c *servedClient) problemOf(m *messages.AcquireLock) string {
+	switch size := len(m.GetPath()) + proto.Size(m.GetLock()); {
+	case m.GetAcquire() == nil:
+		return "the acquire is missing: it must be given"
+	case size > maxLock:
+		return fmt.Sprintf("the lock has %d bytes: a lock server takes %d at most", size, maxLock)
+	case len(m.Acquire.Data) > maxData:
+		return fmt.Sprintf("the data has %d bytes: a lock server takes %d at most", len(m.Acquire.Data), maxData)
+	}
+	return ""
 }
 
 // begin hands a request to the lock's actor.
@@ -259,65 +283,6 @@ func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
 	c.nodes.remove(r.granted)
 	delete(c.requests, r.number)
-}
-
-// ---- questions
-
-// answerTo is an answer to a question of the client, or the end of the answers.
-type answerTo struct {
-	answer *messages.Answer
-	last   bool
-}
-
-// maxQuestions bounds the questions of one client that are open.
-const maxQuestions = 64
-
-// question has a goroutine answer a question of the client.
-func (c *servedClient) question(q *messages.Question) {
-	id := q.GetId()
-	fail := func(reason messages.Reason, detail string) {
-		c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
-	}
-	paths, changes := access.PathsOf(q)
-	verb := VerbInspect
-	if changes {
-		verb = VerbChange
-	}
-	switch err := c.allow(verb, paths...); {
-	case c.questions[id] != nil:
-		fail(messages.Reason_INVALID, fmt.Sprintf("id %d is used by an open question", id))
-		return
-	case err != nil:
-		fail(messages.Reason_NO_AUTH, err.Error())
-		return
-	case len(c.questions) >= maxQuestions:
-		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", maxQuestions))
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.questions[id] = cancel
-	go func() {
-		err := access.Answer(ctx, c.server.locks, q, c.nodes.has, func(value []byte) bool {
-			c.self.Tell(answerTo{&messages.Answer{Id: id, Value: value}, false})
-			return ctx.Err() == nil
-		})
-		answer := &messages.Answer{Id: id}
-		if err != nil {
-			answer.Reason, answer.Detail = reasonOf(err)
-		}
-		c.self.Tell(answerTo{answer, true})
-	}()
-}
-
-func (c *servedClient) onAnswer(a answerTo) {
-	if c.questions[a.answer.Id] == nil || c.over {
-		return
-	}
-	if a.last {
-		c.questions[a.answer.Id]()
-		delete(c.questions, a.answer.Id)
-	}
-	c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: a.answer}})
 }
 
 // heldNodes are the nodes by which a client holds, for the goroutines that answer questions.

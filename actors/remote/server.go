@@ -74,7 +74,7 @@ type LockServer struct {
 
 	mu       sync.Mutex
 	clients  map[uint64]*servedClient
-	last     uint64 // lease
+	last     uint64 // client
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
@@ -111,12 +111,20 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 		s.cfg.Logger = slog.Default()
 	}
 	s.log = host.BoundLogger(s.cfg.Logger)
-	var random [8]byte
-	rand.Read(random[:])
-	s.incarnation = binary.LittleEndian.Uint64(random[:]) | 1
+	s.incarnation = randomID()
 	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, s)
 	return s, nil
 }
+
+// randomID returns a number that no one guesses, and that is not 0.
+func randomID() uint64 {
+	var random [8]byte
+	rand.Read(random[:])
+	return binary.LittleEndian.Uint64(random[:]) | 1
+}
+
+// maxName bounds the name of a client's program, which lines of the log have.
+const maxName = 128
 
 // Tell implements ask.Recipient: the server hears of the ZooKeeper session, and passes it on to all
 // clients.
@@ -215,10 +223,11 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	}
 	s.last++
-	c = &servedClient{server: s, id: s.last, peer: peer, name: h.Client, requests: map[uint64]*servedRequest{}, questions: map[uint64]context.CancelFunc{},
+	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, name: h.Client[:min(len(h.Client), maxName)],
+		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{},
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c
-	s.manager.System().Start(fmt.Sprintf("client-%d", c.id), func(self *host.Ref) host.Actor { c.self = self; return c })
+	s.manager.System().Start(fmt.Sprintf("client-%d", c.number), func(self *host.Ref) host.Actor { c.self = self; return c })
 	return c, 0, ""
 }
 

@@ -30,10 +30,15 @@ func Path(path string) error {
 	return Reserved("lock", path)
 }
 
-// Reserved returns an error for the directory where the library keeps its own nodes.
+// Reserved returns an error for the directories where the library and ZooKeeper keep their own nodes.
+// Those of ZooKeeper have no czxid, as if they did not exist.
 func Reserved(what, path string) error {
+	within := func(directory string) bool { return path == directory || strings.HasPrefix(path, directory+"/") }
 	own := zkbridge.GenerationDirectory
-	if path != own && !strings.HasPrefix(path, own+"/") {
+	switch {
+	case within("/zookeeper"):
+		return Invalid(fmt.Sprintf("%s path %q: it must be outside /zookeeper, which is ZooKeeper's own", what, path))
+	case !within(own):
 		return nil
 	}
 	return Invalid(fmt.Sprintf("%s path %q: it must be outside %s, where the library keeps the generation of tokens and a node of each session",

@@ -117,9 +117,23 @@ func optionsOf(s *messages.LockSpec) (all []option) {
 		all = append(all, SharedPermits(path))
 	}
 	if q := s.GetLocalQueue(); q != nil {
-		all = append(all, LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: time.Duration(q.TimeNanos), Linger: time.Duration(q.LingerNanos)}))
+		all = append(all, bounded(q), LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: time.Duration(q.TimeNanos), Linger: time.Duration(q.LingerNanos)}))
 	}
 	return all
+}
+
+// maxRemote bounds the times of a local queue that a client asks a lock server for: others cannot
+// tell it from one of the server's own, which keeps its node for so long.
+const maxRemote = time.Minute
+
+// bounded is an option that only a local queue with such times accepts.
+func bounded(q *messages.LocalQueue) option {
+	return func(*manager.Recipe) error {
+		if t, linger := time.Duration(q.TimeNanos), time.Duration(q.LingerNanos); max(t, linger) > maxRemote {
+			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v, Linger %v: a lock server accepts %v at most", t, linger, maxRemote))
+		}
+		return nil
+	}
 }
 
 // permits is an option that only a semaphore of so many permits accepts.

@@ -17,7 +17,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-var longest = rapid.Int64Range(1, math.MaxInt64)
+var times = rapid.Int64Range(1, int64(maxRemote))
 
 // drawLock draws a lock that a handle other than that of a multi-lock may have.
 func drawLock(t *rapid.T) *manager.Recipe {
@@ -34,7 +34,7 @@ func drawLock(t *rapid.T) *manager.Recipe {
 	}
 	if r.Rule.Permits == 1 && !r.Rule.OwnMarkersOnly && rapid.Bool().Draw(t, "queue") {
 		options = append(options, LocalQueue(manager.LocalQueueConfig{Grants: rapid.IntRange(0, math.MaxInt).Draw(t, "grants"),
-			Time: time.Duration(longest.Draw(t, "time")), Linger: time.Duration(longest.Draw(t, "linger"))}))
+			Time: time.Duration(times.Draw(t, "time")), Linger: time.Duration(times.Draw(t, "linger"))}))
 	}
 	made, err := With(r, options)
 	if err != nil {
@@ -125,7 +125,7 @@ func spoil(t *rapid.T, s *messages.LockSpec) {
 	case 3:
 		s.DelayNanos = number
 	case 4:
-		s.LocalQueue = &messages.LocalQueue{Grants: number}
+		s.LocalQueue = &messages.LocalQueue{Grants: number, LingerNanos: number}
 	default:
 		s.Members = append(s.Members, &messages.Member{Path: path, Lock: &messages.LockSpec{}})
 	}
@@ -181,6 +181,8 @@ func TestUnacceptableSpecs(t *testing.T) {
 		"/a: kind 2":                       multi(&messages.Member{Path: "/a", Lock: mutex, Kind: 2}),
 		"recipe MULTI_LOCK":                multi(&messages.Member{Path: "/a", Lock: multi()}),
 		"a multi-lock has no permits":      {Recipe: messages.Recipe_MULTI_LOCK, Permits: 1},
+		"Linger 1m0.000000001s":            {LocalQueue: &messages.LocalQueue{LingerNanos: int64(time.Minute) + 1}},
+		"Time 1h0m0s":                      {LocalQueue: &messages.LocalQueue{TimeNanos: int64(time.Hour)}},
 		"LocalQueue for a multi-lock":      {Recipe: messages.Recipe_MULTI_LOCK, LocalQueue: &messages.LocalQueue{}},
 		"has a local queue, which keeps":   multi(&messages.Member{Path: "/a", Lock: &messages.LockSpec{LocalQueue: &messages.LocalQueue{}}}),
 		`SharedPermits("/a"): a mutex has`: {CountPath: "/a"},
