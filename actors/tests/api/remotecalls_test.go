@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -258,7 +259,9 @@ var remoteCalls = map[string]func(u *remoteUse){
 		same(u, "count", func(l *actors.Locks) (actors.Count, error) { return l.SharedCount("/", 7).Get(u.ctx()) })
 	},
 	"SharedCount.Set": func(u *remoteUse) {
-		for _, value := range []int{3, 4, 1 << 40} {
+		tooLarge := math.MaxInt32 // on 64 bits
+		tooLarge++
+		for _, value := range []int{3, 4, tooLarge} {
 			same(u, "set-count", func(l *actors.Locks) (bool, error) { return true, l.SharedCount(u.path, 7).Set(u.ctx(), value) })
 		}
 		if now, err := u.local.SharedCount(u.path, 7).Get(u.ctx()); now.Value != 4 || now.Version != 3 {
