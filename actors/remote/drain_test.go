@@ -3,6 +3,8 @@ package remote_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,4 +53,34 @@ func TestDrainWithoutClients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Close of a client says that the server has not confirmed the end, if it could not be told.
+func TestCloseWithoutServer(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		f := newFabric(rand.New(rand.NewPCG(1, 1)))
+		w := &world{T: t, fabric: f, zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+		w.startServer("server")
+		for name, cut := range map[string]func(client string){
+			"broken": func(client string) { w.set("server", nil); w.breakStreams(client, "") },
+			"silent": func(client string) { w.cut(client, "server", time.Hour); w.cut("server", client, time.Hour) },
+		} {
+			l, err := remote.DialBy(t.Context(), w.dialer(name), w.names, remote.DialConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Mutex("/locks/0").Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			cut(name)
+			time.Sleep(100 * time.Millisecond) // virtual: the client learns that the stream is broken
+			if err := l.Close(); err == nil || !strings.Contains(err.Error(), "has not confirmed") {
+				t.Errorf("%s: Close: %v", name, err)
+			}
+			w.set("server", w.servers[0].server)
+			time.Sleep(2 * leaseTime) // until the server gives the lock back
+		}
+		w.closeServer(w.servers[0])
+	})
 }

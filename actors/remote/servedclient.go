@@ -50,7 +50,9 @@ type (
 		hello  *messages.Hello
 	}
 	detached struct{ stream *serverStream }
-	received struct {
+	// halfClosed: the client sends nothing more. Behind a Bye it waits for the end of the stream.
+	halfClosed struct{ stream *serverStream }
+	received   struct {
 		stream *serverStream
 		frame  *messages.ClientFrame
 	}
@@ -79,6 +81,13 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		c.onAttached(msg)
 	case detached:
 		if c.stream == msg.stream {
+			c.stream = nil
+		}
+	case halfClosed:
+		if c.stream != msg.stream {
+			msg.stream.frames.close()
+		} else if !c.over {
+			c.stream.frames.close()
 			c.stream = nil
 		}
 	case sessionState:
@@ -305,6 +314,8 @@ func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
 		msg.stream.end(messages.Reason_SESSION_LOST, "the lease is over")
 	case received:
 		<-msg.stream.room
+	case halfClosed:
+		msg.stream.frames.close()
 	}
 }
 

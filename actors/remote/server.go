@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -171,6 +173,11 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 	case <-stream.done:
 		return nil
 	case err := <-failed:
+		if errors.Is(err, io.EOF) {
+			c.self.Tell(halfClosed{stream})
+			<-stream.done
+			return nil
+		}
 		c.self.Tell(detached{stream})
 		stream.frames.close()
 		<-stream.done

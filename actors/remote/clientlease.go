@@ -1,0 +1,132 @@
+package remote
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// renewalsInTime is how many renewals a client makes in the time for which one was answered.
+const renewalsInTime = 3
+
+// maxUnanswered is how many renewals of a stream may have no answer when the next is due, so that there
+// is time for another stream; maxUnansweredFirst is that number before the first answer by a lease.
+const (
+	maxUnanswered      = 2
+	maxUnansweredFirst = 6
+)
+
+// firstRenewals is the pause between renewals before the first answer.
+const firstRenewals = 500 * time.Millisecond
+
+func (s *session) renew() {
+	if s.stream == nil || s.id.lease == 0 || s.closing {
+		return
+	}
+	unanswered := maxUnanswered
+	if s.believing == nil {
+		unanswered = maxUnansweredFirst
+	}
+	if s.stream.renewals >= unanswered { // the stream is of no use: another one may be
+		s.onStreamEnded(s.stream, fmt.Errorf("%d renewals have no answer", s.stream.renewals))
+		if s.believing == nil {
+			s.giveUpLease()
+			s.nextServer()
+		}
+		return
+	}
+	now := s.clock.Now()
+	number, got := s.lease.Renew(now)
+	if number == 0 {
+		return // it has lapsed
+	}
+	s.stream.renewals++
+	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
+	pause := firstRenewals
+	if s.believing != nil {
+		pause = max((s.lease.Until()-now)/renewalsInTime, time.Millisecond)
+	}
+	s.renewAfter(pause)
+}
+
+func (s *session) renewAfter(d time.Duration) {
+	if s.renewing != nil {
+		s.renewing.Stop()
+	}
+	s.renewing = time.AfterFunc(d, func() { s.self.Tell(renewalDue{}) })
+}
+
+func (s *session) onRenewed(r *messages.Renewed) {
+	now := s.clock.Now()
+	s.lease.Renewed(now, r.Number, time.Duration(r.ForNanos))
+	s.stream.renewals = 0
+	if !s.lease.Believes(now) {
+		return
+	}
+	if s.believing == nil {
+		s.believing = &belief{}
+	}
+	until := s.lease.Until()
+	s.believing.until.Store(int64(until))
+	if s.lapsing != nil {
+		s.lapsing.Stop()
+	}
+	s.lapsing = time.AfterFunc(until-now, func() { s.self.Tell(lapseDue{}) })
+	s.renewAfter(max((until-now)/renewalsInTime, time.Millisecond))
+	s.resume()
+}
+
+// checkLapse lets go of a lease whose time is over.
+func (s *session) checkLapse() {
+	if s.believing == nil || !s.believing.over(s.clock.Now()) {
+		return
+	}
+	s.dropStream()
+	s.nextServer()
+	s.lose("the lease is over: the lock server has not renewed it in time")
+	s.redial()
+}
+
+// lose lets go of the lease. The locks' actors queue again what waits.
+func (s *session) lose(why string) {
+	believed := s.believing != nil
+	if believed {
+		s.believing.passed.Store(true)
+	}
+	s.giveUpLease()
+	if believed {
+		s.set(messages.SessionState_LOST, nil, why)
+	}
+}
+
+// settle blocks until the owners of all grants that are lost have been told. It comes before the
+// server is told that the client has let go.
+func (s *session) settle() {
+	if m := s.locks.Load(); m != nil {
+		m.Open() // each lock's actor answers behind the loss
+	}
+}
+
+func (s *session) giveUpLease() {
+	if s.lapsing != nil {
+		s.lapsing.Stop()
+	}
+	s.letGo, s.id, s.believing = s.id, heldLease{}, nil
+	clear(s.requests)
+	s.held = 0
+}
+
+// leaveIfIdle leaves a server that is about to end, once it has nothing of this client.
+func (s *session) leaveIfIdle() {
+	if !s.goingAway.Load() || s.stream == nil || s.held > 0 || s.settling.Load() > 0 || s.id.lease == 0 {
+		return
+	}
+	s.stream.frames.put(&messages.ClientFrame{Bye: true, Received: s.in.received})
+	s.stream.frames.close()
+	s.stream = nil
+	s.nextServer()
+	s.lose("the lock server is about to end")
+	s.letGo = heldLease{} // Bye has said so
+	s.redial()
+}

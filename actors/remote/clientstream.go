@@ -1,0 +1,269 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/lease"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// clientStream is a stream to a server, behind its Welcome.
+type clientStream struct {
+	transport clientTransport
+	frames    *frames[*messages.ClientFrame]
+	cancel    context.CancelFunc
+	renewals  int // sent since the last answer
+}
+
+// redial opens a stream, unless there is one.
+func (s *session) redial() {
+	if s.stream != nil || s.dialing || s.closing {
+		return
+	}
+	s.dialing = true
+	hello := &messages.Hello{Version: protocolVersion, Client: s.name, Lease: s.id.lease, Incarnation: s.id.incarnation}
+	server := s.servers[s.server]
+	switch {
+	case s.id.lease != 0:
+		server = s.id.server
+	case s.letGo.lease != 0 && s.letGo.server == server:
+		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
+	}
+	go func() {
+		if hello.LetGo != 0 {
+			s.settle()
+		}
+		s.self.Tell(s.connect(server, hello))
+	}()
+}
+
+// handshakeLimit bounds an attempt to reach a server.
+const handshakeLimit = 5 * time.Second
+
+// connect opens a stream to a server, and blocks until the server has answered the Hello.
+func (s *session) connect(server string, hello *messages.Hello) (c connected) {
+	c.server, c.hello = server, hello
+	ctx, cancel := context.WithCancel(s.ctx)
+	timer := time.AfterFunc(handshakeLimit, cancel)
+	transport, err := s.dial.connect(ctx, server)
+	var frame *messages.ServerFrame
+	if err == nil {
+		err = transport.Send(&messages.ClientFrame{Hello: hello})
+	}
+	if err == nil || errors.Is(err, io.EOF) { // of Send; Recv says why
+		frame, err = transport.Recv()
+	}
+	switch {
+	case !timer.Stop() && err != nil:
+		err = fmt.Errorf("%s has not answered within %v: %w", server, handshakeLimit, err)
+	case err != nil:
+		err = fmt.Errorf("%s: %w", server, err)
+	case frame.GetEnded() != nil:
+		err = fmt.Errorf("%s: %w", server, &messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail})
+	case frame.GetWelcome().GetLease() == 0:
+		err = fmt.Errorf("%s: its first answer is no Welcome: it is no lock server", server)
+	}
+	if err != nil {
+		cancel()
+		c.err = err
+		return c
+	}
+	stream := &clientStream{transport: transport, cancel: cancel}
+	c.stream, c.welcome = stream, frame.Welcome
+	stream.frames = newFrames(transport.Send, func(err error) {
+		if err == nil {
+			transport.CloseSend()
+		}
+	})
+	return c
+}
+
+// onConnected begins the use of a stream.
+func (s *session) onConnected(c connected) {
+	s.dialing = false
+	switch {
+	case s.closing || c.err == nil && (c.hello.Lease != s.id.lease || !slices.Contains(s.servers, c.server)):
+		// The lease has lapsed while the attempt was under way, or the servers have changed.
+		if c.stream != nil {
+			c.stream.cancel()
+			c.stream.frames.close()
+		}
+		s.redial()
+		return
+	case c.err != nil:
+		s.onConnectError(c.err)
+		return
+	}
+	if c.hello.LetGo != 0 && c.hello.LetGo == s.letGo.lease {
+		s.letGo = heldLease{}
+	}
+	if s.id.lease != 0 && !c.welcome.Resumed {
+		s.lose("the lock server does not know the lease any more: it was started anew")
+	}
+	s.attempts = 0
+	s.stream = c.stream
+	s.suspended = ""
+	go s.read(c.stream)
+	if c.welcome.Resumed {
+		s.out.restart()
+	} else {
+		s.id = heldLease{c.welcome.Lease, c.welcome.Incarnation, c.server}
+		s.server = max(slices.Index(s.servers, c.server), 0)
+		s.lease, s.out, s.in, s.believing = lease.ClientEnd{}, outbox[*messages.ClientMessage]{}, arrivals{}, nil
+		s.goingAway.Store(false)
+	}
+	s.onServerState(c.welcome.State)
+	s.renew()
+}
+
+func (s *session) onConnectError(err error) {
+	if s.ctx.Err() == nil {
+		s.lastError.Store(&connectError{err, time.Now()})
+	}
+	if s.id.lease == 0 {
+		s.server = (s.server + 1) % len(s.servers)
+	}
+	s.attempts++
+	s.redialAfter(pause(s.attempts - 1))
+}
+
+func (s *session) redialAfter(d time.Duration) {
+	time.AfterFunc(d, func() { s.self.Tell(redialDue{}) })
+}
+
+// pause returns how long to wait after a failed attempt.
+func pause(attempts int) time.Duration {
+	d := min(50*time.Millisecond<<min(attempts, 10), 3*time.Second)
+	return d/2 + rand.N(d)
+}
+
+func (s *session) read(stream *clientStream) {
+	defer stream.cancel()
+	for {
+		frame, err := stream.transport.Recv()
+		if err != nil {
+			s.self.Tell(streamEnded{stream, err})
+			return
+		}
+		s.self.RunInlineIfIdle(frameFrom{stream, frame})
+	}
+}
+
+// dropStream ends the stream. What is under way is sent again on the next one.
+func (s *session) dropStream() {
+	if s.stream != nil {
+		s.stream.cancel()
+		s.stream.frames.close()
+		s.stream = nil
+	}
+}
+
+func (s *session) onStreamEnded(stream *clientStream, err error) {
+	if s.stream != stream {
+		return
+	}
+	if s.closing {
+		if !errors.Is(err, io.EOF) {
+			s.closeFailed = err
+		}
+		s.self.Stop()
+		return
+	}
+	s.dropStream()
+	err = fmt.Errorf("%s: %w", s.id.server, err)
+	s.lastError.Store(&connectError{err, time.Now()})
+	s.suspend("the stream has ended: " + err.Error())
+	s.redialAfter(pause(0))
+}
+
+func (s *session) suspend(why string) {
+	if s.state.Load().State == messages.SessionState_CONNECTED {
+		s.set(messages.SessionState_SUSPENDED, nil, why)
+	}
+}
+
+func (s *session) setServers(servers []string) {
+	s.servers, s.server = servers, max(slices.Index(servers, s.id.server), 0)
+	if s.id.lease != 0 && !slices.Contains(servers, s.id.server) {
+		s.goingAway.Store(true)
+		s.leaveIfIdle()
+	}
+}
+
+func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
+	if s.stream != stream {
+		return
+	}
+	seen, err := s.in.accept(frame.First, len(frame.Messages))
+	if err == nil {
+		err = s.out.confirm(frame.Received)
+	}
+	if err != nil {
+		s.onStreamEnded(stream, err)
+		return
+	}
+	if frame.Renewed != nil {
+		s.onRenewed(frame.Renewed)
+	}
+	if frame.State != nil {
+		s.onServerState(frame.State)
+	}
+	for _, m := range frame.Messages[seen:] {
+		s.deliver(m)
+	}
+	if frame.GoAway {
+		s.goingAway.Store(true)
+	}
+	if frame.Ended != nil && s.id.lease != 0 {
+		detail := (&messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail}).Error()
+		if frame.Ended.Reason == messages.Reason_CLOSED {
+			s.nextServer()
+		}
+		stream := s.stream
+		s.stream = nil
+		s.lose("the lock server has ended the lease: " + detail)
+		s.letGo = heldLease{}
+		go func() { // the server may wait for it
+			s.settle()
+			stream.frames.put(&messages.ClientFrame{Bye: true})
+			stream.frames.close()
+			s.self.Tell(redialDue{})
+		}()
+		return
+	}
+	s.leaveIfIdle()
+}
+
+func (s *session) nextServer() { s.server = (s.server + 1) % len(s.servers) }
+
+// onServerState takes in what the server says of its ZooKeeper session.
+func (s *session) onServerState(now *messages.State) {
+	s.suspended, s.zooKeeper = "", now.GetSessionId()
+	if !now.GetConnected() {
+		s.suspended = "the lock server has no connection to ZooKeeper: " + now.GetDetail()
+		s.suspend(s.suspended)
+		return
+	}
+	s.resume()
+}
+
+// resume is called when the server may be connected, and the lease believed in, again.
+func (s *session) resume() {
+	now := s.state.Load()
+	switch {
+	case s.suspended != "" || s.believing == nil || s.stream == nil:
+	case now.State == messages.SessionState_SUSPENDED:
+		s.set(messages.SessionState_CONNECTED, nil, "the stream to the lock server is back")
+	case now.State == messages.SessionState_LOST:
+		s.set(messages.SessionState_CONNECTED, func(n *snapshot) {
+			n.Epoch++
+			n.ID, n.lease, n.Timeout = s.zooKeeper, s.believing, time.Duration(s.believing.until.Load())-s.clock.Now()
+		}, "the lock server "+s.id.server+" has granted a lease")
+	}
+}
