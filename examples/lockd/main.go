@@ -49,8 +49,8 @@ const (
 	exitCutShort    = 75
 )
 
-// options are the flags.
-type options struct {
+// lockdFlags are the flags.
+type lockdFlags struct {
 	lockflags.Flags
 	clients  lockflags.ServerTLS
 	insecure bool
@@ -60,7 +60,7 @@ type options struct {
 	drain    time.Duration
 }
 
-func (o *options) define(set *flag.FlagSet) {
+func (o *lockdFlags) define(set *flag.FlagSet) {
 	o.DefineZooKeeper(set, "zk-", 30*time.Second)
 	o.clients.Define(set)
 	set.BoolVar(&o.insecure, "insecure", false, "serve without TLS all clients that can reach -listen")
@@ -76,7 +76,7 @@ func (o *options) define(set *flag.FlagSet) {
 			"Of it a fifth is for clients to release, and the rest must be longer than the lease")
 }
 
-func (o *options) check(args []string) error {
+func (o *lockdFlags) check(args []string) error {
 	switch {
 	case len(args) > 0:
 		return fmt.Errorf("argument %q: no arguments are accepted beside the flags", args[0])
@@ -97,8 +97,8 @@ func (o *options) check(args []string) error {
 
 // parse returns the options in the arguments and the environment. It prints the usage for -h, and
 // returns flag.ErrHelp.
-func parse(args []string) (*options, error) {
-	o := &options{Flags: lockflags.Flags{Warn: warn}}
+func parse(args []string) (*lockdFlags, error) {
+	o := &lockdFlags{Flags: lockflags.Flags{Warn: warn}}
 	set := flag.NewFlagSet("lockd", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // main prints the error
 	o.define(set)

@@ -36,7 +36,7 @@ func signals() (first, second context.Context) {
 
 // run serves until a signal comes, and drains. It returns the exit code, with which the process
 // must end: if the drain was cut short, nothing is closed.
-func (o *options) run(out io.Writer) (int, error) {
+func (o *lockdFlags) run(out io.Writer) (int, error) {
 	stopped, hurried := signals()
 	secured, err := o.clients.Config(o.Warn)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *options) run(out io.Writer) (int, error) {
 }
 
 // drainClients blocks until no client may believe in a lock. After an error some may.
-func (o *options) drainClients(ctx context.Context, server *remote.LockServer) error {
+func (o *lockdFlags) drainClients(ctx context.Context, server *remote.LockServer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.drain)
 	defer cancel()
 	err := server.Drain(ctx, o.drain/5)

@@ -35,18 +35,18 @@ func TestDescriptorsAreFresh(t *testing.T) {
 	}
 }
 
-// process is a running program, which the test kills at its end.
-type process struct {
+// program is a running program, which the test kills at its end.
+type program struct {
 	cmd    *exec.Cmd
 	in     io.Closer
 	lines  chan string // of standard output; closed at its end
 	stderr bytes.Buffer
 }
 
-func start(t *testing.T, name string, args ...string) *process {
+func start(t *testing.T, name string, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, name, args...), lines: make(chan string, 10)}
+	p := &program{cmd: exec.CommandContext(ctx, name, args...), lines: make(chan string, 10)}
 	p.cmd.Stderr = &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -74,7 +74,7 @@ func start(t *testing.T, name string, args ...string) *process {
 }
 
 // wantLine waits for a line that begins with the text, and returns the rest.
-func (p *process) wantLine(t *testing.T, text string) string {
+func (p *program) wantLine(t *testing.T, text string) string {
 	t.Helper()
 	select {
 	case line, open := <-p.lines:
@@ -93,7 +93,7 @@ func (p *process) wantLine(t *testing.T, text string) string {
 }
 
 // wantCode waits for the end of the program, and checks its exit code.
-func (p *process) wantCode(t *testing.T, want int) {
+func (p *program) wantCode(t *testing.T, want int) {
 	t.Helper()
 	for range p.lines {
 	}
@@ -114,7 +114,7 @@ func python(t *testing.T) string {
 }
 
 // startLockd builds lockd and starts it.
-func startLockd(t *testing.T, zk *zktest.Server) (p *process, addr string) {
+func startLockd(t *testing.T, zk *zktest.Server) (p *program, addr string) {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "lockd")
 	if out, err := exec.Command("go", "build", "-o", bin, "../lockd").CombinedOutput(); err != nil {

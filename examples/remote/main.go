@@ -97,20 +97,20 @@ func serve(ctx context.Context) (addr string, stop func(), err error) {
 
 // turn is a grant of a client.
 type turn struct {
-	client *client
+	client *clientProcess
 	token  string
 }
 
-// client is a process that takes turns.
-type client struct {
+// clientProcess is a process that takes turns.
+type clientProcess struct {
 	name string
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 }
 
 // start starts a client, whose turns go to the channel. The client ends with ctx.
-func start(ctx context.Context, name, server string, turns chan<- turn) (*client, error) {
-	c := &client{name: name, cmd: exec.CommandContext(ctx, os.Args[0], "-client", server)}
+func start(ctx context.Context, name, server string, turns chan<- turn) (*clientProcess, error) {
+	c := &clientProcess{name: name, cmd: exec.CommandContext(ctx, os.Args[0], "-client", server)}
 	c.cmd.Stderr = os.Stderr
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
