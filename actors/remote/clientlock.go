@@ -234,6 +234,9 @@ func (l *clientLock) onIncoming(in incoming) {
 		return // it was cancelled, or the loss of the session follows
 	}
 	r := l.Request(id)
+	if !l.fits(r, in.message) {
+		return
+	}
 	switch msg := in.message.(type) {
 	case *messages.Granted:
 		l.open[id].acquire = nil
@@ -247,7 +250,7 @@ func (l *clientLock) onIncoming(in incoming) {
 	case *messages.Refused:
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)
-		l.RefuseRequest(id, requests.Reason(msg.Reason))
+		l.RefuseRequest(id, knownReason(msg.Reason))
 	case *messages.Released:
 		by := l.open[id].entered
 		l.forget(id)
@@ -256,15 +259,37 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)
 		if r.Holds() {
-			l.Lose(id, requests.Reason(msg.Reason))
+			l.Lose(id, knownReason(msg.Reason))
 		} else {
-			l.RefuseRequest(id, requests.Reason(msg.Reason))
+			l.RefuseRequest(id, knownReason(msg.Reason))
 		}
 	case *messages.RevokeRequested:
 		l.RequestRevoke(id)
 	case *messages.Contended:
 		l.NotifyContended(id)
 	}
+}
+
+// fits reports whether a lock server may send the message about a request in this state.
+func (l *clientLock) fits(r *lock.Request, msg any) bool {
+	switch msg := msg.(type) {
+	case *messages.Granted:
+		return r.Granted == nil && len(msg.Parts) == len(l.spec.GetMembers()) && !slices.Contains(msg.Parts, nil)
+	case *messages.Refused:
+		return !r.Holds()
+	case *messages.Released:
+		return r.Released
+	}
+	return r.Granted != nil
+}
+
+// knownReason returns INTERNAL for a reason that this process does not know, and for STOPPED, after
+// which an owner asks its own lock's actor at once again.
+func knownReason(r messages.Reason) requests.Reason {
+	if messages.Reason_name[int32(r)] == "" || r == 0 || r == messages.Reason_STOPPED {
+		r = messages.Reason_INTERNAL
+	}
+	return requests.Reason(r)
 }
 
 // setEpoch replaces the server's number of its session by this process's.

@@ -68,6 +68,8 @@ func (s *session) connect(server string, hello *messages.Hello) (c connected) {
 		err = fmt.Errorf("%s: %w", server, &messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail})
 	case frame.GetWelcome().GetLease() == 0:
 		err = fmt.Errorf("%s: its first answer is no Welcome: it is no lock server", server)
+	case frame.Welcome.Resumed && frame.Welcome.Lease != hello.Lease:
+		err = fmt.Errorf("%s: it resumes lease %d, and %d was asked for (0: a new one)", server, frame.Welcome.Lease, hello.Lease)
 	}
 	if err != nil {
 		cancel()
@@ -233,7 +235,7 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 			s.settle()
 			stream.frames.put(&messages.ClientFrame{Bye: true})
 			stream.frames.close()
-			s.self.Tell(redialDue{})
+			s.redialAfter(pause(0))
 		}()
 		return
 	}
