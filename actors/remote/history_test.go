@@ -160,7 +160,7 @@ func (w *world) fault(r *rand.Rand) {
 	if s.dead {
 		return
 	}
-	switch what := r.IntN(10); what {
+	switch what := r.IntN(11); what {
 	case 0:
 		w.logf("FAULT: cut %s to %s for %v", c.name, s.name, d)
 		w.cut(c.name, s.name, d)
@@ -203,6 +203,10 @@ func (w *world) fault(r *rand.Rand) {
 		cancel()
 		w.closeServer(s)
 		w.startServer(s.name)
+	case 10:
+		w.logf("FAULT: close %s", s.name)
+		w.closeServer(s)
+		w.startServer(s.name)
 	case 9:
 		w.logf("FAULT: kill %s", c.name)
 		w.killClient(c)
@@ -224,6 +228,7 @@ func (w *world) closeServer(s *serverProcess) {
 		w.Error(err)
 	}
 	w.breakStreams("", s.name)
+	s.wire.heal()
 	if err := s.locks.Close(); err != nil {
 		w.Error(err)
 	}
@@ -267,7 +272,9 @@ func (w *world) end() {
 			go c.locks.Close()
 			continue
 		}
-		c.work.Wait()
+		if !c.ends(time.Minute) {
+			w.Errorf("%s has a request that is not answered a minute after all others have released", c.name)
+		}
 		time.Sleep(time.Second) // for releases that no user waits for
 		if open := c.locks.Open(); len(open) > 0 {
 			w.Errorf("%s: open: %v", c.name, open)
@@ -296,6 +303,18 @@ func (w *world) end() {
 	}
 	for _, c := range w.clients {
 		c.work.Wait()
+	}
+}
+
+// ends reports whether the users of a client end within a time.
+func (c *clientProcess) ends(within time.Duration) bool {
+	done := make(chan struct{})
+	go func() { defer close(done); c.work.Wait() }()
+	select {
+	case <-done:
+		return true
+	case <-time.After(within):
+		return false
 	}
 }
 
