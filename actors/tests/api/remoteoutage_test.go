@@ -90,6 +90,7 @@ func TestWithdrawnQuestions(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		locktest.Must(v, g.Verify(locktest.Within(v)))
+		//lint:ignore SA1012 that is the test
 		if err := remote.Health(nil); !errors.Is(err, actors.ErrInvalid) {
 			v.Error(err)
 		}
