@@ -34,7 +34,6 @@ type hostileStream struct {
 	began            bool
 	sent, got        uint64
 	renew            uint64
-	lease            uint64
 	requests, asking []uint64
 }
 
