@@ -229,8 +229,11 @@ func (w *world) closeServer(s *serverProcess) {
 	}
 	w.breakStreams("", s.name)
 	s.wire.heal()
-	if err := s.locks.Close(); err != nil {
+	switch err := s.locks.Close(); {
+	case err != nil && w.over.Load():
 		w.Error(err)
+	case err != nil:
+		w.logf("%v", err) // it was cut off: its session expires
 	}
 }
 
