@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -75,6 +77,9 @@ func (l *clientLock) send(id requests.ID, o *openRequest) {
 		return
 	}
 	o.epoch, o.number = now.Epoch, l.session.lastNumber.Add(1)
+	if o.acquire.RequestId != 0 { // a stream of the last epoch may be sending it yet
+		o.acquire = proto.CloneOf(o.acquire)
+	}
 	o.acquire.RequestId = o.number
 	l.byNumber[o.number] = id
 	l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{
