@@ -40,6 +40,7 @@ type servedClient struct {
 type serverStream struct {
 	frames *frames[*messages.ServerFrame]
 	done   chan struct{} // closed when nothing more is sent
+	cut    chan struct{} // closed to end the stream though the client does not read
 	room   chan struct{} // for frames that are not handled yet
 }
 
@@ -87,7 +88,7 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		if c.stream != msg.stream {
 			msg.stream.frames.close()
 		} else if !c.over {
-			c.stream.frames.close()
+			c.stream.cutOff()
 			c.stream = nil
 		}
 	case sessionState:
@@ -169,8 +170,14 @@ func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) {
 // cutOff ends the stream. The lease goes on: the client may resume it.
 func (c *servedClient) cutOff(why string, err error) {
 	c.server.log.Warn("lock server ends the stream of a client", "client", c.text(), "why", why, "error", err, "do", "look at the client")
-	c.stream.frames.close()
+	c.stream.cutOff()
 	c.stream = nil
+}
+
+// cutOff ends the stream at once. It is called once.
+func (s *serverStream) cutOff() {
+	s.frames.close()
+	close(s.cut)
 }
 
 // onRenew answers a renewal if the server may promise something.

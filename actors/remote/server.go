@@ -151,11 +151,10 @@ func (s *LockServer) tellAll(msg any) {
 
 // connect serves a stream until it ends.
 func (s *LockServer) connect(t serverTransport, peer Peer) error {
-	hello, err := t.Recv()
+	h, err := firstHello(t)
 	if err != nil {
 		return err
 	}
-	h := hello.GetHello()
 	if h == nil || h.Version != protocolVersion {
 		return s.refuse(t, messages.Reason_INVALID, fmt.Sprintf("the stream begins with version %d: this server has version %d", h.GetVersion(), protocolVersion))
 	}
@@ -164,7 +163,7 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 	if c == nil {
 		return s.refuse(t, reason, detail)
 	}
-	stream := &serverStream{done: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
+	stream := &serverStream{done: make(chan struct{}), cut: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
 	stream.frames = newFrames(t.Send, func(error) { close(stream.done) })
 	c.self.Tell(attached{stream, h})
 	failed := make(chan error, 1)
@@ -172,16 +171,45 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 	select {
 	case <-stream.done:
 		return nil
+	case <-stream.cut:
+		return errCut
 	case err := <-failed:
-		if errors.Is(err, io.EOF) {
-			c.self.Tell(halfClosed{stream})
+		if !errors.Is(err, io.EOF) {
+			c.self.Tell(detached{stream})
+			stream.frames.close()
 			<-stream.done
-			return nil
+			return err
 		}
-		c.self.Tell(detached{stream})
-		stream.frames.close()
-		<-stream.done
-		return err
+		c.self.Tell(halfClosed{stream})
+		select {
+		case <-stream.done:
+			return nil
+		case <-stream.cut:
+			return errCut
+		}
+	}
+}
+
+// errCut is the error of a stream that the server ends without waiting for the client to read.
+var errCut = errors.New("the lock server has ended the stream")
+
+// firstHello returns the Hello with which a stream begins. The error is also that the stream
+// has had none for a time: it would count for nothing.
+func firstHello(t serverTransport) (*messages.Hello, error) {
+	var frame *messages.ClientFrame
+	came := make(chan error, 1)
+	go func() {
+		var err error
+		frame, err = t.Recv()
+		came <- err
+	}()
+	timer := time.NewTimer(handshakeLimit)
+	defer timer.Stop()
+	select {
+	case err := <-came:
+		return frame.GetHello(), err
+	case <-timer.C:
+		return nil, fmt.Errorf("the stream has not begun with a Hello within %v", handshakeLimit)
 	}
 }
 

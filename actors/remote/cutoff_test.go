@@ -1,0 +1,64 @@
+package remote_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// deafClient sends the frames, and reads nothing.
+type deafClient struct {
+	ctx    context.Context
+	frames []*messages.ClientFrame
+}
+
+// Send implements remote.ServerTransport.
+func (d *deafClient) Send(*messages.ServerFrame) error {
+	<-d.ctx.Done()
+	return context.Cause(d.ctx)
+}
+
+// Recv implements remote.ServerTransport.
+func (d *deafClient) Recv() (*messages.ClientFrame, error) {
+	if len(d.frames) == 0 {
+		<-d.ctx.Done()
+		return nil, context.Cause(d.ctx)
+	}
+	f := d.frames[0]
+	d.frames = d.frames[1:]
+	return f, nil
+}
+
+// The server ends a stream that does not begin, and one whose client does not read.
+func TestStreamsOfNoUse(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(nil)}
+		w.startServer("server")
+		ctx, cancel := context.WithCancel(context.Background())
+		serve := func(frames ...*messages.ClientFrame) error {
+			return w.servers[0].server.Connect(&deafClient{ctx, frames}, "deaf")
+		}
+		if err := serve(); err == nil || !strings.Contains(err.Error(), "Hello") {
+			t.Errorf("a stream without a Hello: %v", err)
+		}
+		deaf := []*messages.ClientFrame{{Hello: &messages.Hello{Version: 1}}}
+		const each = 1000
+		for n := uint64(0); n < 100; n++ {
+			f := &messages.ClientFrame{First: n*each + 1}
+			for range each { // each is refused, because it has no lock
+				f.Messages = append(f.Messages, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{}}})
+			}
+			deaf = append(deaf, f)
+		}
+		if err := serve(deaf...); err == nil || !strings.Contains(err.Error(), "ended the stream") {
+			t.Errorf("a client that reads nothing: %v", err)
+		}
+		cancel()
+		w.closeServer(w.servers[0])
+	})
+}
