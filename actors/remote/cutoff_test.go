@@ -2,10 +2,15 @@ package remote_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -59,6 +64,43 @@ func TestStreamsOfNoUse(t *testing.T) {
 			t.Errorf("a client that reads nothing: %v", err)
 		}
 		cancel()
+		w.closeServer(w.servers[0])
+	})
+}
+
+// The data of a client's open requests are bounded, and count no more once the requests are over.
+func TestDataOfOneClient(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(rand.New(rand.NewPCG(1, 1))), names: []string{"server"}}
+		w.startServer("server")
+		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, 400<<10)
+		for range 2 {
+			var grants []*actors.Grant
+			for i := range 100 {
+				g, err := l.Mutex(fmt.Sprintf("/locks/%d", i)).Lock(t.Context(), actors.WithData(data))
+				if err != nil {
+					if !errors.Is(err, actors.ErrLimit) {
+						t.Fatal(err)
+					}
+					break
+				}
+				grants = append(grants, g)
+			}
+			if want := (32 << 20) / len(data); len(grants) != want {
+				t.Errorf("%d grants, want %d", len(grants), want)
+			}
+			for _, g := range grants {
+				if err := g.Unlock(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		l.Close()
 		w.closeServer(w.servers[0])
 	})
 }

@@ -29,6 +29,7 @@ type servedClient struct {
 	out       outbox[*messages.ServerMessage]
 	in        arrivals
 	requests  map[uint64]*servedRequest
+	data      int // bytes of data in requests
 	nodes     heldNodes
 	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended

@@ -121,6 +121,10 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that the lock server takes of one client", len(c.requests)))
 		return
 	}
+	if c.data+len(m.Acquire.Data) > maxDataOpen {
+		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the open requests have %d bytes of data: a lock server takes %d at most of one client", c.data+len(m.Acquire.Data), maxDataOpen))
+		return
+	}
 	recipe, err := recipes.FromSpec(m.GetLock())
 	if err != nil {
 		c.refuse(number, messages.Reason_INVALID, err.Error())
@@ -144,14 +148,16 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 	r.acquire = &messages.Acquire{Owner: c.owner(msg.Owner), Data: msg.Data, Try: msg.Try, Permits: msg.Permits, Kind: uint32(kind),
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
+	c.data += len(msg.Data)
 	c.begin(r)
 }
 
 // Limits of what a client asks for: ZooKeeper ends the connection of the server at a larger request,
 // and errors and lines of the log name a lock.
 const (
-	maxData = 512 << 10
-	maxLock = 16 << 10
+	maxData     = 512 << 10
+	maxDataOpen = 32 << 20 // of all open requests of a client
+	maxLock     = 16 << 10
 )
 
 // problemOf returns what no client may ask for, or "".
@@ -283,6 +289,7 @@ func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
 	c.nodes.remove(r.granted)
 	delete(c.requests, r.number)
+	c.data -= len(r.acquire.Data)
 }
 
 // heldNodes are the nodes by which a client holds, for the goroutines that answer questions.
