@@ -90,6 +90,8 @@ var goals = []goal{
 	{over: p50("rtt10-cold256", "actorlock"), under: p50("rtt10-cold256", "zklock"), atMost: 0.3},
 	{over: ops("rw90", "actorlock"), under: ops("rw90", "curator"), atLeast: 10},
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
+	{over: ops("remote-many256", "actorlock-remote"), under: ops("remote-many256", "actorlock"), atLeast: 0.5},
+	{over: ops("remote-hot64", "actorlock-remote"), under: ops("remote-hot64", "zklock"), atLeast: 2},
 }
 
 func (f figure) of(r run) float64 {

@@ -37,7 +37,7 @@ func actorlockPeers() []peer {
 	}
 	all[0].reference = true
 	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
-	return append(all, simplePeers...)
+	return slices.Concat(all, simplePeers, remotePeers)
 }
 
 // handle is any lock of the library.
