@@ -279,7 +279,11 @@ func (l *clientLock) onIncoming(in incoming) {
 func (l *clientLock) fits(r *lock.Request, msg any) bool {
 	switch msg := msg.(type) {
 	case *messages.Granted:
-		return r.Granted == nil && len(msg.Parts) == len(l.spec.GetMembers()) && !slices.Contains(msg.Parts, nil)
+		parts := len(l.spec.GetMembers())
+		if o := l.open[r.ID]; l.Recipe.MaxPermits > 0 && o.acquire.GetPermits() > 1 {
+			parts = int(o.acquire.Permits)
+		}
+		return r.Granted == nil && len(msg.Parts) == parts && !slices.Contains(msg.Parts, nil)
 	case *messages.Refused:
 		return !r.Holds()
 	case *messages.Released:

@@ -124,3 +124,22 @@ func TestTokensOfOneTransaction(t *testing.T) {
 		}
 	}
 }
+
+// A grant of several permits has a node for each, as it has with ZooKeeper in the process.
+func TestSeveralPermits(t *testing.T) {
+	zk := zktest.Embedded(t)
+	locks := dial(t, serve(t, zk.Addr(), remote.ServerConfig{}).addr)
+	s := locks.Semaphore(zk.Path(t), 3)
+	for _, n := range []int{1, 2, 3} {
+		g, err := s.Lock(t.Context(), actors.Permits(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.Nodes()) != n {
+			t.Errorf("%d permits by %v", n, g.Nodes())
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (b *Fixture) RWMutex() *actors.RWMutex { return b.Locks().RWMutex(b.LockPat
 var ShortLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond})
 
 // LongLinger is a local queue that keeps an unused node until another process waits.
-var LongLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour})
+var LongLinger = actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute})
 
 // LocalMutex returns the lock with a local queue, on a connection of its own.
 func (b *Fixture) LocalMutex(option actors.LockOption, configure ...func(*actors.Config)) *actors.Mutex {

@@ -164,7 +164,7 @@ func TestLocalMessages(t *testing.T) {
 		alice, bob := all[0], all[1]
 		locks, other := b.Locks(config), b.Mutex()
 		// bob is granted while another process waits, within an hour.
-		mu := locks.Mutex(b.LockPath, actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond, Time: time.Hour}))
+		mu := locks.Mutex(b.LockPath, actors.LocalQueue(actors.LocalQueueConfig{Linger: 50 * time.Millisecond, Time: time.Minute}))
 		lock := locktest.PID(b, mu)
 		alice.Send(lock, &messages.Acquire{RequestId: 1, NotifyContended: true})
 		g := alice.Granted(1)

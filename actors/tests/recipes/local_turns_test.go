@@ -45,7 +45,7 @@ func TestLocalBudget(t *testing.T) {
 		most  int // grants in a row, with the first and the last
 	}{
 		{"time", actors.LocalQueueConfig{Time: 200 * time.Millisecond}, 21},
-		{"count", actors.LocalQueueConfig{Grants: 7, Time: time.Hour}, 7},
+		{"count", actors.LocalQueueConfig{Grants: 7, Time: time.Minute}, 7},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			locktest.Bubble(t, func(v *locktest.Virtual) {

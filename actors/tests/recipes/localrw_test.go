@@ -98,7 +98,7 @@ func TestLocalReadersShareWithOthers(t *testing.T) {
 
 func TestLocalDowngrade(t *testing.T) {
 	// With this local queue, requests of its process hold before others for an hour.
-	longTime := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Hour, Time: time.Hour})
+	longTime := actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute, Time: time.Minute})
 	locktest.Each(t, func(b *locktest.Fixture) {
 		rw, far := b.LocalRWMutex(longTime), b.RWMutex()
 		w := locktest.Lock(b, rw.Write(), actors.WithOwner("me"))
