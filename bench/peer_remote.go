@@ -70,15 +70,15 @@ func serveLocks(zk string) error {
 	return server.GRPC(nil).Serve(l)
 }
 
-// lockServer is a process that serves locks.
-type lockServer struct {
+// servedLocks is a process that serves locks.
+type servedLocks struct {
 	addr  string
 	stdin io.Closer
 	cmd   *exec.Cmd
 }
 
-func startLockServer(zk string) (*lockServer, error) {
-	s := &lockServer{cmd: exec.Command(os.Args[0], serveLocksCommand, zk)}
+func startLockServer(zk string) (*servedLocks, error) {
+	s := &servedLocks{cmd: exec.Command(os.Args[0], serveLocksCommand, zk)}
 	s.cmd.Stderr = os.Stderr
 	var err error
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
@@ -100,14 +100,14 @@ func startLockServer(zk string) (*lockServer, error) {
 	return s, nil
 }
 
-func (s *lockServer) stop() {
+func (s *servedLocks) stop() {
 	_ = s.stdin.Close()
 	_ = s.cmd.Wait()
 }
 
 type remoteDriver struct {
 	actorlockDriver
-	server *lockServer
+	server *servedLocks
 }
 
 func openRemote(ctx context.Context, zk string) (driver, error) {
@@ -135,7 +135,7 @@ func (d *remoteDriver) close() {
 }
 
 type callsDriver struct {
-	server *lockServer
+	server *servedLocks
 	conns  []*grpc.ClientConn // by connection
 }
 
