@@ -54,8 +54,8 @@ func (h *handle) verify(ctx context.Context, grant grantNodes) (none, error) {
 // Nodes. ZooKeeper itself refuses a transaction of them once the grant is over, however late it
 // comes and whatever the holder believes. (With LocalQueue the checks show that the process
 // still has the lock by the same node.) The operations are go-zookeeper's, *zk.SetDataRequest
-// and the like: perform them by Locks.Multi, or by a ZooKeeper client of your own. With a lock server
-// only the latter is possible.
+// and the like: perform them by Locks.Multi, or by a ZooKeeper client of your own. Locks of a lock
+// server have no Multi.
 func (g *Grant) Guard(ops ...any) []any {
 	var all []any
 	for _, node := range g.Nodes() {

@@ -451,7 +451,7 @@ func (x *Welcome) GetState() *State {
 // Renew asks to believe for longer. The client reads its clock before it sends it.
 type Renew struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of this lease, from 1, one by one.
+	// Numbers the renewals of this lease from 1.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The newest Renew whose answer the client has. The server answers no further ones if too many
 	// of its answers are unconfirmed.
@@ -1270,7 +1270,7 @@ type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique among the open questions of the lease.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is asked, such as "inspect".
+	// The name of the question, such as "inspect".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
 	// The lock at the path, for questions about a lock.

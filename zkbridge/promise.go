@@ -11,8 +11,8 @@ import (
 // Clock is a clock that goes on while the machine is suspended.
 type Clock = zkconn.Clock
 
-// NewClock returns a clock that begins at 0 and asks the operating system for suspends, as that of
-// a bridge does by default.
+// NewClock returns a clock that begins at 0. It asks the operating system for suspends, as the clock
+// of a bridge does by default.
 func NewClock() *Clock { return zkconn.NewClock(nil) }
 
 // Promise returns for how long from now on a process without ZooKeeper may rely on the session of

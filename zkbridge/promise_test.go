@@ -41,7 +41,7 @@ func TestPromiseIsKept(t *testing.T) {
 					return true
 				}
 				for !gone() {
-					time.Sleep(10 * time.Millisecond) // virtual
+					<-time.After(10 * time.Millisecond) // virtual
 				}
 				want := max(margin, promised+promised/200)
 				if after := time.Since(began); after < want || after > want+time.Second {
@@ -78,7 +78,7 @@ func TestPromiseEnds(t *testing.T) {
 			if v > left || v < left-time.Millisecond {
 				t.Errorf("%v promised, %v left", v, left)
 			}
-			time.Sleep(time.Second) // virtual
+			<-time.After(time.Second) // virtual
 		}
 		if v := b.Promise(1, time.Minute); v > 0 {
 			t.Errorf("%v promised in a lost session", v)
@@ -104,7 +104,7 @@ func TestPromisesAreLong(t *testing.T) {
 			if i >= 30 { // at first the pings are those of a bridge that has promised nothing
 				least = min(least, v)
 			}
-			time.Sleep(700 * time.Millisecond) // virtual
+			<-time.After(700 * time.Millisecond) // virtual
 		}
 		if want := timeout - timeout/200 - margin - margin/200 - 2*time.Second; least < want {
 			t.Errorf("%v promised, want %v at least", least, want)

@@ -12,8 +12,8 @@
 // process do whose ZooKeeper session is lost. The client then gets another lease, of another server
 // if there are several, and what waits queues anew.
 //
-// Not available at a client are Custom, Multi, Guard and RaiseGeneration: they need ZooKeeper in the
-// process. Owners of different clients are different, whatever their names. A LocalQueue is shared
+// Not available at a client are Custom, Multi and RaiseGeneration: they need ZooKeeper in the
+// process. Guard returns operations for a ZooKeeper client that the program has itself. Owners of different clients are different, whatever their names. A LocalQueue is shared
 // by all clients of a server.
 //
 // The messages are in messages/remote.proto. To be read in this order: numbered.go (messages arrive

@@ -74,12 +74,12 @@ func TestCloseWithoutServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			cut(name)
-			time.Sleep(100 * time.Millisecond) // virtual: the client learns that the stream is broken
+			<-time.After(100 * time.Millisecond) // virtual: the client learns that the stream is broken
 			if err := l.Close(); err == nil || !strings.Contains(err.Error(), "has not confirmed") {
 				t.Errorf("%s: Close: %v", name, err)
 			}
 			w.set("server", w.servers[0].server)
-			time.Sleep(2 * leaseTime) // until the server gives the lock back
+			<-time.After(2 * leaseTime) // until the server gives the lock back
 		}
 		w.closeServer(w.servers[0])
 	})

@@ -108,10 +108,10 @@ func (w *world) run(r *rand.Rand) {
 		w.startClient(fmt.Sprintf("client%d", i), r)
 	}
 	for range r.IntN(12) {
-		time.Sleep(time.Duration(r.Int64N(int64(6 * time.Second))))
+		<-time.After(time.Duration(r.Int64N(int64(6 * time.Second))))
 		w.fault(r)
 	}
-	time.Sleep(time.Duration(r.Int64N(int64(6 * time.Second))))
+	<-time.After(time.Duration(r.Int64N(int64(6 * time.Second))))
 	w.end()
 }
 
@@ -192,7 +192,7 @@ func (w *world) fault(r *rand.Rand) {
 	case 7:
 		w.logf("FAULT: kill %s", s.name)
 		w.killServer(s)
-		time.Sleep(d)
+		<-time.After(d)
 		w.startServer(s.name)
 	case 8:
 		w.logf("FAULT: drain %s", s.name)
@@ -265,7 +265,7 @@ func (w *world) end() {
 	}
 	w.over.Store(true)
 	before := w.grants.Load()
-	time.Sleep(30 * time.Second)
+	<-time.After(30 * time.Second)
 	if live := w.live(); live > 0 && w.grants.Load() == before {
 		w.Errorf("%d clients live, and none has been granted a lock within 30 s after the last fault", live)
 	}
@@ -278,7 +278,7 @@ func (w *world) end() {
 		if !c.ends(time.Minute) {
 			w.Errorf("%s has a request that is not answered a minute after all others have released", c.name)
 		}
-		time.Sleep(time.Second) // for releases that no user waits for
+		<-time.After(time.Second) // for releases that no user waits for
 		if open := c.locks.Open(); len(open) > 0 {
 			w.Errorf("%s: open: %v", c.name, open)
 		}
@@ -286,7 +286,7 @@ func (w *world) end() {
 			w.Errorf("%s: %v", c.name, err)
 		}
 	}
-	time.Sleep(2 * leaseTime)
+	<-time.After(2 * leaseTime)
 	for _, s := range w.servers {
 		if s.dead {
 			s.wire.heal() // what a killed process still says comes from a session that has expired

@@ -43,7 +43,7 @@ func (w *world) user(c *clientProcess, n int, r *rand.Rand) {
 		cancel()
 		if err != nil {
 			w.checkError(c, err)
-			time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
+			<-time.After(time.Duration(r.Int64N(int64(time.Second))))
 			continue
 		}
 		w.grants.Add(1)
@@ -55,7 +55,7 @@ func (w *world) user(c *clientProcess, n int, r *rand.Rand) {
 			hold *= 8
 		}
 		for end := time.Now().Add(hold); time.Now().Before(end) && g.Err() == nil; {
-			time.Sleep(min(50*time.Millisecond, time.Until(end)))
+			<-time.After(min(50*time.Millisecond, time.Until(end)))
 			w.ledger.check(w, path, e)
 		}
 		w.ledger.leave(path, e)

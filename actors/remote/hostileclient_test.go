@@ -73,7 +73,7 @@ func (h *hostileClient) Send(f *messages.ServerFrame) error {
 // Recv implements remote.ServerTransport: it makes a frame of the client.
 func (h *hostileClient) Recv() (*messages.ClientFrame, error) {
 	if h.r.IntN(2) == 0 {
-		time.Sleep(time.Duration(h.r.Int64N(int64(20 * time.Millisecond))))
+		<-time.After(time.Duration(h.r.Int64N(int64(20 * time.Millisecond))))
 	}
 	if h.left--; h.left < 0 {
 		return nil, io.EOF
@@ -286,12 +286,12 @@ func hostileClients(t *testing.T, seed uint64) {
 			}
 			if err == nil {
 				granted.Add(1)
-				time.Sleep(50 * time.Millisecond)
+				<-time.After(50 * time.Millisecond)
 				if err := g.Unlock(t.Context()); err != nil && wrong(err) {
 					t.Errorf("%s: %v", path, err)
 				}
 			}
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 		}
 	}
 	work.Go(func() { use("/honest/own", &private, func(error) bool { return true }) })
@@ -299,7 +299,7 @@ func hostileClients(t *testing.T, seed uint64) {
 		use("/locks/0", &shared, func(err error) bool { return errors.Is(err, actors.ErrSessionLost) })
 	})
 	hostile.Wait()
-	time.Sleep(3 * leaseTime)
+	<-time.After(3 * leaseTime)
 	if private.Load() == 0 {
 		t.Error("the honest client has not got its own lock")
 	}
@@ -307,7 +307,7 @@ func hostileClients(t *testing.T, seed uint64) {
 		t.Errorf("%d clients are left, not the honest one alone", n)
 	}
 	shared.Store(0)
-	time.Sleep(20 * time.Second)
+	<-time.After(20 * time.Second)
 	close(end)
 	work.Wait()
 	if shared.Load() == 0 {

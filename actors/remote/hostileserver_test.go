@@ -225,19 +225,19 @@ func hostileToClient(t *testing.T, seed uint64) {
 					mu.Lock()
 					grants = append(grants, g)
 					mu.Unlock()
-					time.Sleep(100 * time.Millisecond)
+					<-time.After(100 * time.Millisecond)
 					if i > 0 {
 						g.Unlock(ctx)
 					}
 				}
 				locks.Mutex("/a").Participants(ctx)
 				cancel()
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond)
 			}
 		})
 	}
 	users.Wait()
-	time.Sleep(10 * time.Second)
+	<-time.After(10 * time.Second)
 	for _, g := range grants {
 		if g.Err() == nil {
 			t.Errorf("%v is believed in without a lease", g)

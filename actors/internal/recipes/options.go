@@ -126,8 +126,8 @@ type Member struct {
 	Kind   queue.Kind
 }
 
-// MultiLock returns the recipe of the multi-lock of the members; beside an error, that of the
-// acceptable ones before it. The recipe's name is the path of its actor.
+// MultiLock returns the recipe of the multi-lock of the members. Beside an error it returns the
+// recipe of the acceptable members before the one that is not. The recipe's name is the path of its actor.
 func MultiLock(members []Member) (*manager.Recipe, error) {
 	r := &manager.Recipe{Kinds: []string{"exclusive"}, NewActor: newMultiLock, MemberKinds: []queue.Kind{}}
 	var names []string
