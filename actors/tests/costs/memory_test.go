@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ func measure(p *locktest.Program, rest string) {
 	what, most, _ := strings.Cut(rest, " ")
 	measures := map[string]func(p *locktest.Program, most float64) (float64, error){"idle": idleBytes, "waiter": waiterBytes, "ended": endedBytes}
 	limit, _ := strconv.ParseFloat(most, 64)
+	growRuntime()
 	bytes, err := measures[what](p, limit)
 	if err != nil {
 		p.Print("cannot measure: %v", err)
@@ -92,8 +94,7 @@ func idleBytes(p *locktest.Program, most float64) (float64, error) {
 	return measureHeap(before, measuredLocks, most), err
 }
 
-// useEach acquires and releases n locks below path, up to 32 at a time: the runtime keeps 480 bytes
-// for each goroutine that has ever run beside others.
+// useEach acquires and releases n locks below path, up to 32 at a time.
 func useEach(locks *actors.Locks, path string, n int) error {
 	var all errgroup.Group
 	all.SetLimit(32)
@@ -145,6 +146,18 @@ func measureHeap(before float64, n int, most float64) (each float64) {
 		}
 	}
 	return each
+}
+
+// growRuntime runs more goroutines at one time than there are actors: the runtime keeps 480 bytes for
+// each that has ever run beside others, and a lost connection wakes all actors at once.
+func growRuntime() {
+	var all sync.WaitGroup
+	end := make(chan struct{})
+	for range measuredWaiters {
+		all.Go(func() { <-end })
+	}
+	close(end)
+	all.Wait()
 }
 
 // heap returns the bytes of the heap and the stacks without garbage. The first collection may leave
