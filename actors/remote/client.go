@@ -42,7 +42,7 @@ type session struct {
 	// Only the actor uses these.
 	servers     []string
 	server      int // of servers: the one of the lease, or the next to try
-	attempts    int // that have failed since the last Welcome
+	attempts    int // that have failed since the last answer to a renewal
 	stream      *clientStream
 	dialing     bool
 	lease       lease.ClientEnd

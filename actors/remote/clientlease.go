@@ -14,11 +14,12 @@ const renewalsInTime = 3
 // is time for another stream; maxUnansweredFirst is that number before the first answer by a lease.
 const (
 	maxUnanswered      = 2
-	maxUnansweredFirst = 6
+	maxUnansweredFirst = 4
 )
 
-// firstRenewals is the pause between renewals before the first answer.
-const firstRenewals = 500 * time.Millisecond
+// firstRenewals is the first pause between renewals before the first answer. Each one is twice as
+// long as the one before it.
+const firstRenewals = 250 * time.Millisecond
 
 func (s *session) renew() {
 	if s.stream == nil || s.id.lease == 0 || s.closing {
@@ -26,11 +27,12 @@ func (s *session) renew() {
 	}
 	unanswered := maxUnanswered
 	if s.believing == nil {
-		unanswered = maxUnansweredFirst
+		unanswered = maxUnansweredFirst + s.rounds()
 	}
 	if s.stream.renewals >= unanswered { // the stream is of no use: another one may be
+		believing := s.believing != nil
 		s.onStreamEnded(s.stream, fmt.Errorf("%d renewals have no answer", s.stream.renewals))
-		if s.believing == nil {
+		if !believing {
 			s.giveUpLease()
 			s.nextServer()
 		}
@@ -41,12 +43,12 @@ func (s *session) renew() {
 	if number == 0 {
 		return // it has lapsed
 	}
-	s.stream.renewals++
-	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
-	pause := firstRenewals
+	pause := firstRenewals << s.stream.renewals
 	if s.believing != nil {
 		pause = max((s.lease.Until()-now)/renewalsInTime, time.Millisecond)
 	}
+	s.stream.renewals++
+	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
 	s.renewAfter(pause)
 }
 
@@ -67,6 +69,7 @@ func (s *session) onRenewed(r *messages.Renewed) {
 	if s.believing == nil {
 		s.believing = &belief{}
 	}
+	s.attempts = 0
 	until := s.lease.Until()
 	s.believing.until.Store(int64(until))
 	if s.lapsing != nil {
@@ -128,5 +131,5 @@ func (s *session) leaveIfIdle() {
 	s.nextServer()
 	s.lose("the lock server is about to end")
 	s.letGo = heldLease{} // Bye has said so
-	s.redial()
+	s.redialLater()
 }

@@ -35,22 +35,28 @@ func (s *session) redial() {
 	case s.letGo.lease != 0 && s.letGo.server == server:
 		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
 	}
+	limit := handshakeLimit << s.rounds()
 	go func() {
 		if hello.LetGo != 0 {
 			s.settle()
 		}
-		s.self.Tell(s.connect(server, hello))
+		s.self.Tell(s.connect(server, hello, limit))
 	}()
 }
 
-// handshakeLimit bounds an attempt to reach a server.
+// handshakeLimit bounds the first attempt to reach a server.
 const handshakeLimit = 5 * time.Second
 
+// rounds returns how often the client has failed with all servers, up to 3. It waits for longer
+// after each round: a server that has too much to do would otherwise work for clients that have
+// left by then, and never be done.
+func (s *session) rounds() int { return min(s.attempts/len(s.servers), 3) }
+
 // connect opens a stream to a server, and blocks until the server has answered the Hello.
-func (s *session) connect(server string, hello *messages.Hello) (c connected) {
+func (s *session) connect(server string, hello *messages.Hello, limit time.Duration) (c connected) {
 	c.server, c.hello = server, hello
 	ctx, cancel := context.WithCancel(s.ctx)
-	timer := time.AfterFunc(handshakeLimit, cancel)
+	timer := time.AfterFunc(limit, cancel)
 	transport, err := s.dial.connect(ctx, server)
 	var frame *messages.ServerFrame
 	if err == nil {
@@ -61,7 +67,7 @@ func (s *session) connect(server string, hello *messages.Hello) (c connected) {
 	}
 	switch {
 	case !timer.Stop() && err != nil:
-		err = fmt.Errorf("%s has not answered within %v: %w", server, handshakeLimit, err)
+		err = fmt.Errorf("%s has not answered within %v: %w", server, limit, err)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", server, err)
 	case frame.GetEnded() != nil:
@@ -108,7 +114,6 @@ func (s *session) onConnected(c connected) {
 	if s.id.lease != 0 && !c.welcome.Resumed {
 		s.lose("the lock server does not know the lease any more: it was started anew")
 	}
-	s.attempts = 0
 	s.stream = c.stream
 	s.suspended = ""
 	go s.read(c.stream)
@@ -131,12 +136,19 @@ func (s *session) onConnectError(err error) {
 	if s.id.lease == 0 {
 		s.server = (s.server + 1) % len(s.servers)
 	}
-	s.attempts++
-	s.redialAfter(pause(s.attempts - 1))
+	s.redialLater()
 }
+
+// redialLater dials again after a pause that grows with the attempts.
+func (s *session) redialLater() { s.redialAfter(s.nextPause()) }
 
 func (s *session) redialAfter(d time.Duration) {
 	time.AfterFunc(d, func() { s.self.Tell(redialDue{}) })
+}
+
+func (s *session) nextPause() time.Duration {
+	s.attempts++
+	return pause(s.attempts - 1)
 }
 
 // pause returns how long to wait after a failed attempt.
@@ -181,7 +193,7 @@ func (s *session) onStreamEnded(stream *clientStream, err error) {
 	err = fmt.Errorf("%s: %w", s.id.server, err)
 	s.lastError.Store(&connectError{err, time.Now()})
 	s.suspend("the stream has ended: " + err.Error())
-	s.redialAfter(pause(0))
+	s.redialLater()
 }
 
 func (s *session) suspend(why string) {
@@ -231,11 +243,12 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.stream = nil
 		s.lose("the lock server has ended the lease: " + detail)
 		s.letGo = heldLease{}
+		pause := s.nextPause()
 		go func() { // the server may wait for it
 			s.settle()
 			stream.frames.put(&messages.ClientFrame{Bye: true})
 			stream.frames.close()
-			s.redialAfter(pause(0))
+			s.redialAfter(pause)
 		}()
 		return
 	}
