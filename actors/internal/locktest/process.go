@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -131,8 +132,8 @@ func (p *ChildProcess) ExpectNothing() {
 
 // ---- the program in the process
 
-// Program is the program of a process, with the commands lock, unlock, deadline, stop and those of
-// its package.
+// Program is the program of a process, with the commands lock, unlock, deadline, serve, stop and
+// those of its package.
 type Program struct {
 	Locks          *actors.Locks
 	Addr           string
@@ -174,6 +175,8 @@ func childMain(arguments string, commands map[string]Command) {
 			go p.unlock()
 		case "deadline":
 			p.Print("deadline %d", p.Locks.Session().Deadline.UnixNano())
+		case "serve":
+			p.serve(rest)
 		case "stop":
 			p.Stop()
 			p.Print("stopped")
@@ -197,6 +200,21 @@ func (p *Program) connect(timeout string) (err error) {
 	}
 	p.Locks, err = actors.Connect(ctx, p.Addr, actors.Config{SessionTimeout: p.SessionTimeout})
 	return err
+}
+
+// serve serves the process's locks at an address.
+func (p *Program) serve(address string) {
+	server, err := remote.NewServer(p.Locks, remote.ServerConfig{})
+	if err == nil {
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err == nil {
+			p.Print("serving %s", l.Addr())
+			go server.GRPC(nil).Serve(l)
+		}
+	}
+	if err != nil {
+		p.Print("not serving: %v", err)
+	}
 }
 
 func (p *Program) lock(path string) {

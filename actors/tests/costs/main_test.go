@@ -6,4 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m, map[string]locktest.Command{"measure": measure}) }
+// processCommands are the commands of the processes in which something is measured.
+var processCommands = map[string]locktest.Command{"measure": measure}
+
+func TestMain(m *testing.M) { locktest.Main(m, processCommands) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -15,27 +14,11 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // processCommands are the commands of the processes that these tests kill and pause.
-var processCommands = map[string]locktest.Command{"work": work, "write": write, "serve": serve}
-
-// serve serves the process's locks at an address.
-func serve(p *locktest.Program, address string) {
-	server, err := remote.NewServer(p.Locks, remote.ServerConfig{})
-	if err == nil {
-		var l net.Listener
-		if l, err = net.Listen("tcp", address); err == nil {
-			p.Print("serving %s", l.Addr())
-			go server.GRPC(nil).Serve(l)
-		}
-	}
-	if err != nil {
-		p.Print("not serving: %v", err)
-	}
-}
+var processCommands = map[string]locktest.Command{"work": work, "write": write}
 
 // work has two goroutines use random locks until stop is called. If both use one lock, the process
 // hands it on to itself.
