@@ -72,6 +72,9 @@ func (a *acquisition) giveUp(g *Grant) {
 
 // Leak detection: the garbage collector finds futures and grants that the user has dropped.
 
+// IsElsewhere implements lock.Acquisition.
+func (a *acquisition) IsElsewhere() bool { return false }
+
 // ArmLeakDetection implements lock.Acquisition. Before it is called, the acquisition keeps its
 // Future and its Grant alive, as an exception. Leak detection is expensive, and most
 // acquisitions are over before.

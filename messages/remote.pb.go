@@ -961,6 +961,8 @@ type ServerMessage_Released struct {
 }
 
 type ServerMessage_Lost struct {
+	// The client answers it by Release, once the owner knows. The server may keep other nodes of
+	// the grant until then.
 	Lost *Lost `protobuf:"bytes,4,opt,name=lost,proto3,oneof"`
 }
 

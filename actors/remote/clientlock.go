@@ -141,7 +141,11 @@ func (l *clientLock) enteredBy(r *lock.Request, g *messages.Granted) entered {
 // Release implements lock.Behavior.
 func (l *clientLock) Release(r *lock.Request) {
 	o := l.open[r.ID]
-	l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Release{Release: &messages.Release{RequestId: o.number}}})
+	l.tellServer(o, release(o.number))
+}
+
+func release(number uint64) *messages.ClientMessage {
+	return &messages.ClientMessage{What: &messages.ClientMessage_Release{Release: &messages.Release{RequestId: number}}}
 }
 
 // Epoch implements lock.Behavior.
@@ -261,10 +265,12 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.forget(id)
 		l.ConfirmRelease(id, l.entries[by])
 	case *messages.Lost:
+		o := l.open[id]
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)
 		if r.Holds() {
 			l.Lose(id, knownReason(msg.Reason))
+			l.tellServer(o, release(o.number)) // the lock may hold other nodes of the grant until then
 		} else {
 			l.RefuseRequest(id, knownReason(msg.Reason))
 		}

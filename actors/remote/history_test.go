@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -46,15 +48,16 @@ func TestHistories(t *testing.T) {
 type world struct {
 	*testing.T
 	*fabric
-	zk      *zktest.Server
-	began   time.Time
-	names   []string // of lock servers
-	servers []*serverProcess
-	clients []*clientProcess
-	ledger  ledger
-	over    atomic.Bool // the faults are over
-	calm    atomic.Bool // clients ask for no more locks
-	grants  atomic.Int64
+	zk       *zktest.Server
+	began    time.Time
+	names    []string // of lock servers
+	servers  []*serverProcess
+	clients  []*clientProcess
+	ledger   ledger
+	operator *zk.Conn    // deletes nodes
+	over     atomic.Bool // the faults are over
+	calm     atomic.Bool // clients ask for no more locks
+	grants   atomic.Int64
 }
 
 // serverProcess is a lock server and its locks.
@@ -74,6 +77,9 @@ type clientProcess struct {
 	work  sync.WaitGroup
 }
 
+// paths are those of the locks.
+var paths = []string{"/locks/0", "/locks/1", "/locks/queue"}
+
 const (
 	sessionTimeout = 6 * time.Second
 	sessionMargin  = 1200 * time.Millisecond
@@ -83,7 +89,8 @@ const (
 func history(t *testing.T, seed uint64) {
 	zktest.Bubble(t, func(t *testing.T) {
 		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now()}
-		w.ledger = ledger{held: map[string][]believer{}, newest: map[string]actors.Token{}}
+		w.operator = w.zk.Client(t)
+		w.ledger = ledger{held: map[string][]believer{}, newest: map[string]actors.Token{}, deleted: map[string]bool{}}
 		w.run(rand.New(rand.NewPCG(seed, 2)))
 		if t.Failed() {
 			t.Logf("by -history.seed %d", seed)
@@ -160,7 +167,7 @@ func (w *world) fault(r *rand.Rand) {
 	if s.dead {
 		return
 	}
-	switch what := r.IntN(11); what {
+	switch what := r.IntN(13); what {
 	case 0:
 		w.logf("FAULT: cut %s to %s for %v", c.name, s.name, d)
 		w.cut(c.name, s.name, d)
@@ -210,6 +217,19 @@ func (w *world) fault(r *rand.Rand) {
 	case 9:
 		w.logf("FAULT: kill %s", c.name)
 		w.killClient(c)
+	case 11, 12:
+		path := paths[r.IntN(len(paths))]
+		nodes := w.zk.Nodes(w, path)
+		if len(nodes) == 0 {
+			return
+		}
+		node := path + "/" + nodes[r.IntN(len(nodes))]
+		w.logf("FAULT: delete %s, and cut %s to %s for %v", node, s.name, c.name, d)
+		w.cut(s.name, c.name, d)
+		w.ledger.noteDeleted(node)
+		if err := w.operator.Delete(node, -1); err != nil {
+			w.logf("%v", err) // its owner has released it
+		}
 	}
 }
 
@@ -299,7 +319,7 @@ func (w *world) end() {
 		}
 		w.closeServer(s)
 	}
-	for _, path := range []string{"/locks/0", "/locks/1"} {
+	for _, path := range paths {
 		if nodes := w.zk.Nodes(w, path); len(nodes) > 0 && !w.Failed() {
 			w.Errorf("%s has nodes at the end: %s", path, strings.Join(nodes, ", "))
 		}

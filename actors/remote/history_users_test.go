@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,65 +14,149 @@ import (
 
 // user asks for locks, holds them and releases them, over and over.
 func (w *world) user(c *clientProcess, n int, r *rand.Rand) {
-	for i := 0; !w.calm.Load() && !c.dead.Load(); i++ {
-		path := fmt.Sprintf("/locks/%d", r.IntN(2))
-		options := []actors.Option{}
-		if r.IntN(2) == 0 {
-			options = append(options, actors.WithOwner(actors.Owner(fmt.Sprintf("owner%d", n))))
-		}
-		switch r.IntN(8) {
+	for !w.calm.Load() && !c.dead.Load() {
+		switch r.IntN(6) {
 		case 0:
-			options = append(options, actors.Try())
+			w.useMultiLock(c, n, r)
 		case 1:
-			options = append(options, actors.WithTimeout(time.Duration(r.Int64N(int64(3*time.Second)))+1))
-		case 2:
-			options = append(options, actors.HoldAtMost(time.Duration(r.Int64N(int64(3*time.Second)))+1))
-		case 3:
-			options = append(options, actors.FailOnSessionLoss())
+			w.useLocalQueue(c, n, r)
+		default:
+			w.useReadWrite(c, n, r)
 		}
-		rw := c.locks.RWMutex(path)
-		write := r.IntN(3) > 0
-		lock := rw.Read()
-		if write {
-			lock = rw.Write()
+	}
+}
+
+func (w *world) useReadWrite(c *clientProcess, n int, r *rand.Rand) {
+	path := fmt.Sprintf("/locks/%d", r.IntN(2))
+	owner := ""
+	if r.IntN(2) == 0 {
+		owner = fmt.Sprintf("owner%d", n)
+	}
+	lock, write := c.locks.RWMutex(path).Read(), r.IntN(3) > 0
+	if write {
+		lock = c.locks.RWMutex(path).Write()
+	}
+	if g := w.lock(c, r, lock, owner); g != nil {
+		w.hold(c, n, r, believer{path: path, node: g.Node(), grant: g, write: write})
+		w.release(c, r, g)
+	}
+}
+
+// useMultiLock writes to one of two paths, and reads or writes the other one.
+func (w *world) useMultiLock(c *clientProcess, n int, r *rand.Rand) {
+	first := r.IntN(2)
+	paths := []string{fmt.Sprintf("/locks/%d", first), fmt.Sprintf("/locks/%d", 1-first)}
+	lock, write := c.locks.RWMutex(paths[1]).Read(), r.IntN(2) == 0
+	if write {
+		lock = c.locks.RWMutex(paths[1]).Write()
+	}
+	owner := ""
+	if r.IntN(2) == 0 {
+		owner = fmt.Sprintf("multi%d", n)
+	}
+	if g := w.lock(c, r, c.locks.MultiLock(c.locks.RWMutex(paths[0]).Write(), lock), owner); g != nil {
+		nodes := g.Nodes()
+		w.hold(c, n, r, believer{path: paths[0], node: nodes[0], grant: g, write: true}, believer{path: paths[1], node: nodes[1], grant: g, write: write})
+		w.release(c, r, g)
+	}
+}
+
+// useLocalQueue writes, and then mostly downgrades: that grant has a node of its own.
+func (w *world) useLocalQueue(c *clientProcess, n int, r *rand.Rand) {
+	const path = "/locks/queue"
+	rw, owner := c.locks.RWMutex(path, actors.LocalQueue(actors.LocalQueueConfig{})), fmt.Sprintf("queue%d", n)
+	write := w.lock(c, r, rw.Write(), owner)
+	if write == nil {
+		return
+	}
+	written := believer{path: path, node: write.Node(), grant: write, write: true}
+	var read *actors.Grant
+	if r.IntN(3) > 0 {
+		read = w.lock(c, r, rw.Read(), owner)
+	}
+	if read == nil {
+		w.hold(c, n, r, written)
+	} else {
+		w.hold(c, n, r, written, believer{path: path, node: read.Node(), grant: read})
+		w.release(c, r, read)
+	}
+	w.release(c, r, write)
+}
+
+// lock returns a grant, or nil.
+func (w *world) lock(c *clientProcess, r *rand.Rand, lock interface {
+	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
+}, owner string) *actors.Grant {
+	options := []actors.Option{actors.Revocable()}
+	if owner != "" {
+		options = append(options, actors.WithOwner(actors.Owner(owner)))
+	}
+	switch r.IntN(8) {
+	case 0:
+		options = append(options, actors.Try())
+	case 1:
+		options = append(options, actors.WithTimeout(time.Duration(r.Int64N(int64(3*time.Second)))+1))
+	case 2:
+		options = append(options, actors.HoldAtMost(time.Duration(r.Int64N(int64(3*time.Second)))+1))
+	case 3:
+		options = append(options, actors.FailOnSessionLoss())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if r.IntN(6) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(5*time.Second))))
+	}
+	defer cancel()
+	g, err := lock.Lock(ctx, options...)
+	if err != nil {
+		w.checkError(c, err)
+		<-time.After(time.Duration(r.Int64N(int64(time.Second))))
+		return nil
+	}
+	w.grants.Add(1)
+	return g
+}
+
+// hold believes for a time, unless a grant is lost.
+func (w *world) hold(c *clientProcess, n int, r *rand.Rand, all ...believer) {
+	for i := range all {
+		all[i].client, all[i].user = c, n
+		w.logf("%s/%d holds %s by %s %v", c.name, n, all[i].path, all[i].node, all[i].grant.Token())
+		w.ledger.enter(w, all[i])
+	}
+	hold := time.Duration(r.Int64N(int64(2 * time.Second)))
+	if r.IntN(8) == 0 {
+		hold *= 8
+	}
+	believed := func() (any bool) {
+		for _, e := range all {
+			any = any || e.grant.Err() == nil
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		if r.IntN(6) == 0 {
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(5*time.Second))))
+		return any
+	}
+	for end := time.Now().Add(hold); time.Now().Before(end) && believed(); {
+		<-time.After(min(50*time.Millisecond, time.Until(end)))
+		for _, e := range all {
+			w.ledger.check(w, e)
 		}
-		g, err := lock.Lock(ctx, options...)
-		cancel()
-		if err != nil {
-			w.checkError(c, err)
-			<-time.After(time.Duration(r.Int64N(int64(time.Second))))
-			continue
+	}
+	for _, e := range all {
+		w.ledger.leave(e)
+		w.logf("%s/%d releases %s %v: %v", c.name, n, e.path, e.grant.Token(), e.grant.Err())
+	}
+}
+
+func (w *world) release(c *clientProcess, r *rand.Rand, g *actors.Grant) {
+	if r.IntN(4) == 0 {
+		g.Release()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := g.Unlock(ctx); err != nil {
+		w.checkError(c, err)
+		if ctx.Err() != nil && !c.dead.Load() {
+			w.Errorf("%s: a release has no answer within a minute: %v", c.name, err)
 		}
-		w.grants.Add(1)
-		w.logf("%s/%d holds %s %v", c.name, n, path, g.Token())
-		e := believer{c, g, write}
-		w.ledger.enter(w, path, e)
-		hold := time.Duration(r.Int64N(int64(2 * time.Second)))
-		if r.IntN(8) == 0 {
-			hold *= 8
-		}
-		for end := time.Now().Add(hold); time.Now().Before(end) && g.Err() == nil; {
-			<-time.After(min(50*time.Millisecond, time.Until(end)))
-			w.ledger.check(w, path, e)
-		}
-		w.ledger.leave(path, e)
-		w.logf("%s/%d releases %s %v: %v", c.name, n, path, g.Token(), g.Err())
-		if r.IntN(4) == 0 {
-			g.Release()
-			continue
-		}
-		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
-		if err := g.Unlock(ctx); err != nil {
-			w.checkError(c, err)
-			if ctx.Err() != nil && !c.dead.Load() {
-				w.Errorf("%s: a release has no answer within a minute: %v", c.name, err)
-			}
-		}
-		cancel()
 	}
 }
 
@@ -90,52 +175,62 @@ func (w *world) checkError(c *clientProcess, err error) {
 
 // ledger holds the grants that clients believe in.
 type ledger struct {
-	mu     sync.Mutex
-	held   map[string][]believer
-	newest map[string]actors.Token
+	mu      sync.Mutex
+	held    map[string][]believer // by path
+	newest  map[string]actors.Token
+	deleted map[string]bool // nodes that an operator deletes: others may hold what they kept at once
 }
 
+// believer is a user that believes in a grant. It may have the lock at the path by several.
 type believer struct {
-	client *clientProcess
-	grant  *actors.Grant
-	write  bool
+	path, node string
+	grant      *actors.Grant
+	write      bool
+	client     *clientProcess
+	user       int
 }
 
-func (l *ledger) enter(w *world, path string, e believer) {
+func (l *ledger) enter(w *world, e believer) {
 	l.mu.Lock()
-	l.held[path] = append(l.held[path], e)
+	l.held[e.path] = append(l.held[e.path], e)
 	if e.write {
-		if e.grant.Token().Compare(l.newest[path]) <= 0 && !e.client.dead.Load() && e.grant.Err() == nil {
-			w.Errorf("%s: token %v of %s comes after %v", path, e.grant.Token(), e.client.name, l.newest[path])
+		if e.grant.Token().Compare(l.newest[e.path]) <= 0 && !e.client.dead.Load() && e.grant.Err() == nil {
+			w.Errorf("%s: token %v of %s comes after %v", e.path, e.grant.Token(), e.client.name, l.newest[e.path])
 		}
-		l.newest[path] = e.grant.Token()
+		l.newest[e.path] = e.grant.Token()
 	}
 	l.mu.Unlock()
-	l.check(w, path, e)
+	l.check(w, e)
 }
 
-// check checks that no other client believes in a grant that conflicts with e, if e is believed in.
-func (l *ledger) check(w *world, path string, e believer) {
+// believes reports whether e counts.
+func (l *ledger) believes(e believer) bool {
+	return e.grant.Err() == nil && !e.client.dead.Load() && !l.deleted[e.node]
+}
+
+// check checks that no other user believes in a grant that conflicts with e, if e is believed in.
+func (l *ledger) check(w *world, e believer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.grant.Err() != nil || e.client.dead.Load() {
+	if !l.believes(e) {
 		return
 	}
-	for _, other := range l.held[path] {
-		if other.grant == e.grant || !other.write && !e.write || other.client.dead.Load() || other.grant.Err() != nil {
+	for _, other := range l.held[e.path] {
+		if other.client == e.client && other.user == e.user || !other.write && !e.write || !l.believes(other) {
 			continue
 		}
-		w.Errorf("%v: %s: %s holds by %v, and %s by %v", time.Since(w.began), path, e.client.name, e.grant, other.client.name, other.grant)
+		w.Errorf("%v: %s: %s holds by %v, and %s by %v", time.Since(w.began), e.path, e.client.name, e.grant, other.client.name, other.grant)
 	}
 }
 
-func (l *ledger) leave(path string, e believer) {
+func (l *ledger) leave(e believer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, other := range l.held[path] {
-		if other.grant == e.grant {
-			l.held[path] = append(l.held[path][:i], l.held[path][i+1:]...)
-			return
-		}
-	}
+	l.held[e.path] = slices.DeleteFunc(l.held[e.path], func(o believer) bool { return o.grant == e.grant })
+}
+
+func (l *ledger) noteDeleted(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deleted[node] = true
 }

@@ -259,7 +259,9 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		if r.granted != nil {
 			held++
 		}
-		r.takeBack()
+		if !c.confirmLost(r) {
+			r.takeBack()
+		}
 	}
 	for id, q := range c.questions {
 		q.cancel()

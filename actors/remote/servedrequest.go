@@ -35,6 +35,7 @@ type servedRequest struct {
 	entry    *manager.Entry
 	granted  *messages.Granted // nil before
 	released bool              // the client has released
+	lost     bool              // the grant is lost, and the client may believe in it yet
 	over     bool              // the client needs no answer: it has cancelled, or has the last answer
 }
 
@@ -68,6 +69,9 @@ func (r *servedRequest) Owner() string { return r.acquire.Owner }
 // Context implements lock.Acquisition.
 func (r *servedRequest) Context() context.Context { return context.Background() }
 
+// IsElsewhere implements lock.Acquisition.
+func (r *servedRequest) IsElsewhere() bool { return true }
+
 // ArmLeakDetection implements lock.Acquisition. The client detects what it has dropped.
 func (r *servedRequest) ArmLeakDetection(time.Time) {}
 
@@ -83,15 +87,15 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 		c.acquire(m.Acquire)
 	case *messages.ClientMessage_Cancel:
 		// The last answer to an unknown request is under way.
-		if r := c.requests[m.Cancel.GetRequestId()]; r != nil {
+		if r := c.requests[m.Cancel.GetRequestId()]; r != nil && !c.confirmLost(r) {
 			r.cancel()
 		}
 	case *messages.ClientMessage_HoldExpired:
-		if r := c.requests[m.HoldExpired]; r != nil {
+		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {
 			r.takeBack()
 		}
 	case *messages.ClientMessage_Release:
-		if r := c.requests[m.Release.GetRequestId()]; r != nil && r.granted != nil && !r.over {
+		if r := c.requests[m.Release.GetRequestId()]; r != nil && !c.confirmLost(r) && r.granted != nil && !r.over {
 			r.released = true
 			r.send(&messages.Release{})
 		}
@@ -239,15 +243,37 @@ func (c *servedClient) onAnswered(a answered) {
 	case *messages.Released:
 		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Released{Released: &messages.Released{RequestId: r.number, StillHeld: msg.StillHeld}}})
 	case *messages.Lost:
-		c.last(r, &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: r.detail(msg.Detail)}}})
-		if !r.released && msg.Reason != messages.Reason_HOLD_EXPIRED {
-			r.send(&messages.Release{}) // a named owner would be refused otherwise; the client's lock sees to that
-		}
+		c.onLost(r, msg)
 	case *messages.RevokeRequested:
 		c.tell(r, &messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: r.number}}})
 	case *messages.Contended:
 		c.tell(r, &messages.ServerMessage{What: &messages.ServerMessage_Contended{Contended: &messages.Contended{RequestId: r.number}}})
 	}
+}
+
+// onLost tells the client that a grant is lost. The lock may hold other nodes of the grant until the
+// client has confirmed that, by its Release. A client that has released or cancelled before, or
+// whose lease is over, believes no more.
+func (c *servedClient) onLost(r *servedRequest, msg *messages.Lost) {
+	lost := &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: r.detail(msg.Detail)}}}
+	if r.over || r.released {
+		c.last(r, lost)
+		return
+	}
+	c.tell(r, lost)
+	c.nodes.remove(r.granted)
+	r.granted, r.lost = nil, true
+}
+
+// confirmLost is called when the client has released or cancelled, or its lease is over. It ends a
+// request whose grant is lost, and returns false for others.
+func (c *servedClient) confirmLost(r *servedRequest) bool {
+	if r.lost {
+		r.over = true
+		c.last(r, nil)
+		r.send(&messages.Release{})
+	}
+	return r.lost
 }
 
 // detail returns a detail with the name of the owner that the client knows.

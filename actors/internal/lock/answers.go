@@ -152,8 +152,9 @@ var plainReleased = &messages.Released{}
 
 // The request of a lost grant stays open until its named owner has released it, except of a
 // semaphore. Until then the owner's further requests are refused: a re-entry could turn into a new
-// grant, unnoticed by the part of the program that relies on the lost one. The recipe does not know
-// a lost grant any more.
+// grant, unnoticed by the part of the program that relies on the lost one. The request of an owner
+// elsewhere stays open in any case: see AwaitDisbelief. The recipe does not know a lost grant any
+// more.
 
 // tellLost tells the owner that its grant is lost.
 func (l *Actor) tellLost(r *Request, why messages.Reason, detail string) {
@@ -163,28 +164,67 @@ func (l *Actor) tellLost(r *Request, why messages.Reason, detail string) {
 }
 
 // awaitRelease keeps the request of a lost grant until its owner has released it. It removes the
-// request at once if the owner has no name or the lock is a semaphore: these have no re-entry to
-// refuse.
+// request of an owner of this process at once if the owner has no name or the lock is a semaphore:
+// these have no re-entry to refuse.
 func (l *Actor) awaitRelease(r *Request) {
-	owner := r.OwnerName()
-	if owner == "" || l.Recipe.MaxPermits > 0 {
+	switch {
+	case l.refusesReentry(r):
+		l.lost.Add(r.OwnerName(), r)
+		l.noteGrantEnd(r)
+		if !r.FromLockActor {
+			l.Manager.CountUnreleased(1)
+		}
+	case r.isElsewhere():
+		l.noteGrantEnd(r)
+	default:
 		l.Remove(r)
-		return
 	}
-	l.lost.Add(owner, r)
-	l.noteGrantEnd(r)
-	if !r.FromLockActor {
-		l.Manager.CountUnreleased(1)
-	}
+}
+
+// refusesReentry reports whether the owner of a lost grant is refused until it has released it.
+func (l *Actor) refusesReentry(r *Request) bool {
+	return r.OwnerName() != "" && l.Recipe.MaxPermits == 0
 }
 
 // forgetLost removes the request of a lost grant that its owner has released.
 func (l *Actor) forgetLost(r *Request) {
-	l.lost.Remove(r.OwnerName(), func(o *Request) bool { return o == r })
-	if !r.FromLockActor {
-		l.Manager.CountUnreleased(-1)
+	if l.refusesReentry(r) {
+		l.lost.Remove(r.OwnerName(), func(o *Request) bool { return o == r })
+		if !r.FromLockActor {
+			l.Manager.CountUnreleased(-1)
+		}
+	}
+	var then []*disbelief
+	if r.extras != nil {
+		then = r.extras.disbelief
 	}
 	l.Remove(r)
+	for _, d := range then {
+		if d.owners--; d.owners == 0 {
+			d.call()
+		}
+	}
+}
+
+// disbelief is a call that is due when no owner believes in its lost grant any more.
+type disbelief struct {
+	owners int // elsewhere that may believe
+	call   func()
+}
+
+// AwaitDisbelief is called behind the Lose of grants, of which other nodes are left. If some of the
+// owners are elsewhere, it returns true, and has f called when they believe in the grants no more.
+// Otherwise it returns false.
+func (l *Actor) AwaitDisbelief(lost []*Request, f func()) bool {
+	d := &disbelief{call: f}
+	for _, r := range lost {
+		if r.isElsewhere() {
+			d.owners++
+			x := r.needExtras()
+			x.disbelief = append(x.disbelief, d)
+		}
+	}
+	return d.owners > 0
 }
 
 // LostBy returns why a named owner has lost a grant that it has not released; 0 if there is none.

@@ -49,6 +49,7 @@ type extras struct {
 	monitor    manager.RequestMonitor
 	sender     *watchedSender // of a request that an actor has sent
 	alias      *actor.PID     // the PID from which a future got Granted
+	disbelief  []*disbelief   // what waits for the Release of a lost grant
 }
 
 func (r *Request) needExtras() *extras {
@@ -73,6 +74,9 @@ type Acquisition interface {
 	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
 	// the message, which nothing may write to.
 	OnGranted(granted *messages.Granted, step uint32)
+	// IsElsewhere reports that the owner is in another process, and believes in a grant until a
+	// message reaches it. It answers Lost by Release then. A TakeBack comes if it has not in time.
+	IsElsewhere() bool
 	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant. The
 	// actor calls it at each tick: most requests are over before the first. since is when the
 	// request was made, or granted.
@@ -83,6 +87,11 @@ type Acquisition interface {
 func (r *Request) Acquisition() Acquisition {
 	a, _ := r.owner.(Acquisition)
 	return a
+}
+
+func (r *Request) isElsewhere() bool {
+	a := r.Acquisition()
+	return a != nil && a.IsElsewhere()
 }
 
 // Number returns the number that the owner has given to the request: 0 for an Acquisition.

@@ -17,6 +17,7 @@ func (*acquisition) Tell(any)                            {}
 func (a *acquisition) RequestID() *requests.ID           { return &a.id }
 func (*acquisition) OnGranted(*messages.Granted, uint32) {}
 func (*acquisition) Context() context.Context            { return nil }
+func (*acquisition) IsElsewhere() bool                   { return false }
 func (*acquisition) ArmLeakDetection(time.Time)          {}
 func (*acquisition) Owner() string                       { return "" }
 

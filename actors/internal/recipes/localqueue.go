@@ -31,6 +31,10 @@ type localQueueActor struct {
 	budgetTimer *time.Timer         // of the node hold
 	idleTimer   *time.Timer
 	mayHandOff  bool // a grant of the call in hand hands the lock on
+
+	losing []*lock.Request // whose grants end by the call in hand, which is the loss of one of two nodes
+	shut   bool            // what is for the directory waits: owners may believe in a lost grant
+	behind []func()        // what waits
 }
 
 func newLocalQueue(e *manager.Entry) host.Actor {
@@ -136,8 +140,40 @@ func (l *localQueueActor) nodeRefused(serial uint64, why requests.Reason) {
 	l.state.NodeRefused(serial, why)
 }
 
-// nodeLost implements machine.
-func (l *localQueueActor) nodeLost(serial uint64, why requests.Reason) { l.state.NodeLost(serial, why) }
+// nodeLost implements machine. The loss of one of two nodes ends the grants by the other one, too.
+// That is given up once no owner believes in them.
+func (l *localQueueActor) nodeLost(serial uint64, why requests.Reason) {
+	first := !l.shut && len(l.holds) > 1
+	l.shut = l.shut || first
+	l.state.NodeLost(serial, why)
+	if first && !l.AwaitDisbelief(l.losing, func() { l.reopen(); l.turn.finish() }) {
+		l.reopen()
+	}
+	l.losing = nil
+}
+
+// Lose implements localqueue.QueueActor.
+func (l *localQueueActor) Lose(id requests.ID, why requests.Reason) {
+	l.losing = append(l.losing, l.Request(id))
+	l.Actor.Lose(id, why)
+}
+
+// toDirectory makes a call of the directory now, or behind reopen.
+func (l *localQueueActor) toDirectory(call func()) {
+	if l.shut {
+		l.behind = append(l.behind, call)
+		return
+	}
+	call()
+}
+
+func (l *localQueueActor) reopen() {
+	l.shut = false
+	for _, call := range l.behind {
+		call()
+	}
+	l.behind = nil
+}
 
 // nodeReleased implements machine. It is not called: a local queue cancels its nodes.
 func (l *localQueueActor) nodeReleased(uint64) {}
@@ -152,14 +188,16 @@ func (l *localQueueActor) nodeContended(serial uint64) { l.state.NodeContended(s
 
 // AcquireNode implements localqueue.QueueActor.
 func (l *localQueueActor) AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte) {
-	l.below.acquire(serial, requests.Incoming{Owner: l.ownerBelow, Kind: kind, Permits: 1, Try: try,
-		Data: l.Manager.NodeData(data, ""), NotifyContended: true}, nil)
+	l.toDirectory(func() {
+		l.below.acquire(serial, requests.Incoming{Owner: l.ownerBelow, Kind: kind, Permits: 1, Try: try,
+			Data: l.Manager.NodeData(data, ""), NotifyContended: true}, nil)
+	})
 }
 
 // ReleaseNode implements localqueue.QueueActor.
 func (l *localQueueActor) ReleaseNode(serial uint64) {
 	l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == serial })
-	l.below.cancel(serial)
+	l.toDirectory(func() { l.below.cancel(serial) })
 }
 
 // GrantBy implements localqueue.QueueActor.

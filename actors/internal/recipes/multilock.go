@@ -251,12 +251,16 @@ func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 	}
 }
 
-// lose ends the grants of an attempt that has lost a member.
+// lose ends the grants of an attempt that has lost a member. It releases the other members once no
+// owner believes in them.
 func (m *multiLockActor) lose(a *attempt, why requests.Reason) {
-	m.withdraw(a)
+	delete(m.attempts, a.id)
 	m.forget(a)
 	for _, r := range a.requests {
 		m.Lose(r.ID, why)
+	}
+	if !m.AwaitDisbelief(a.requests, func() { m.withdraw(a) }) {
+		m.withdraw(a)
 	}
 }
 

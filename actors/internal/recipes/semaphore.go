@@ -27,6 +27,7 @@ type semaphoreActor struct {
 	count    *permitCount  // nil if the number of permits is fixed
 	unlisted bool          // the directory is to be listed at the next tick: the read does not delay the first requests
 	create   *atomicCreate // of the message in hand; nil if that is not of a multi-lock
+	losing   *lock.Request // loses a lease by the call in hand, and its other leases with it; or nil
 }
 
 func newSemaphore(e *manager.Entry) host.Actor {
@@ -178,7 +179,16 @@ func (s *semaphoreActor) nodeRefused(serial uint64, why requests.Reason) {
 }
 
 // nodeLost implements machine.
-func (s *semaphoreActor) nodeLost(serial uint64, why requests.Reason) { s.state.Lost(serial, why) }
+func (s *semaphoreActor) nodeLost(serial uint64, why requests.Reason) {
+	s.state.Lost(serial, why)
+	s.losing = nil
+}
+
+// Lose implements semaphore.PermitActor.
+func (s *semaphoreActor) Lose(id requests.ID, why requests.Reason) {
+	s.losing = s.Request(id)
+	s.Actor.Lose(id, why)
+}
 
 // nodeReleased implements machine.
 func (s *semaphoreActor) nodeReleased(serial uint64) { s.state.Released(serial) }
@@ -217,8 +227,14 @@ func (s *semaphoreActor) takeCreate() *atomicCreate {
 	return with
 }
 
-// WithdrawLease implements semaphore.PermitActor.
-func (s *semaphoreActor) WithdrawLease(serial uint64) { s.leases.cancel(serial) }
+// WithdrawLease implements semaphore.PermitActor. The other leases of a lost grant are given up once
+// its owner does not believe in them.
+func (s *semaphoreActor) WithdrawLease(serial uint64) {
+	if s.losing != nil && s.AwaitDisbelief([]*lock.Request{s.losing}, func() { s.leases.cancel(serial); s.finish() }) {
+		return
+	}
+	s.leases.cancel(serial)
+}
 
 // ReleaseLease implements semaphore.PermitActor.
 func (s *semaphoreActor) ReleaseLease(serial uint64) { s.leases.release(serial) }

@@ -131,8 +131,8 @@ func (p *State) Lost(serial uint64, why requests.Reason) {
 	switch stage := q.leases.PartLost(why); {
 	case stage == requests.Releasing: // Released or Refused follows
 	case stage == requests.Held:
-		p.end(q)
 		p.actor.Lose(q.ID, why)
+		p.end(q)
 	case q.MultiLock:
 		p.refuse(q, why)
 		p.advance()

@@ -73,7 +73,7 @@ func TestState(t *testing.T) {
 	s.granted(6)
 	s.want("leave queue 2, grant 2")
 	s.Lost(6, requests.NodeDeleted)
-	s.want("withdraw lease 5, withdraw lease 6, lose 2: NodeDeleted")
+	s.want("lose 2: NodeDeleted, withdraw lease 5, withdraw lease 6")
 	s.Release(2)
 	s.want("refuse 2: NotHeld")
 	if !s.Idle() {
@@ -198,7 +198,7 @@ func TestMultiLock(t *testing.T) {
 	s.want("")
 	s.granted(4)
 	s.Lost(5, requests.SessionLost)
-	s.want("leave queue 2, grant 2, withdraw lease 5, lose 1: SessionLost")
+	s.want("leave queue 2, grant 2, lose 1: SessionLost, withdraw lease 5")
 }
 
 // The request of a multi-lock reports its turn only once the number of permits is known. It would

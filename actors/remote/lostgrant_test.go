@@ -1,0 +1,137 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// severalNodes are the locks of which one grant, or the grants of one owner, have several nodes.
+// lock returns a grant, and the node whose deletion ends it. next asks for what another node keeps.
+var severalNodes = map[string]struct {
+	lock func(t *testing.T, l *actors.Locks, o ...actors.Option) (grant *actors.Grant, node string)
+	next func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant]
+}{
+	"multi-lock": {
+		func(t *testing.T, l *actors.Locks, o ...actors.Option) (*actors.Grant, string) {
+			g := lockOf(t, l.MultiLock(l.Mutex("/a"), l.Mutex("/b")), o...)
+			return g, g.Nodes()[0]
+		},
+		func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant] {
+			return l.Mutex("/b").Acquire(t.Context())
+		},
+	},
+	"multi-lock with a semaphore": {
+		func(t *testing.T, l *actors.Locks, o ...actors.Option) (*actors.Grant, string) {
+			g := lockOf(t, l.MultiLock(l.Mutex("/a"), l.Semaphore("/s", 1)), o...)
+			return g, g.Nodes()[0]
+		},
+		func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant] {
+			return l.Semaphore("/s", 1).Acquire(t.Context())
+		},
+	},
+	"several permits": {
+		func(t *testing.T, l *actors.Locks, o ...actors.Option) (*actors.Grant, string) {
+			g := lockOf(t, l.Semaphore("/s", 3), append(o, actors.Permits(3))...)
+			return g, g.Nodes()[1]
+		},
+		func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant] {
+			return l.Semaphore("/s", 3).Acquire(t.Context(), actors.Permits(2))
+		},
+	},
+	"local queue": {
+		func(t *testing.T, l *actors.Locks, _ ...actors.Option) (*actors.Grant, string) {
+			rw := localReadWrite(l)
+			write := lockOf(t, rw.Write(), actors.WithOwner("me"))
+			read := lockOf(t, rw.Read(), actors.WithOwner("me"))
+			if write.Node() == read.Node() {
+				t.Fatalf("both grants are by %s", read.Node())
+			}
+			return read, write.Node()
+		},
+		func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant] {
+			return localReadWrite(l).Write().Acquire(t.Context())
+		},
+	},
+}
+
+func localReadWrite(l *actors.Locks) *actors.RWMutex {
+	return l.RWMutex("/q", actors.LocalQueue(actors.LocalQueueConfig{}))
+}
+
+func lockOf(t *testing.T, l interface {
+	Acquire(context.Context, ...actors.Option) *actors.Future[*actors.Grant]
+}, o ...actors.Option) *actors.Grant {
+	t.Helper()
+	g, err := l.Acquire(t.Context(), o...).Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// When another client deletes one node of a grant, the others keep out the next holder until the
+// client of the grant has heard of that, or until its lease is over.
+func TestOtherNodesOfALostGrant(t *testing.T) {
+	t.Parallel()
+	for name, with := range severalNodes {
+		for _, cut := range []bool{false, true} {
+			for _, owner := range []actors.Option{nil, actors.WithOwner("me")} {
+				t.Run(fmt.Sprintf("%s, cut off: %v, named: %v", name, cut, owner != nil), func(t *testing.T) {
+					zktest.Bubble(t, func(t *testing.T) {
+						w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server", "second"}}
+						var clients []*actors.Locks
+						for _, server := range w.names {
+							w.startServer(server)
+							l, err := remote.DialBy(t.Context(), w.dialer("client of "+server), []string{server}, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+							if err != nil {
+								t.Fatal(err)
+							}
+							clients = append(clients, l)
+						}
+						g, node := with.lock(t, clients[0], slices.DeleteFunc([]actors.Option{owner}, func(o actors.Option) bool { return o == nil })...)
+						next := with.next(t, clients[1])
+						<-time.After(time.Second)
+						if cut {
+							w.cut("server", "client of server", time.Hour)
+						}
+						if err := w.zk.Client(t).Delete(node, -1); err != nil {
+							t.Fatal(err)
+						}
+						begun := time.Now()
+						granted, err := next.Wait(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						if g.Err() == nil {
+							t.Errorf("%v after the deletion %v holds beside %v", time.Since(begun), granted, g)
+						}
+						if took := time.Since(begun); took > 2*leaseTime || !cut && took > leaseTime/2 {
+							t.Errorf("the next holder has waited for %v", took)
+						}
+						w.heal()
+						for _, l := range clients {
+							if err := l.Close(); err != nil {
+								t.Error(err)
+							}
+						}
+						<-time.After(2 * leaseTime)
+						for _, s := range w.servers {
+							if n := s.server.Clients(); n > 0 {
+								t.Errorf("%s has %d clients at the end", s.name, n)
+							}
+							w.closeServer(s)
+						}
+					})
+				})
+			}
+		}
+	}
+}
