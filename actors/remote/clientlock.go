@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -70,8 +71,17 @@ func (l *clientLock) Acquire(r *lock.Request, msg *messages.Acquire) {
 	l.send(r.ID, o)
 }
 
-// send sends a request if there is a session. Otherwise the request waits for one.
+// send sends a request if there is a session. Otherwise the request waits for one. It refuses the
+// request of a multi-lock whose owner has lost a member and not released it.
 func (l *clientLock) send(id requests.ID, o *openRequest) {
+	for _, m := range l.spec.GetMembers() {
+		if why := l.Manager.LostBy(m.Path, o.acquire.Owner); why != 0 {
+			l.forget(id)
+			l.Detail = fmt.Sprintf("owner %q has lost %s and not released it", o.acquire.Owner, m.Path)
+			l.RefuseRequest(id, requests.Reason(why))
+			return
+		}
+	}
 	now := l.session.Session()
 	if now.State != messages.SessionState_CONNECTED && now.State != messages.SessionState_SUSPENDED {
 		return

@@ -172,7 +172,7 @@ func (l *Actor) awaitRelease(r *Request) {
 		l.lost.Add(r.OwnerName(), r)
 		l.noteGrantEnd(r)
 		if !r.FromLockActor {
-			l.Manager.CountUnreleased(1)
+			l.Manager.NoteLost(l.Path, r.OwnerName(), r.lost)
 		}
 	case r.isElsewhere():
 		l.noteGrantEnd(r)
@@ -191,7 +191,7 @@ func (l *Actor) forgetLost(r *Request) {
 	if l.refusesReentry(r) {
 		l.lost.Remove(r.OwnerName(), func(o *Request) bool { return o == r })
 		if !r.FromLockActor {
-			l.Manager.CountUnreleased(-1)
+			l.Manager.ForgetLost(l.Path, r.OwnerName())
 		}
 	}
 	var then []*disbelief
@@ -229,11 +229,4 @@ func (l *Actor) AwaitDisbelief(lost []*Request, f func()) bool {
 
 // LostBy returns why a named owner has lost a grant that it has not released; 0 if there is none.
 // Grants of other locks' actors do not count: these release at once what they have lost.
-func (l *Actor) LostBy(owner string) messages.Reason {
-	for _, r := range l.lost[owner] {
-		if !r.FromLockActor {
-			return r.lost
-		}
-	}
-	return 0
-}
+func (l *Actor) LostBy(owner string) messages.Reason { return l.Manager.LostBy(l.Path, owner) }

@@ -67,11 +67,41 @@ func (m *Manager) UncountRequest() {
 	m.noteEnd()
 }
 
-// CountUnreleased counts so many more of the open requests as lost grants, which their named owners
-// have yet to release. A Drain may wait for that.
-func (m *Manager) CountUnreleased(more int64) {
-	m.unreleased.Add(more)
-	m.noteEnd()
+// lostBy is a lock that a named owner has lost.
+type lostBy struct{ path, owner string }
+
+// NoteLost notes a lost grant of the lock at the path, which its named owner has yet to release. A
+// Drain may wait for that.
+func (m *Manager) NoteLost(path, owner string, why messages.Reason) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	by := lostBy{path, owner}
+	m.lost[by] = append(m.lost[by], why)
+	m.unreleased++
+	m.noteQuietLocked()
+}
+
+// ForgetLost notes that the owner has released a lost grant.
+func (m *Manager) ForgetLost(path, owner string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	by := lostBy{path, owner}
+	if m.lost[by] = m.lost[by][1:]; len(m.lost[by]) == 0 {
+		delete(m.lost, by)
+	}
+	m.unreleased--
+	m.noteQuietLocked()
+}
+
+// LostBy returns why a named owner has lost the lock at the path, which it has not released; 0 if it
+// has not.
+func (m *Manager) LostBy(path, owner string) messages.Reason {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := m.lost[lostBy{path, owner}]; len(all) > 0 {
+		return all[0]
+	}
+	return 0
 }
 
 // Before the end of a program its locks are drained: they refuse new requests, and holders go on.
@@ -114,7 +144,7 @@ func (m *Manager) noteEnd() {
 
 // noteQuietLocked needs m.mu. The requests of lost grants do not count: their owners hold nothing.
 func (m *Manager) noteQuietLocked() {
-	if !m.drain.over && m.openRequests.Load() == m.unreleased.Load() {
+	if m.drain.quiet != nil && !m.drain.over && m.openRequests.Load() == m.unreleased {
 		m.drain.over = true
 		close(m.drain.quiet)
 	}

@@ -74,7 +74,6 @@ type Manager struct {
 	tickInterval time.Duration
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
-	unreleased   atomic.Int64 // of openRequests: lost grants that named owners have yet to release
 	refusesNew   atomic.Bool
 	misused      sync.Map // see FirstMisuse
 
@@ -91,6 +90,8 @@ type Manager struct {
 	started    uint64
 	cleanups   cleanups
 	drain      drain
+	lost       map[lostBy][]messages.Reason // grants that named owners have yet to release
+	unreleased int64                        // how many these are; they are open requests
 
 	sessionLog sessionLog
 }
@@ -113,7 +114,7 @@ func start(m *Manager, system *host.System, cfg Settings) *Manager {
 	m.Settings, m.system = cfg, system
 	m.name = fmt.Sprintf("actorlock%d", instances.Add(1))
 	m.sessionLog.last = messages.SessionState_ENDED
-	m.entries = map[string]*Entry{}
+	m.entries, m.lost = map[string]*Entry{}, map[lostBy][]messages.Reason{}
 	m.cleanups = cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()

@@ -160,7 +160,6 @@ func TestMultiLockOfHeldMembers(t *testing.T) {
 // An owner that has lost a member and not released it is refused with the reason of the loss, as
 // the member alone refuses it.
 func TestMultiLockOfALostMember(t *testing.T) {
-	locktest.NeedsZooKeeper(t, "the loss of a member, of which the multi-lock's actor hears")
 	locktest.Each(t, func(b *locktest.Fixture) {
 		locks := b.Locks()
 		me := actors.WithOwner("me")
