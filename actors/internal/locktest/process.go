@@ -45,7 +45,13 @@ type ChildProcess struct {
 // program has the argument in its field of that name.
 func StartProcess(t testing.TB, addr string, timeout time.Duration, argument string) *ChildProcess {
 	t.Helper()
-	p := &ChildProcess{t: t, Cmd: exec.Command(os.Args[0]), lines: make(chan string, 1000)}
+	return StartProcessBy(t, exec.Command(os.Args[0]), addr, timeout, argument)
+}
+
+// StartProcessBy is StartProcess by a command that executes this test binary.
+func StartProcessBy(t testing.TB, cmd *exec.Cmd, addr string, timeout time.Duration, argument string) *ChildProcess {
+	t.Helper()
+	p := &ChildProcess{t: t, Cmd: cmd, lines: make(chan string, 1000)}
 	p.Cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", childArguments, addr, timeout, argument), "GORACE=atexit_sleep_ms=0")
 	p.Cmd.Stderr = &p.stderr
 	setProcessGroup(p.Cmd)

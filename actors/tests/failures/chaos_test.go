@@ -19,7 +19,8 @@ import (
 
 // Six processes work on three locks while processes and servers are paused and killed. Each update
 // of a number in the resource server is computed from the number that was read before under the
-// same grant, so a lost update shows.
+// same grant, so a lost update shows. The processes also report when they believe in a grant, and no
+// two may at a time.
 
 var chaosTime = flag.Duration("chaos", 0, "how long each run of chaos takes; 0: not at all, or 5s with ACTORLOCK_EXHAUSTIVE=1")
 

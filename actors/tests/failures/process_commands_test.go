@@ -18,11 +18,16 @@ import (
 )
 
 // processCommands are the commands of the processes that these tests kill and pause.
-var processCommands = map[string]locktest.Command{"work": work, "write": write}
+var processCommands = map[string]locktest.Command{"work": work, "linger": linger, "write": write}
 
 // work has two goroutines use random locks until stop is called. If both use one lock, the process
 // hands it on to itself.
-func work(p *locktest.Program, rest string) {
+func work(p *locktest.Program, rest string) { useLocks(p, rest, 0) }
+
+// linger is work that also holds a lock for long now and then, at most until the grant is lost.
+func linger(p *locktest.Program, rest string) { useLocks(p, rest, 8*time.Second) }
+
+func useLocks(p *locktest.Program, rest string, longest time.Duration) {
 	paths := strings.Fields(rest)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -35,15 +40,14 @@ func work(p *locktest.Program, rest string) {
 				return
 			}
 			for ctx.Err() == nil {
-				useLock(p, resources, paths[rand.N(len(paths))])
+				useLock(p, resources, paths[rand.N(len(paths))], longest)
 			}
 		})
 	}
 }
 
-// useLock acquires the lock, reads and updates the number, and releases. It does not check whether
-// the grant is lost.
-func useLock(p *locktest.Program, resources *resourceClient, path string) {
+// useLock acquires the lock, uses it, and releases. It does not check whether the grant is lost.
+func useLock(p *locktest.Program, resources *resourceClient, path string, longest time.Duration) {
 	resources.call("call", path, actors.Token{}, int64(os.Getpid()))
 	g, err := p.Locks.Mutex(path).Lock(context.Background())
 	if err != nil {
@@ -52,10 +56,17 @@ func useLock(p *locktest.Program, resources *resourceClient, path string) {
 	}
 	token := g.Token()
 	resources.call("lock", path, token, 0)
-	for range rand.N(4) {
-		if number, ok := resources.call("read", path, token, 0); ok {
-			<-time.After(rand.N(10 * time.Millisecond))
-			resources.call("update", path, token, number)
+	resources.use(path, token, func() bool { return g.Err() == nil })
+	if longest > 0 && rand.N(3) == 0 {
+		for end := time.After(rand.N(longest)); ; {
+			resources.believe(path, token, func() bool { return g.Err() == nil })
+			select {
+			case <-time.After(5 * time.Millisecond):
+				continue
+			case <-end:
+			case <-g.Done():
+			}
+			break
 		}
 	}
 	resources.call("begin", path, token, 0)

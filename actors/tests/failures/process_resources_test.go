@@ -3,8 +3,11 @@ package failures
 import (
 	"bufio"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ import (
 //	call, begin     the process is about to lock, and sends its process id; it is about to unlock
 //	lock, unlock    the process has locked; it has unlocked
 //	lost            the process has lost a grant
+//	believe         the process believed in the grant at the time that it sends, of the clock of all
 //	read            presents the token, and returns the number
 //	write           presents the token
 //	update          sets the number to the one that the process sends, plus one
@@ -34,6 +38,7 @@ type resourceServer struct {
 	mu      sync.Mutex
 	open    map[net.Conn]*clientRecord
 	numbers map[string]*guardedNumber
+	grants  map[int64]int // by process id
 }
 
 // guardedNumber is the number of one lock, and the history of its use.
@@ -42,13 +47,24 @@ type guardedNumber struct {
 	number int64
 	ops    []porcupine.Operation
 	lost   map[actors.Token]bool // tokens of grants whose release the processes have not reported
+
+	beliefs map[actors.Token]*belief
 }
+
+// belief is the time in which a process certainly believed in a grant: from the first to the last
+// instant at which it did. A process that pauses reports no instant that it did not check.
+type belief struct{ first, last int64 }
 
 func newResourceServer(t testing.TB) *resourceServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return newResourceServerAt(t, "tcp", "127.0.0.1:0")
+}
+
+func newResourceServerAt(t testing.TB, network, address string) *resourceServer {
+	t.Helper()
+	l, err := net.Listen(network, address)
 	locktest.Must(t, err)
-	d := &resourceServer{listener: l, begun: time.Now(), open: map[net.Conn]*clientRecord{}, numbers: map[string]*guardedNumber{}}
+	d := &resourceServer{listener: l, begun: time.Now(), open: map[net.Conn]*clientRecord{}, numbers: map[string]*guardedNumber{}, grants: map[int64]int{}}
 	d.serving.Go(func() {
 		for client := 0; ; client++ {
 			conn, err := l.Accept()
@@ -82,7 +98,7 @@ func (d *resourceServer) close() {
 // numberOf needs d.mu.
 func (d *resourceServer) numberOf(path string) *guardedNumber {
 	if d.numbers[path] == nil {
-		d.numbers[path] = &guardedNumber{lost: map[actors.Token]bool{}}
+		d.numbers[path] = &guardedNumber{lost: map[actors.Token]bool{}, beliefs: map[actors.Token]*belief{}}
 	}
 	return d.numbers[path]
 }
@@ -132,10 +148,18 @@ func (d *resourceServer) handle(v *clientRecord, kind, path string, token actors
 		return 0, true
 	case "lock":
 		arrived, v.path, v.holds = v.since, path, token
+		d.grants[v.pid]++
 	case "unlock":
 		arrived, v.holds = v.since, actors.Token{}
 	case "lost":
 		g.lost[token], v.holds = true, actors.Token{}
+		return 0, true
+	case "believe":
+		if b := g.beliefs[token]; b != nil {
+			b.first, b.last = min(b.first, number), max(b.last, number)
+		} else {
+			g.beliefs[token] = &belief{number, number}
+		}
 		return 0, true
 	default:
 		out.accepted = g.write(token)
@@ -160,8 +184,16 @@ func (d *resourceServer) holders() (pids []int) {
 	return pids
 }
 
-// check has porcupine check the history of each lock. If clean is true, no grant may have been lost
-// and no request refused: the locks must have excluded without tokens.
+// granted returns how many grants each process has had, by process id.
+func (d *resourceServer) granted() map[int64]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.grants)
+}
+
+// check checks that no two processes believed in one lock at a time, and has porcupine check the
+// history of each lock. If clean is true, no grant may have been lost and no request refused: the
+// locks must have excluded without tokens.
 func (d *resourceServer) check(t testing.TB, clean bool) {
 	t.Helper()
 	d.close() // and so it has handled all lines
@@ -191,6 +223,7 @@ func (g *guardedNumber) check(t testing.TB, path string, clean bool) {
 	if clean && len(g.lost)+refused > 0 {
 		t.Errorf("%s: %d grants were lost, %d requests refused, though no process was late", path, len(g.lost), refused)
 	}
+	g.checkBeliefs(t, path)
 	if updates != g.number {
 		t.Errorf("%s: %d updates have made %d: some were lost", path, updates, g.number)
 	}
@@ -203,6 +236,18 @@ func (g *guardedNumber) check(t testing.TB, path string, clean bool) {
 	}
 }
 
+// checkBeliefs checks that each belief ends before the next one begins, in the order of the tokens.
+func (g *guardedNumber) checkBeliefs(t testing.TB, path string) {
+	t.Helper()
+	inOrder := slices.SortedFunc(maps.Keys(g.beliefs), actors.Token.Compare)
+	for i := 1; i < len(inOrder); i++ {
+		before, after := inOrder[i-1], inOrder[i]
+		if overlap := g.beliefs[before].last - g.beliefs[after].first; overlap >= 0 {
+			t.Errorf("%s: the holder by %v believed until %v after the next one, by %v, began to", path, before, time.Duration(overlap), after)
+		}
+	}
+}
+
 // resourceClient is a connection to a resource server.
 type resourceClient struct {
 	mu   sync.Mutex
@@ -211,7 +256,11 @@ type resourceClient struct {
 }
 
 func connectResources(resources string) (*resourceClient, error) {
-	conn, err := net.Dial("tcp", resources)
+	network := "tcp"
+	if strings.HasPrefix(resources, "/") {
+		network = "unix"
+	}
+	conn, err := net.Dial(network, resources)
 	if err != nil {
 		return nil, err
 	}
@@ -227,4 +276,24 @@ func (c *resourceClient) call(kind, path string, token actors.Token, number int6
 		fmt.Sscan(c.in.Text(), &accepted, &result)
 	}
 	return result, accepted
+}
+
+// use reads and updates the number under a grant, and reports when the process believes in it.
+func (c *resourceClient) use(path string, token actors.Token, believes func() bool) {
+	c.believe(path, token, believes)
+	for range rand.N(4) {
+		if number, ok := c.call("read", path, token, 0); ok {
+			<-time.After(rand.N(10 * time.Millisecond))
+			c.call("update", path, token, number)
+		}
+		c.believe(path, token, believes)
+	}
+}
+
+// believe reports that the process believes in a grant, if it does. The time is read before: the
+// process may be paused at any point.
+func (c *resourceClient) believe(path string, token actors.Token, believes func() bool) {
+	if at := time.Now().UnixNano(); believes() {
+		c.call("believe", path, token, at)
+	}
 }
