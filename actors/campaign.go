@@ -56,7 +56,7 @@ func (t *Term) Grant() *Grant { return t.grant }
 // next term. It also goes on after ErrLimit, ErrInternal and ErrSequenceExhausted, with pauses of
 // up to 10 s, of which the log has a line. All other errors are final: the loop runs the body once
 // more, with the error and a nil Term, and ends. These are the cause of ctx, ErrClosed,
-// ErrDraining, ErrInvalid, ErrNoAuth, ErrUnavailable, and what the options ask for: ErrTimedOut of
+// ErrDraining, ErrInvalid, ErrNoAuth, ErrNoDirectory, ErrUnavailable, and what the options ask for: ErrTimedOut of
 // WithTimeout, ErrNotAcquired and ErrSuspended of Try, ErrSessionLost of FailOnSessionLoss for a
 // request that waits. After a break out of the loop there is no further call of the body.
 // Locks.Drain ends a campaign that waits, but no term: end ctx for that.

@@ -22,7 +22,8 @@ import (
 type Election struct {
 	locks          *Locks
 	lock           handle
-	id             []byte // data of the participant's nodes; nil for the data of every lock
+	requires       []LockOption // RequireDirectory, or none
+	id             []byte       // data of the participant's nodes; nil for the data of every lock
 	resignOnRevoke bool
 }
 
@@ -59,6 +60,15 @@ func LeaderLatchNodes() ElectionOption {
 	}
 }
 
+// RequireElectionDirectory is RequireDirectory for an election: a campaign ends with ErrNoDirectory
+// when the directory is missing.
+func RequireElectionDirectory() ElectionOption {
+	return func(e *Election) error {
+		e.requires = []LockOption{RequireDirectory()}
+		return nil
+	}
+}
+
 // ResignOnRevoke ends the context of a term, with ErrRevoked, when another client asks for the lock
 // by Locks.Revoke or by Curator's Revoker, and when HoldAtMost does. A Singleton then stops its
 // child. The leader still leads until it has resigned. It costs a read for each term.
@@ -83,6 +93,7 @@ func (l *Locks) Election(path string, options ...ElectionOption) *Election {
 			e.lock.problem = err
 		}
 	}
+	e.lock.recipe, _ = recipes.With(e.lock.recipe, e.requires)
 	return e
 }
 

@@ -50,6 +50,8 @@ var (
 	// keeps the lock, clients of other libraries go on to ask for it, the directory has another
 	// child, or a right is missing to delete it. Remove the cause, and request the lock again.
 	ErrSequenceExhausted error = messages.Reason_SEQUENCE_EXHAUSTED
+	// ErrNoDirectory: the lock's directory does not exist, and the handle has RequireDirectory.
+	ErrNoDirectory error = messages.Reason_NO_DIRECTORY
 	// ErrLimit: more requests are open than Config allows.
 	ErrLimit error = messages.Reason_LIMIT_EXCEEDED
 	// ErrDeadlock: the request could only be granted after its own owner has released what it

@@ -305,7 +305,10 @@ type Create struct {
 	DirectorySeen bool `protobuf:"varint,10,opt,name=directory_seen,json=directorySeen,proto3" json:"directory_seen,omitempty"`
 	// The directory above is of this lock alone, so that it is mostly missing if the directory is. The
 	// bridge then makes both in that transaction.
-	ParentIsOwn   bool `protobuf:"varint,11,opt,name=parent_is_own,json=parentIsOwn,proto3" json:"parent_is_own,omitempty"`
+	ParentIsOwn bool `protobuf:"varint,11,opt,name=parent_is_own,json=parentIsOwn,proto3" json:"parent_is_own,omitempty"`
+	// Not empty: this directory, or one above it, must exist. The bridge makes neither it nor any above
+	// it, and fails the create with NO_DIRECTORY if it is missing.
+	Required      string `protobuf:"bytes,12,opt,name=required,proto3" json:"required,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +418,13 @@ func (x *Create) GetParentIsOwn() bool {
 		return x.ParentIsOwn
 	}
 	return false
+}
+
+func (x *Create) GetRequired() string {
+	if x != nil {
+		return x.Required
+	}
+	return ""
 }
 
 // Created answers Create.
@@ -1464,7 +1474,7 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xbb\x02\n" +
+	"\vUnsubscribe\"\xd7\x02\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
@@ -1478,7 +1488,8 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x10directory_exists\x18\t \x01(\bR\x0fdirectoryExists\x12%\n" +
 	"\x0edirectory_seen\x18\n" +
 	" \x01(\bR\rdirectorySeen\x12\"\n" +
-	"\rparent_is_own\x18\v \x01(\bR\vparentIsOwn\"\x91\x02\n" +
+	"\rparent_is_own\x18\v \x01(\bR\vparentIsOwn\x12\x1a\n" +
+	"\brequired\x18\f \x01(\tR\brequired\"\x91\x02\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +

@@ -32,6 +32,7 @@ var reasonText = map[Reason]string{
 	Reason_DISCONNECTED:       "no connection to ZooKeeper",
 	Reason_HOLD_EXPIRED:       "lock was held for as long as HoldAtMost allows",
 	Reason_DRAINING:           "locks are being drained: no new requests",
+	Reason_NO_DIRECTORY:       "lock's directory does not exist",
 }
 
 // Error returns the text of the reason and the detail.

@@ -101,6 +101,8 @@ const (
 	Reason_HOLD_EXPIRED Reason = 18
 	// The process drains its locks: only owners that hold a lock may enter it again.
 	Reason_DRAINING Reason = 19
+	// The directory of the lock does not exist, and the lock was made with the option that it must.
+	Reason_NO_DIRECTORY Reason = 20
 )
 
 // Enum value maps for Reason.
@@ -126,6 +128,7 @@ var (
 		17: "DISCONNECTED",
 		18: "HOLD_EXPIRED",
 		19: "DRAINING",
+		20: "NO_DIRECTORY",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -148,6 +151,7 @@ var (
 		"DISCONNECTED":       17,
 		"HOLD_EXPIRED":       18,
 		"DRAINING":           19,
+		"NO_DIRECTORY":       20,
 	}
 )
 
@@ -1009,7 +1013,7 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\"*\n" +
 	"\tContended\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\x04R\trequestId*\xdb\x02\n" +
+	"request_id\x18\x01 \x01(\x04R\trequestId*\xed\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fNOT_ACQUIRED\x10\x01\x12\r\n" +
@@ -1032,7 +1036,8 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\x0eWOULD_DEADLOCK\x10\x10\x12\x10\n" +
 	"\fDISCONNECTED\x10\x11\x12\x10\n" +
 	"\fHOLD_EXPIRED\x10\x12\x12\f\n" +
-	"\bDRAINING\x10\x13**\n" +
+	"\bDRAINING\x10\x13\x12\x10\n" +
+	"\fNO_DIRECTORY\x10\x14**\n" +
 	"\x04Kind\x12\r\n" +
 	"\tEXCLUSIVE\x10\x00\x12\b\n" +
 	"\x04READ\x10\x01\x12\t\n" +

@@ -1067,9 +1067,11 @@ type LockSpec struct {
 	// Set for a lock whose owners share a node. The owners of all clients of the server do.
 	LocalQueue *LocalQueue `protobuf:"bytes,5,opt,name=local_queue,json=localQueue,proto3" json:"local_queue,omitempty"`
 	// The members of a multi-lock.
-	Members       []*Member `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Members []*Member `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`
+	// The lock's directory must exist.
+	RequireDirectory bool `protobuf:"varint,7,opt,name=require_directory,json=requireDirectory,proto3" json:"require_directory,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *LockSpec) Reset() {
@@ -1142,6 +1144,13 @@ func (x *LockSpec) GetMembers() []*Member {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *LockSpec) GetRequireDirectory() bool {
+	if x != nil {
+		return x.RequireDirectory
+	}
+	return false
 }
 
 // LocalQueue bounds how long owners share a node.
@@ -1485,7 +1494,7 @@ const file_actorlock_remote_proto_rawDesc = "" +
 	"\vAcquireLock\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12'\n" +
 	"\x04lock\x18\x02 \x01(\v2\x13.actorlock.LockSpecR\x04lock\x12,\n" +
-	"\aacquire\x18\x03 \x01(\v2\x12.actorlock.AcquireR\aacquire\"\xf4\x01\n" +
+	"\aacquire\x18\x03 \x01(\v2\x12.actorlock.AcquireR\aacquire\"\xa1\x02\n" +
 	"\bLockSpec\x12)\n" +
 	"\x06recipe\x18\x01 \x01(\x0e2\x11.actorlock.RecipeR\x06recipe\x12\x18\n" +
 	"\apermits\x18\x02 \x01(\rR\apermits\x12\x1d\n" +
@@ -1495,7 +1504,8 @@ const file_actorlock_remote_proto_rawDesc = "" +
 	"delayNanos\x126\n" +
 	"\vlocal_queue\x18\x05 \x01(\v2\x15.actorlock.LocalQueueR\n" +
 	"localQueue\x12+\n" +
-	"\amembers\x18\x06 \x03(\v2\x11.actorlock.MemberR\amembers\"f\n" +
+	"\amembers\x18\x06 \x03(\v2\x11.actorlock.MemberR\amembers\x12+\n" +
+	"\x11require_directory\x18\a \x01(\bR\x10requireDirectory\"f\n" +
 	"\n" +
 	"LocalQueue\x12\x16\n" +
 	"\x06grants\x18\x01 \x01(\x03R\x06grants\x12\x1d\n" +

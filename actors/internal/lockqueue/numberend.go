@@ -84,7 +84,7 @@ func (s *State) listedOutside(directory int64, children int) {
 	case children < n.fewest:
 		n.fewest, n.ticks = children, 0
 	}
-	if children == 0 {
+	if children == 0 && !s.keepsDirectory {
 		s.lastSerial++
 		n.deletion = s.lastSerial
 		s.effect(Effect{Kind: DeleteDirectory, Serial: n.deletion})
@@ -97,6 +97,9 @@ func (s *State) listedOutside(directory int64, children int) {
 	}
 	s.endVainWait()
 }
+
+// KeepDirectory has the directory never deleted: it is not the lock's own.
+func (s *State) KeepDirectory() { s.keepsDirectory = true }
 
 // directoryDeleted takes the answer to DeleteDirectory. If the directory is not deleted, a Tick
 // lists it.

@@ -32,6 +32,10 @@ func (s *script) Step(line machinetest.Line) []string {
 		}
 		return nil
 	}
+	if line.Word == "keep-directory" {
+		s.state.KeepDirectory()
+		return nil
+	}
 	var effects []string
 	for _, f := range step(s.state, s.event(line)) {
 		effects = append(effects, s.show(f))

@@ -21,6 +21,7 @@ type State struct {
 	session            SessionState
 	closed             requests.Reason // not 0 after Close
 	kindsDiffer        bool            // of rule: see ofKind
+	keepsDirectory     bool            // see KeepDirectory
 	clients            clients         // those that had contenders of other processes here, at any time
 
 	directoryView                 // view.go: contenders, completeThrough, directory and others

@@ -35,6 +35,8 @@ type Recipe struct {
 	// OwnsParent reports that the directory above the lock's directory is of the same lock, and is
 	// made by the lock's first node.
 	OwnsParent bool
+	// RequireDirectory reports that the directory at the lock's path must exist: nothing makes it.
+	RequireDirectory bool
 
 	// Delay is the lock-delay of a mutex; 0 for none.
 	Delay time.Duration

@@ -10,7 +10,7 @@ import (
 
 // newDirectories returns the directory of a mutex without an actor.
 func newDirectories() *directories {
-	ds := &directories{Actor: &lock.Actor{Entry: &manager.Entry{}}}
+	ds := &directories{Actor: &lock.Actor{Entry: &manager.Entry{Recipe: Mutex}}}
 	ds.first = ds.newDirectory("/lock", Mutex, nil)
 	return ds
 }

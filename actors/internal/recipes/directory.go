@@ -16,6 +16,7 @@ type directory struct {
 	in       *directories // those of the actor
 	above    above        // has made the requests
 	path     string
+	required string // the lock's directory if it must exist; else empty
 	recipe   *manager.Recipe
 	state    *lockqueue.State
 	second   bool                          // among the actor's directories: see idOf
@@ -92,7 +93,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 func (d *directory) create(f *lockqueue.Effect) {
 	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Beside: f.Beside,
 		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
-		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent}
+		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required}
 	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only
 		d.createWithOthers(f.ID, msg)
 		return

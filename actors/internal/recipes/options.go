@@ -30,6 +30,9 @@ func With[Option ~func(*manager.Recipe) error](r *manager.Recipe, options []Opti
 			return nil, err
 		}
 	}
+	if changed.RequireDirectory {
+		changed.Name += " in a directory that must exist"
+	}
 	if changed.LocalQueue != nil { // last of all, so that the order of options does not matter
 		return withLocalQueue(&changed), nil
 	}
@@ -103,9 +106,20 @@ func SharedPermits(path string) func(*manager.Recipe) error {
 		if err := CheckCountPath(path); err != nil {
 			return err
 		}
+		required := r.RequireDirectory
 		*r = *Semaphore(r.Permits, path)
+		r.RequireDirectory = required
 		return nil
 	}
+}
+
+// RequireDirectory is the option that the lock's directory must exist.
+func RequireDirectory(r *manager.Recipe) error {
+	if r.Permits == 0 && r.Rule.BlockedBy == nil {
+		return check.Invalid(fmt.Sprintf("RequireDirectory: a %v has no directory of its own", r))
+	}
+	r.RequireDirectory = true
+	return nil
 }
 
 // CheckCountPath returns an error if no count can be at the path.

@@ -42,8 +42,12 @@ func (c *permitCount) read() {
 
 func (c *permitCount) create() {
 	c.lastID++
-	create := &messages.Op{Kind: messages.Op_CREATE, Path: c.semaphore.Recipe.CountPath, Data: CountData(c.semaphore.Recipe.Permits)}
-	c.semaphore.bridge().SendTransact(&messages.Transact{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory, Ops: []*messages.Op{create}}, c)
+	create := &messages.Transact{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory, Ops: []*messages.Op{
+		{Kind: messages.Op_CREATE, Path: c.semaphore.Recipe.CountPath, Data: CountData(c.semaphore.Recipe.Permits)}}}
+	if c.semaphore.Recipe.RequireDirectory {
+		create.Directory = "" // it may be the lock's, or below it
+	}
+	c.semaphore.bridge().SendTransact(create, c)
 }
 
 func (c *permitCount) onData(data []byte) {
@@ -98,9 +102,15 @@ func (c *permitCount) Watched(_ ask.Recipient, msg *messages.Watched) {
 	}
 }
 
-// Transacted implements messages.BridgeClientHandler. This process or another has created the node.
+// Transacted implements messages.BridgeClientHandler. This process or another has created the node,
+// unless a directory that must exist is missing.
 func (c *permitCount) Transacted(_ ask.Recipient, msg *messages.Transacted) {
-	if msg.Id == c.lastID {
+	switch {
+	case msg.Id != c.lastID:
+	case msg.Outcome == messages.Transacted_NO_NODE:
+		c.readAgain = true
+		c.onUnknown(messages.Reason_NO_DIRECTORY, "directory "+c.directory+" of the number of permits does not exist")
+	default:
 		c.read()
 	}
 }

@@ -73,7 +73,12 @@ func newLock(e *manager.Entry) host.Actor {
 func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above above) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	return directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
+	d := directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
+	if ds.Recipe.RequireDirectory {
+		d.required = ds.Path
+		d.state.KeepDirectory()
+	}
+	return d
 }
 
 // incoming returns a request as a state machine takes it in.

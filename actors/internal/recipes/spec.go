@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
@@ -12,12 +13,12 @@ import (
 // SpecOf returns a recipe as a message for a lock server. A custom recipe is INVALID: the rule of a
 // user is known to the user's process only.
 func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
-	s := &messages.LockSpec{Permits: uint32(r.Permits), CountPath: r.CountPath, DelayNanos: int64(r.Delay)}
+	s := &messages.LockSpec{Permits: uint32(r.Permits), CountPath: r.CountPath, DelayNanos: int64(r.Delay), RequireDirectory: r.RequireDirectory}
 	if q := r.LocalQueue; q != nil {
 		s.LocalQueue = &messages.LocalQueue{Grants: int64(q.Grants), TimeNanos: int64(q.Time), LingerNanos: int64(q.Linger)}
 	}
 	switch {
-	case r == LeaderLatch:
+	case reflect.DeepEqual(r.Rule, LeaderLatch.Rule):
 		s.Recipe = messages.Recipe_LEADER_LATCH
 	case r.MemberKinds != nil:
 		s.Recipe = messages.Recipe_MULTI_LOCK
@@ -115,6 +116,9 @@ func optionsOf(s *messages.LockSpec) (all []option) {
 	}
 	if path := s.GetCountPath(); path != "" {
 		all = append(all, SharedPermits(path))
+	}
+	if s.GetRequireDirectory() {
+		all = append(all, RequireDirectory)
 	}
 	if q := s.GetLocalQueue(); q != nil {
 		all = append(all, bounded(q), LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: time.Duration(q.TimeNanos), Linger: time.Duration(q.LingerNanos)}))

@@ -36,6 +36,9 @@ func drawLock(t *rapid.T) *manager.Recipe {
 		options = append(options, LocalQueue(manager.LocalQueueConfig{Grants: rapid.IntRange(0, math.MaxInt).Draw(t, "grants"),
 			Time: time.Duration(times.Draw(t, "time")), Linger: time.Duration(times.Draw(t, "linger"))}))
 	}
+	if rapid.Bool().Draw(t, "require") {
+		options = append([]option{RequireDirectory}, options...)
+	}
 	made, err := With(r, options)
 	if err != nil {
 		t.Fatal(err)

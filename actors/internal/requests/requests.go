@@ -42,7 +42,7 @@ var reasonNames = [...]string{
 	NodeDeleted: "NodeDeleted", Closed: "Closed", NotHeld: "NotHeld", Invalid: "Invalid",
 	9: "NoAuth", 10: "Unavailable", SequenceExhausted: "SequenceExhausted", 12: "Internal", 13: "Stopped", 14: "LimitExceeded",
 	OutcomeUnknown: "OutcomeUnknown", WouldDeadlock: "WouldDeadlock", 17: "Disconnected",
-	18: "HoldExpired", 19: "Draining",
+	18: "HoldExpired", 19: "Draining", 20: "NoDirectory",
 }
 
 // String returns the name of a reason of lock.proto.

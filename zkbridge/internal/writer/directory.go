@@ -14,6 +14,7 @@ type directory struct {
 	path       string
 	state      directoryState
 	above      int      // how many directories above are missing, too, if it is
+	required   string   // it or a directory above that must exist, and is not made; empty for none
 	guessed    bool     // the state is a guess, for Writer.learn
 	persistent bool     // ZooKeeper has refused to make it as a container
 	refusal    error    // why ZooKeeper does not make it, though it was missing; nil otherwise
@@ -55,13 +56,11 @@ func (w *Writer) enter(g *Group, again bool) {
 	for _, c := range g.creates {
 		d := w.directories[c.directory]
 		if d == nil {
-			d = &directory{path: c.directory}
-			if c.exists || c.seen {
-				d.state = there
-			} else if c.ownParent {
-				d.above = 1
-			}
+			d = w.newDirectory(c)
 			w.directories[c.directory] = d
+		}
+		if c.required == "" && d.required != "" {
+			d.required, d.refusal = "", nil // this create may make it
 		}
 		if c.in = d; !slices.Contains(g.directories, d) {
 			d.pending++
@@ -81,6 +80,20 @@ func (w *Writer) enter(g *Group, again bool) {
 		d.line = slices.Insert(d.line, i, g)
 		w.offer(d, again)
 	}
+}
+
+// newDirectory returns what is known of the create's directory.
+func (w *Writer) newDirectory(c *Create) *directory {
+	d := &directory{path: c.directory, required: c.required}
+	switch {
+	case c.required == c.directory:
+		d.state, d.refusal = there, missingError(w.epoch.Client(), c.required)
+	case c.exists || c.seen:
+		d.state = there
+	case c.ownParent && c.required == "":
+		d.above = 1
+	}
+	return d
 }
 
 // leaveLines notes that the directories of creates are known to exist: a node of this process is in
@@ -273,7 +286,9 @@ func (w *Writer) offerAgain(b *batch) {
 // noteMissing notes that ZooKeeper has said that a directory is missing.
 func (w *Writer) noteMissing(path string) {
 	if d := w.directories[path]; d != nil && d.batch == nil {
-		d.state, d.guessed = missing, false
+		if d.state, d.guessed = missing, false; d.refusal != nil {
+			d.state = there // the next transaction does not make it
+		}
 	}
 }
 

@@ -135,6 +135,11 @@ func (d *directory) refuse(client zkconn.Client, err error, path string) {
 	d.refusal = zkconn.MakeError(client, err, path)
 }
 
+// missingError returns the error for a directory that must exist, and does not.
+func missingError(client zkconn.Client, path string) error {
+	return fmt.Errorf("directory %s %w", client.FullPath(path), zkconn.ErrNoDirectory)
+}
+
 // countFailure counts a failure of the batch for each of its groups: after some, each goes alone.
 func (w *Writer) countFailure(b *batch) {
 	for _, g := range b.groups {
@@ -175,6 +180,10 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 	}
 	for _, c := range behind {
 		d := c.of
+		if d.required != "" && isMissing(d.required) {
+			w.failLine(d, missingError(w.epoch.Client(), d.required))
+			continue
+		}
 		d.above = 0
 		for path := parentOf(d.path); isMissing(path); path = parentOf(path) {
 			d.above++

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -24,6 +25,7 @@ type Create struct {
 	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
 	seen      bool   // the sender has seen the directory in this session
 	ownParent bool   // the directory above is mostly missing if the directory is
+	required  string // the directory, or one above it, that must exist; empty for none
 	aclBytes  int    // size of the node's ACL in a message
 
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
@@ -43,7 +45,8 @@ type Create struct {
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
 		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetListAfter(), after: msg.GetAfter(),
-		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), ownParent: msg.GetParentIsOwn()}
+		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), ownParent: msg.GetParentIsOwn(),
+		required: msg.GetRequired()}
 	if c.data == nil {
 		c.data = zkconn.NoData
 	}
@@ -62,6 +65,9 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 	}
 	if err := zkpath.Check(c.directory); err != nil {
 		return err
+	}
+	if r := c.required; r != "" && r != c.directory && !strings.HasPrefix(c.directory, strings.TrimSuffix(r, "/")+"/") {
+		return fmt.Errorf("required directory %q: it must be %q or above it", r, c.directory)
 	}
 	if c.beside != "" {
 		if err := zkpath.CheckName(c.beside); err != nil {

@@ -26,6 +26,8 @@ func Classify(err error) (Outcome, messages.Reason) {
 		return NotSent, messages.Reason_SESSION_LOST
 	case errors.Is(err, ErrNoChroot):
 		return Refused, messages.Reason_UNAVAILABLE
+	case errors.Is(err, ErrNoDirectory):
+		return Refused, messages.Reason_NO_DIRECTORY
 	case errors.Is(err, errTooLarge):
 		return Inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
@@ -62,6 +64,9 @@ func ReasonFor(err error) messages.Reason {
 
 // ErrNoChroot is the error of a chroot that does not exist and must not be created.
 var ErrNoChroot = errors.New("it does not exist, and Config.RequireChroot is set")
+
+// ErrNoDirectory is the error of a directory that does not exist and must not be created.
+var ErrNoDirectory = errors.New("does not exist, and the lock requires that it does")
 
 var errTooLarge = errors.New("the answer is larger than Config.MaxReply allows")
 

@@ -1,0 +1,135 @@
+package zkbridge
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// A create whose directory must exist fails where it is missing, and nothing is made: also if the
+// directory was deleted after a node was in it, and if only a directory above it must exist. Other
+// creates of the same transaction are done.
+func TestRequiredDirectory(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
+		missing := dir + "/missing"
+		for _, path := range []string{dir, dir + "/there", dir + "/deleted"} {
+			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+		}
+		requiring := func(directory, required string) uint64 {
+			return u.sendCreate(&messages.Create{Directory: directory, Prefix: "n-", ListAfter: true, Required: required, ParentIsOwn: directory != required})
+		}
+		refused := func(id uint64, required string) {
+			t.Helper()
+			u.refused(id, messages.Reason_NO_DIRECTORY, "directory "+required+" does not exist")
+		}
+		refused(requiring(missing, missing), missing)
+		refused(requiring(missing+"/locks", missing), missing)
+		refused(requiring(missing+"/deep/locks", missing+"/deep"), missing+"/deep")
+		refused(requiring(missing+"/deep/locks", missing), missing)
+
+		d.take()
+		requiring(dir+"/there", dir+"/there")
+		next[*messages.Created](u)
+		if multis := d.take()[embedded.OpMulti]; multis != 1 {
+			t.Errorf("a create in an existing directory takes %d transactions", multis)
+		}
+		requiring(dir+"/there/locks", dir+"/there")
+		requiring(dir+"/there/deep/locks", dir+"/there")
+		for range 2 {
+			next[*messages.Created](u)
+		}
+
+		const n = 20
+		u.batch(func() {
+			for i := range n {
+				requiring(fmt.Sprintf("%s/%d", missing, i), fmt.Sprintf("%s/%d", missing, i))
+				requiring(fmt.Sprintf("%s/%d/locks", missing, i), fmt.Sprintf("%s/%d", missing, i))
+				requiring(dir+"/there", dir+"/there")
+				u.create(fmt.Sprintf("%s/new/%d", dir, i), "n-")
+			}
+		})
+		for range 2 * n {
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_NO_DIRECTORY {
+				t.Errorf("%v", m)
+			}
+			next[*messages.Created](u)
+		}
+
+		for _, known := range []bool{true, false} { // whether the sender takes the directory for existing
+			deleted := dir + "/deleted"
+			must(t, conn.Delete(deleted, -1))
+			id := u.sendCreate(&messages.Create{Directory: deleted, Prefix: "n-", Required: deleted, DirectoryExists: known})
+			refused(id, deleted)
+			_, err := conn.Create(deleted, nil, 0, zk.WorldACL(zk.PermAll))
+			must(t, err)
+			id = requiring(deleted, deleted)
+			node := next[*messages.Created](u)
+			if node.GetId() != id {
+				t.Errorf("%v, not of %d", node, id)
+			}
+			u.release(deleted, node.GetNode())
+			next[*messages.NodeReleased](u)
+		}
+		if exists, _, err := conn.Exists(missing); exists || err != nil {
+			t.Errorf("%s exists: %v, %v", missing, exists, err)
+		}
+		u.failed(requiring(dir, dir+"/below"), messages.Reason_INVALID, `required directory "`+dir+`/below"`)
+	})
+}
+
+// A create that makes the directory lets others of the same transaction in that would not make it.
+func TestRequiredDirectoryIsMadeByAnother(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		for _, first := range []string{dir, ""} { // what the first of the two requires
+			dir := dir + "-" + fmt.Sprint(first == "")
+			if first != "" {
+				first = dir
+			}
+			u.batch(func() {
+				u.sendCreate(&messages.Create{Directory: dir, Prefix: "a-", Required: first})
+				u.sendCreate(&messages.Create{Directory: dir, Prefix: "b-"})
+				u.sendCreate(&messages.Create{Directory: dir, Prefix: "c-", Required: dir})
+			})
+			for range 3 {
+				next[*messages.Created](u)
+			}
+		}
+	})
+}
+
+// An atomic create with a part whose directory must exist, and does not, makes nothing.
+func TestRequiredDirectoryOfAnAtomicCreate(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+		create := func() {
+			u.bridge.CreateAtomically([]CreateSpec{
+				{From: u, Create: &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-a", Prefix: "n-"}},
+				{From: u, Create: &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-b", Prefix: "n-", Required: dir + "-b"}},
+			})
+		}
+		create()
+		for range 2 {
+			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_NO_DIRECTORY {
+				t.Errorf("%v", m)
+			}
+		}
+		if exists, _, err := s.Client(t).Exists(dir + "-a"); exists || err != nil {
+			t.Errorf("the directory of the other part exists: %v, %v", exists, err)
+		}
+		_, err := s.Client(t).Create(dir+"-b", nil, 0, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		create()
+		for range 2 {
+			next[*messages.Created](u)
+		}
+	})
+}
