@@ -23,6 +23,7 @@ type Option func(*messages.Acquire) error
 
 // WithOwner makes the request one of the named owner. Without it each request has an owner of
 // its own: a second request that conflicts with the first waits for it, even in the same goroutine.
+// After some seconds the log then has a hint, and so has the error of WithTimeout.
 //
 // After the loss of a grant the owner's further requests fail with the reason of the loss until
 // the owner has called Release on the lost grant: otherwise a re-entry could turn into a new

@@ -27,6 +27,7 @@ type Actor struct {
 	used       bool                       // since the last tick
 	stopping   bool                       // the actor takes no further message
 	suspended  bool                       // the connection is lost, and the session may live
+	held       heldHere                   // see nested.go
 	lost       requests.ByOwner[*Request] // grants, not yet released by their owners; see awaitRelease
 }
 

@@ -44,7 +44,7 @@ func (l *Actor) receiveOwn(msg any) {
 		}
 	case waitExpired:
 		if r := l.table.requests.At(msg.id); r != nil && r.Granted == nil {
-			l.Detail = fmt.Sprintf("after %v", r.extras.wait)
+			l.Detail = fmt.Sprintf("after %v", r.extras.wait) + l.nestedHint(r)
 			l.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
 	case TakeBack:
@@ -95,6 +95,7 @@ func (l *Actor) onTick() {
 		if a := r.Acquisition(); a != nil {
 			a.ArmLeakDetection(l.Manager.Session.TimeOf(r.since))
 		}
+		l.reportNested(r)
 	}
 	l.unwatchIdleSenders()
 	l.used = !idle // a request that is open now is use after this tick, too

@@ -114,6 +114,7 @@ func (l *Actor) now() time.Duration {
 // countGrant counts a grant of the request. It must come before the owner hears of the grant.
 func (l *Actor) countGrant(r *Request, granted *messages.Granted, step uint32) {
 	now := l.now()
+	l.held = heldHere{l.held.holders + 1, now}
 	if !r.FromLockActor {
 		l.Tally.Acquired.Add(1)
 		if m := r.monitor(); m != nil {
@@ -149,6 +150,9 @@ func (l *Actor) countLoss(r *Request, reason messages.Reason) {
 
 // countEnd adds to the number and notifies the monitor, at the end of a request or of its grant.
 func (l *Actor) countEnd(r *Request, number *atomic.Uint64, reason messages.Reason) {
+	if r.Granted != nil {
+		l.held.holders--
+	}
 	if r.FromLockActor {
 		return
 	}

@@ -305,7 +305,7 @@ func (m *Manager) Tell(msg any) {
 
 // FirstMisuse reports whether it is called for the first time for a path and a way in which
 // programs misuse the path: another recipe uses the path of the lock, too, its clients do not wait
-// for each other, or the node at the path is a persistent contender.
+// for each other, the node at the path is a persistent contender, or the process waits for itself.
 func (m *Manager) FirstMisuse(path, way string) bool {
 	_, reported := m.misused.LoadOrStore([2]string{path, way}, true)
 	return !reported

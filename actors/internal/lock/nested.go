@@ -1,0 +1,41 @@
+package lock
+
+import "time"
+
+// A program that acquires a lock, and acquires it again in a function that it calls, waits for
+// itself unless both requests name one owner. The lock cannot tell that from two goroutines. It
+// gives a hint to a request without an owner that has waited for some seconds, in which this
+// process held the lock by another request all the time.
+
+// nestedWait is how long a request waits before it gets the hint.
+const nestedWait = 3 * time.Second
+
+// heldHere is what the lock's actor knows of the holders of this process.
+type heldHere struct {
+	holders   int           // whose grants have not ended
+	grantedAt time.Duration // the last grant, by Session.Now
+}
+
+// mayBeNested reports whether a request that waits is to get the hint.
+func (l *Actor) mayBeNested(r *Request) bool {
+	a := r.Acquisition()
+	return l.held.holders > 0 && r.Granted == nil && a != nil && a.Owner() == "" && !a.IsElsewhere() &&
+		l.held.grantedAt <= r.since && l.now()-r.since >= nestedWait
+}
+
+// nestedHint returns the hint for the error of a request whose wait is over, or "".
+func (l *Actor) nestedHint(r *Request) string {
+	if !l.mayBeNested(r) {
+		return ""
+	}
+	return "; another request of this process has held the lock since before: give both one owner (WithOwner) if one is nested in the other"
+}
+
+// reportNested logs the hint for a request that has no other limit than its context. It does so
+// once for each path, since a program may well hold a lock for long.
+func (l *Actor) reportNested(r *Request) {
+	if l.mayBeNested(r) && l.Manager.FirstMisuse(l.Path, "nested") {
+		l.Manager.Log.Warn("a request without an owner waits for another request of this process", "path", l.Path, "waits", l.now()-r.since,
+			"do", "if the one is nested in the other, give both one owner (WithOwner); else nothing")
+	}
+}
