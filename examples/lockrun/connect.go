@@ -24,6 +24,7 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	}
 	if o.Servers != "" {
 		cfg.Margin = o.margin()
+		cfg.RequireChroot = !o.makesNodes()
 	}
 	leastLevel.Set(o.leastLevel())
 	cfg.Logger = stderr
@@ -42,6 +43,10 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	}
 	return nil, exitUnavailable, plain(err)
 }
+
+// makesNodes reports whether the command makes nodes, and so a chroot that is missing. To the others
+// it is a wrong name.
+func (o *options) makesNodes() bool { return len(o.command) > 0 || o.raise }
 
 // leastLevel returns the lowest level of the library's log lines that concern the user. Lines at
 // WARN are about held locks, which a subcommand does not have.

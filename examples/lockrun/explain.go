@@ -21,6 +21,7 @@ func (e plainError) Error() string { return flagNames.Replace(e.error.Error()) +
 
 var flagNames = strings.NewReplacer("zkbridge: ", "", "actors: ", "", "invalid request: ", "", "Config.TLS", "-tls-ca", "Config.MaxReply", "-max-reply",
 	"SessionTimeout is", "-session",
+	", and Config.RequireChroot is set", "",
 	": set TLS.RootCAs to the authority of the servers' certificates", "")
 
 // plain returns nil for nil.

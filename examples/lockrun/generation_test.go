@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -14,6 +16,9 @@ func TestGeneration(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		root := s.Path(t)
+		if _, err := s.Client(t).Create(root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
 		generation := func(flags ...string) uint64 {
 			t.Helper()
 			p := launch(t, "", append([]string{"generation", "-zk", s.Addr() + root}, flags...)...)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -199,6 +200,28 @@ func TestFailureLines(t *testing.T) {
 		}
 		t.Logf("%s: %s", c.what, text)
 	}
+}
+
+// A subcommand that makes no nodes refuses a chroot that is missing, and does not make it: its name is
+// wrong. Raising the generation makes it.
+func TestMissingChroot(t *testing.T) {
+	t.Parallel()
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		root := s.Path(t) + "-mistyped"
+		for _, args := range [][]string{{"ls", "/"}, {"who", "/lock"}, {"watch", "/lock"}, {"revoke", "/lock"}, {"break", "-yes", "/lock"},
+			{"verify", actors.Token{Czxid: 1}.String(), "/lock"}, {"generation"}} {
+			p := launch(t, "", append(args, "-zk", s.Addr()+root)...)
+			if code, text := p.code(t), p.stderr.String(); code != exitUnavailable || !strings.Contains(text, "chroot "+root+": it does not exist: check its name") {
+				t.Errorf("%q: code %d, %s", args, code, text)
+			}
+		}
+		if exists, _, err := s.Client(t).Exists(root); exists || err != nil {
+			t.Errorf("the chroot exists: %v, %v", exists, err)
+		}
+		if p := launch(t, "", "generation", "-raise", "-zk", s.Addr()+root); p.code(t) != 0 {
+			t.Errorf("%s", &p.stderr)
+		}
+	})
 }
 
 // A file of credentials may be a pipe, as of bash's <(...).

@@ -122,6 +122,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	cfg.RequireChroot = o.Servers != "" && !demonstration
 	connecting, connected := context.WithTimeout(ctx, connectLimit)
 	defer connected()
 	locks, err := o.Connect(connecting, cfg)
