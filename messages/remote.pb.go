@@ -448,7 +448,8 @@ func (x *Welcome) GetState() *State {
 	return nil
 }
 
-// Renew asks to believe for longer. The client reads its clock before it sends it.
+// Renew asks to believe for longer. The client reads its clock before it sends it. The server leaves
+// renewals without an answer that come far more often than three times in a lease.
 type Renew struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Numbers the renewals of this lease from 1.

@@ -43,6 +43,12 @@ func (s *uselessStream) Recv() (*messages.ServerFrame, error) {
 		return &messages.ServerFrame{Welcome: &messages.Welcome{Lease: uint64(s.streams.Load()), Incarnation: 1, State: &messages.State{Connected: true}}}, nil
 	case s.sent == 2 && s.then != nil:
 		return s.then, nil
+	case s.then.GetRenewed() != nil:
+		select {
+		case <-time.After(time.Second):
+			return s.then, nil
+		case <-s.ctx.Done():
+		}
 	}
 	<-s.ctx.Done()
 	return nil, io.EOF
@@ -52,9 +58,10 @@ func (s *uselessStream) Recv() (*messages.ServerFrame, error) {
 // ever being done otherwise.
 func TestAttemptsWithoutLease(t *testing.T) {
 	for name, then := range map[string]*messages.ServerFrame{
-		"no answer": nil,
-		"goes away": {GoAway: true},
-		"ended":     {Ended: &messages.Ended{Reason: messages.Reason_CLOSED}},
+		"no answer":                  nil,
+		"goes away":                  {GoAway: true},
+		"answers what was not asked": {Renewed: &messages.Renewed{Number: 1 << 60, ForNanos: 1 << 40}},
+		"ended":                      {Ended: &messages.Ended{Reason: messages.Reason_CLOSED}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {

@@ -61,7 +61,9 @@ func (s *session) renewAfter(d time.Duration) {
 
 func (s *session) onRenewed(r *messages.Renewed) {
 	now := s.clock.Now()
-	s.lease.Renewed(now, r.Number, time.Duration(r.ForNanos))
+	if !s.lease.Renewed(now, r.Number, time.Duration(r.ForNanos)) {
+		return
+	}
 	s.stream.renewals = 0
 	if !s.lease.Believes(now) {
 		return

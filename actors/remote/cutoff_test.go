@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -101,6 +103,58 @@ func TestDataOfOneClient(t *testing.T) {
 			}
 		}
 		l.Close()
+		w.closeServer(w.servers[0])
+	})
+}
+
+// eagerClient renews its lease as often as it can, twice.
+type eagerClient struct {
+	sent, answered uint64
+	between        chan struct{} // closed before the second half
+}
+
+// Send implements remote.ServerTransport.
+func (e *eagerClient) Send(f *messages.ServerFrame) error {
+	if f.Renewed != nil {
+		e.answered++
+	}
+	return nil
+}
+
+// Recv implements remote.ServerTransport.
+func (e *eagerClient) Recv() (*messages.ClientFrame, error) {
+	e.sent++
+	switch n := e.sent - 1; {
+	case n == 0:
+		return &messages.ClientFrame{Hello: &messages.Hello{Version: 1}}, nil
+	case n == 1000:
+		<-e.between
+	case n > 2000:
+		return nil, io.EOF
+	}
+	return &messages.ClientFrame{Renew: &messages.Renew{Number: e.sent, Got: e.sent - 1}}, nil
+}
+
+// The server answers only so many renewals of one client.
+func TestRenewalsOfOneClient(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(nil)}
+		w.startServer("server")
+		e := &eagerClient{between: make(chan struct{})}
+		done := make(chan struct{})
+		go func() { defer close(done); w.servers[0].server.Connect(e, "eager") }()
+		synctest.Wait()
+		if n := e.answered; n != 64 {
+			t.Errorf("%d of 1000 renewals at once are answered, want 64", n)
+		}
+		<-time.After(2 * time.Second)
+		close(e.between)
+		synctest.Wait()
+		if n := e.answered; n != 64+20 {
+			t.Errorf("%d of 1000 renewals after two seconds are answered, want 20", n-64)
+		}
+		<-done
 		w.closeServer(w.servers[0])
 	})
 }

@@ -24,6 +24,7 @@ type servedClient struct {
 
 	// Only the actor uses these.
 	lease     *lease.ServerEnd
+	renewals  rate
 	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer
 	stream    *serverStream
 	out       outbox[*messages.ServerMessage]
@@ -190,6 +191,9 @@ func (c *servedClient) onRenew(r *messages.Renew) {
 		return
 	}
 	now := c.now() // before the bridge reads its clock, so that the count is not too low
+	if !c.renewals.take(now, min(renewalPause, c.server.cfg.Lease/(4*renewalsInTime))) {
+		return
+	}
 	v := bridge.Promise(epoch, c.server.cfg.Lease)
 	if v > 0 {
 		c.epoch = epoch

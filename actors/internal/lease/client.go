@@ -35,12 +35,12 @@ func (c *ClientEnd) Renew(now time.Duration) (number, got uint64) {
 }
 
 // Renewed handles the answer to a renewal: the client believes for v, less the clocks' error, from
-// when it sent the renewal. The answer has no effect if the lease has lapsed, or if a later renewal
-// was answered before.
-func (c *ClientEnd) Renewed(now time.Duration, number uint64, v time.Duration) {
+// when it sent the renewal. It returns false for an answer without effect: the lease has lapsed, a
+// later renewal was answered before, or there was no such renewal.
+func (c *ClientEnd) Renewed(now time.Duration, number uint64, v time.Duration) bool {
 	first := c.number - uint64(len(c.sent)) + 1
 	if c.Lapsed(now) || number < first || number > c.number {
-		return
+		return false
 	}
 	end := c.sent[number-first] + v - v/clockError
 	c.sent = append(c.sent[:0], c.sent[number-first+1:]...)
@@ -48,6 +48,7 @@ func (c *ClientEnd) Renewed(now time.Duration, number uint64, v time.Duration) {
 	if end > now {
 		c.until = max(c.until, end)
 	}
+	return true
 }
 
 // Until returns the end of the belief, 0 before the first answer.
