@@ -12,24 +12,25 @@ func (r Reason) Error() string {
 	return "actorlock: " + r.String()
 }
 
+// reasonText says "server" for ZooKeeper and for a lock server alike: details name them.
 var reasonText = map[Reason]string{
 	Reason_NOT_ACQUIRED:       "lock is not free",
 	Reason_TIMED_OUT:          "timed out waiting for the lock",
 	Reason_CANCELLED:          "request was cancelled",
-	Reason_SESSION_LOST:       "ZooKeeper session is lost",
+	Reason_SESSION_LOST:       "session is lost",
 	Reason_NODE_DELETED:       "lock node was deleted by another client",
 	Reason_CLOSED:             "lock service is closed",
 	Reason_NOT_HELD:           "grant is not held",
 	Reason_INVALID:            "invalid request",
-	Reason_NO_AUTH:            "ZooKeeper denies access",
-	Reason_UNAVAILABLE:        "ZooKeeper refuses the request",
+	Reason_NO_AUTH:            "access is denied",
+	Reason_UNAVAILABLE:        "the server refuses the request",
 	Reason_SEQUENCE_EXHAUSTED: "sequence numbers of the lock's directory are used up",
 	Reason_INTERNAL:           "lock actor failed",
 	Reason_STOPPED:            "lock actor has stopped",
 	Reason_LIMIT_EXCEEDED:     "a limit is exceeded",
 	Reason_OUTCOME_UNKNOWN:    "request may have been executed or not",
 	Reason_WOULD_DEADLOCK:     "request would wait for its own owner",
-	Reason_DISCONNECTED:       "no connection to ZooKeeper",
+	Reason_DISCONNECTED:       "no connection to the server",
 	Reason_HOLD_EXPIRED:       "lock was held for as long as HoldAtMost allows",
 	Reason_DRAINING:           "locks are being drained: no new requests",
 	Reason_NO_DIRECTORY:       "lock's directory does not exist",

@@ -2,11 +2,14 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -75,6 +78,9 @@ func TestAttemptsWithoutLease(t *testing.T) {
 				if err == nil {
 					locks.Close()
 					t.Fatal("the client has a lease")
+				}
+				if strings.Contains(err.Error(), "ZooKeeper") || !errors.Is(err, actors.ErrSuspended) {
+					t.Error(err)
 				}
 				t.Logf("%d streams and %d renewals in 10 minutes", s.streams.Load(), s.renewals.Load())
 				if n := s.streams.Load(); n < 10 || n > 300 {

@@ -1,13 +1,16 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -82,5 +85,37 @@ func TestCloseWithoutServer(t *testing.T) {
 			<-time.After(2 * leaseTime) // until the server gives the lock back
 		}
 		w.closeServer(w.servers[0])
+	})
+}
+
+// A client that leaves a draining server, of which it holds nothing, has lost nothing to warn of.
+func TestLeaveADrainingServer(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"first", "second"}}
+		for _, name := range w.names {
+			w.startServer(name)
+		}
+		var log bytes.Buffer
+		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.servers[0].server.Drain(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		g := lockOf(t, l.Mutex("/a")) // of the second server
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if text := log.String(); strings.Contains(text, "level=WARN") || !strings.Contains(text, "second has granted a lease") {
+			t.Error(text)
+		}
+		for _, s := range w.servers {
+			w.closeServer(s)
+		}
 	})
 }

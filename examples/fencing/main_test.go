@@ -66,7 +66,7 @@ func check(t *testing.T, servers string) {
 		"refuses to confirm its token: grant is not held",
 		`We write "41 left"`,
 		"ZooKeeper refuses its write: zkbridge: operation 0 of the transaction, check ",
-		"Its grant is over: ZooKeeper session is lost",
+		"Its grant is over: session is lost",
 		"refuses it by its token: token " + tokens[0][1] + " is older than " + tokens[1][1],
 		"as we have left it",
 	} {

@@ -15,6 +15,7 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -59,16 +60,30 @@ type System struct {
 
 // NewSystem returns a System that runs its actors in the protoactor system actors, which
 // the caller still has to shut down. If actors is nil, it starts a protoactor system of its own
-// that logs to logger. A nil logger discards the log. See [BoundLogger] for one that blocks.
+// that logs to logger, from WARN up. A nil logger discards the log. See [BoundLogger] for one that blocks.
 func NewSystem(actors *actor.ActorSystem, logger *slog.Logger) *System {
 	logger = BoundLogger(logger)
 	s := &System{Actors: actors, Logger: logger, dispatcher: newDispatcher(max(4, 2*runtime.GOMAXPROCS(0))), priority: newDispatcher(1)}
 	if actors == nil {
 		s.owned = true
-		s.Actors = newActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+		s.Actors = newActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(warnings{logger.Handler()}) }))
 	}
 	return s
 }
+
+// warnings is the log of a protoactor system, which reports its own start and end at INFO.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(all []slog.Attr) slog.Handler { return warnings{w.Handler.WithAttrs(all)} }
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // Close ends the goroutines that serve mailboxes, and waits for them. Stop the actors first.
 // A message that arrives later is served by a goroutine of its own. Close may be called more

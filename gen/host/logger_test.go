@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,4 +139,16 @@ func TestBoundLoggerTwice(t *testing.T) {
 		t.Error("a bounded logger is bounded again")
 	}
 	host.BoundLogger(nil).Error("not seen")
+}
+
+// The log of a System's own protoactor system begins at WARN: that reports its start at INFO.
+func TestOwnSystemLogsWarnings(t *testing.T) {
+	var out bytes.Buffer
+	s := host.NewSystem(nil, slog.New(slog.NewTextHandler(&out, nil)))
+	s.Actors.Logger().With("a", 1).WithGroup("g").Info("nothing")
+	s.Actors.Logger().With("a", 1).Warn("something")
+	s.Close()
+	if text := out.String(); strings.Contains(text, "INFO") || !strings.Contains(text, "something") {
+		t.Errorf("the log is %q", text)
+	}
 }

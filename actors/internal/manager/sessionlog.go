@@ -14,6 +14,7 @@ type sessionLog struct {
 	last  messages.SessionState // ENDED before the first session: nothing is said about that
 	since time.Time             // of the outage
 	lost  uint64                // grants that were lost with a session, when all was well
+	left  bool                  // the client has left a lock server, of which it held nothing
 }
 
 // logSession logs a new state of the session. It comes before the locks' actors hear of it.
@@ -36,13 +37,16 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 		if l.last != messages.SessionState_SUSPENDED {
 			l.since = time.Now()
 		}
+		if l.left = m.Remote != nil && l.last == messages.SessionState_CONNECTED && c.Held == 0 && lost == l.lost; l.left {
+			break
+		}
 		// Some actors may have noticed the loss before, by the clock.
 		log.Warn("ZooKeeper session is lost, and with it the locks of all holders: waiters queue again in the next session",
 			"held", c.Held+int(lost-l.lost), "waiting", c.Waiting, "since", l.since, "why", s.Detail)
 	case l.last == messages.SessionState_SUSPENDED:
 		log.Warn("connection to ZooKeeper is back: holders go on, waiters keep their places",
 			"held", c.Held, "waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
-	case l.last == messages.SessionState_LOST:
+	case l.last == messages.SessionState_LOST && !l.left:
 		log.Warn("there is a new ZooKeeper session: waiters queue again, lost locks can be acquired again",
 			"waiting", c.Waiting, "after", time.Since(l.since).Round(time.Millisecond))
 	}

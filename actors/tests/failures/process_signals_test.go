@@ -140,7 +140,7 @@ func pausedHolder(b *locktest.Fixture) {
 		b.Error("the holder's write is refused")
 	}
 	p.Resume()
-	p.ExpectAll("resumed ZooKeeper session is lost", "lost ZooKeeper session is lost", "guarded write refused", "write by token refused")
+	p.ExpectAll("resumed session is lost", "lost session is lost", "guarded write refused", "write by token refused")
 	p.Send("stop")
 	p.Expect("stopped") // and no write was accepted meanwhile
 	data, stat, err := conn.Get(node)
@@ -151,7 +151,7 @@ func pausedHolder(b *locktest.Fixture) {
 		b.Errorf("the new holder: %v", g.Err())
 	}
 	p.Send("unlock")
-	p.Expect("not unlocked ZooKeeper session is lost")
+	p.Expect("not unlocked session is lost")
 	p.Send("lock %s", b.LockPath)
 	b.WaitNodes(2)
 	p.ExpectNothing()
@@ -232,7 +232,7 @@ func handOffAfterPause(b *locktest.Fixture) {
 	g := locktest.Result(b, waiting)
 	p.Send("unlock") // which the process does first
 	p.Resume()
-	p.ExpectAll("not unlocked ZooKeeper session is lost", "lost ZooKeeper session is lost")
+	p.ExpectAll("not unlocked session is lost", "lost session is lost")
 	b.WaitNodes(2) // the second request queues again
 	p.ExpectNothing()
 	locktest.Unlock(b, g)
