@@ -194,10 +194,12 @@ func (l *ledger) enter(w *world, e believer) {
 	l.mu.Lock()
 	l.held[e.path] = append(l.held[e.path], e)
 	if e.write {
-		if e.grant.Token().Compare(l.newest[e.path]) <= 0 && !e.client.dead.Load() && e.grant.Err() == nil {
-			w.Errorf("%s: token %v of %s comes after %v", e.path, e.grant.Token(), e.client.name, l.newest[e.path])
+		switch newest := l.newest[e.path]; {
+		case e.grant.Token().Compare(newest) > 0:
+			l.newest[e.path] = e.grant.Token()
+		case l.believes(e): // the word that the node was deleted may come behind the grant
+			w.Errorf("%s: token %v of %s comes after %v", e.path, e.grant.Token(), e.client.name, newest)
 		}
-		l.newest[e.path] = e.grant.Token()
 	}
 	l.mu.Unlock()
 	l.check(w, e)
