@@ -89,6 +89,7 @@ func (s *session) checkLapse() {
 	}
 	s.dropStream()
 	s.nextServer()
+	s.attempts = 0 // those that have failed were for the server of the lease
 	s.lose("the lease is over: the lock server has not renewed it in time")
 	s.redial()
 }

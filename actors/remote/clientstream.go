@@ -49,8 +49,14 @@ const handshakeLimit = 5 * time.Second
 
 // rounds returns how often the client has failed with all servers, up to 3. It waits for longer
 // after each round: a server that has too much to do would otherwise work for clients that have
-// left by then, and never be done.
-func (s *session) rounds() int { return min(s.attempts/len(s.servers), 3) }
+// left by then, and never be done. While the client believes in a lease it asks one server only, and
+// must be free for the others when the lease is over.
+func (s *session) rounds() int {
+	if s.believing != nil {
+		return 0
+	}
+	return min(s.attempts/len(s.servers), 3)
+}
 
 // connect opens a stream to a server, and blocks until the server has answered the Hello.
 func (s *session) connect(server string, hello *messages.Hello, limit time.Duration) (c connected) {
@@ -105,7 +111,7 @@ func (s *session) onConnected(c connected) {
 		s.redial()
 		return
 	case c.err != nil:
-		s.onConnectError(c.err)
+		s.onConnectError(c)
 		return
 	}
 	if c.hello.LetGo != 0 && c.hello.LetGo == s.letGo.lease {
@@ -129,12 +135,12 @@ func (s *session) onConnected(c connected) {
 	s.renew()
 }
 
-func (s *session) onConnectError(err error) {
+func (s *session) onConnectError(c connected) {
 	if s.ctx.Err() == nil {
-		s.lastError.Store(&connectError{err, time.Now()})
+		s.lastError.Store(&connectError{c.err, time.Now()})
 	}
-	if s.id.lease == 0 {
-		s.server = (s.server + 1) % len(s.servers)
+	if s.id.lease == 0 && c.server == s.servers[s.server] { // the end of the lease may have been the next server's turn
+		s.nextServer()
 	}
 	s.redialLater()
 }
