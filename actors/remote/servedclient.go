@@ -276,7 +276,11 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		c.stream = nil
 	}
 	if held > 0 && reason != 0 {
-		c.server.log.Warn("lease of a client has ended, and with it the client's locks", "client", c.text(), "held", held, "waiting", len(c.requests)-held,
+		log := c.server.log.Warn
+		if c.server.manager.Session.Session().State != messages.SessionState_CONNECTED {
+			log = c.server.log.Debug // the line about the session says how many hold: one for each client would hide it
+		}
+		log("lease of a client has ended, and with it the client's locks", "client", c.text(), "held", held, "waiting", len(c.requests)-held,
 			"why", detail, "do", "look at the client and the network to it")
 	}
 }
