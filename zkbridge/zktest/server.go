@@ -12,6 +12,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/zktest/jars"
 )
 
 const (
@@ -127,6 +128,21 @@ func (s *Server) Start(t testing.TB) {
 	if err := s.start(); err != nil {
 		t.Fatalf("zktest: start ZooKeeper again: %v", err)
 	}
+}
+
+// Upgrade stops a real server that belongs to this test, and starts it on its data with the jars of
+// a folder, which may be of another version. It blocks as Start does.
+func (s *Server) Upgrade(t testing.TB, dir string) {
+	t.Helper()
+	classPath, err := jars.ClassPathOf(dir)
+	if err != nil {
+		t.Fatalf("zktest: upgrade: %v", err)
+	}
+	s.Stop(t)
+	for _, n := range s.nodes {
+		n.install.classPath = classPath
+	}
+	s.Start(t)
 }
 
 // Freeze suspends the server, as a long pause of its virtual machine would: its connections stay

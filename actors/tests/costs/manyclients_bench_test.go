@@ -26,7 +26,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-var clients = flag.Int("clients", 1000, "how many clients BenchmarkManyClients has; 10000 need 10,100 open files in each process")
+var clients = flag.Int("clients", 1000, "how many clients BenchmarkManyClients has, and sessions BenchmarkManySessions; 10000 need 10,100 open files in each process")
 
 // BenchmarkManyClients has many clients of one lock server, each with a lock of its own, and a
 // hundred of another process that hold their locks throughout. It reports, in seconds, how long they

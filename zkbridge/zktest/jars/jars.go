@@ -37,6 +37,9 @@ func Dir() string { return cmp.Or(os.Getenv(env), debian) }
 // error that names the first jar that is missing.
 func ClassPath(more ...string) (string, error) { return classPath(Dir(), more) }
 
+// ClassPathOf returns the class path of ZooKeeper from another folder.
+func ClassPathOf(dir string) (string, error) { return classPath(dir, nil) }
+
 func classPath(dir string, more []string) (string, error) {
 	debians := exists(dir, "zookeeper")
 	for _, name := range append([]string{"zookeeper"}, more...) {
