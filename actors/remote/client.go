@@ -23,7 +23,8 @@ type session struct {
 	messages.IgnoreBridge[ask.Recipient]
 
 	dial    dialer
-	name    string // of the program, for people
+	name    string        // of the program, for people
+	margin  time.Duration // before the end of a lease at which its grants count as lost
 	clock   *zkbridge.Clock
 	log     *slog.Logger
 	self    *host.Ref
@@ -47,8 +48,9 @@ type session struct {
 	dialing     bool
 	lease       lease.ClientEnd
 	id          heldLease
-	letGo       heldLease // to be named by the next Hello
-	believing   *belief   // nil before the first answer of a lease
+	letGo       heldLease     // to be named by the next Hello
+	letGoAt     time.Duration // when that may be said: work that is to stop has the margin
+	believing   *belief       // nil before the first answer of a lease
 	out         outbox[*messages.ClientMessage]
 	in          arrivals
 	suspended   string             // what the server says of its session; "" if it is connected
@@ -116,8 +118,8 @@ type incoming struct {
 	endsGrant     bool // it counts in session.settling
 }
 
-func openSession(system *host.System, log *slog.Logger, dial dialer, servers []string, name string) *session {
-	s := &session{dial: dial, name: name, clock: zkbridge.NewClock(), log: log, stopped: make(chan struct{}), servers: servers,
+func openSession(system *host.System, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
+	s := &session{dial: dial, name: name, margin: margin, clock: zkbridge.NewClock(), log: log, stopped: make(chan struct{}), servers: servers,
 		requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.Store(&snapshot{Session: zkbridge.Session{State: messages.SessionState_LOST}, outageSince: time.Now(), outageWhy: "not connected yet"})

@@ -45,7 +45,7 @@ func (s *session) renew() {
 	}
 	pause := firstRenewals << s.stream.renewals
 	if s.believing != nil {
-		pause = max((s.lease.Until()-now)/renewalsInTime, time.Millisecond)
+		pause = max((s.lease.Until()-s.believing.margin-now)/renewalsInTime, time.Millisecond)
 	}
 	s.stream.renewals++
 	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
@@ -69,10 +69,10 @@ func (s *session) onRenewed(r *messages.Renewed) {
 		return
 	}
 	if s.believing == nil {
-		s.believing = &belief{}
+		s.believing = &belief{margin: min(s.margin, (s.lease.Until()-now)/5)}
 	}
 	s.attempts = 0
-	until := s.lease.Until()
+	until := s.lease.Until() - s.believing.margin
 	s.believing.until.Store(int64(until))
 	if s.lapsing != nil {
 		s.lapsing.Stop()
@@ -118,7 +118,11 @@ func (s *session) giveUpLease() {
 	if s.lapsing != nil {
 		s.lapsing.Stop()
 	}
-	s.letGo, s.id, s.believing = s.id, heldLease{}, nil
+	s.letGo, s.letGoAt = s.id, 0
+	if s.held > 0 && s.believing != nil && s.believing.margin > 0 {
+		s.letGoAt = min(s.clock.Now()+s.believing.margin, s.lease.Until())
+	}
+	s.id, s.believing = heldLease{}, nil
 	clear(s.requests)
 	s.held = 0
 }

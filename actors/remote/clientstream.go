@@ -32,7 +32,7 @@ func (s *session) redial() {
 	switch {
 	case s.id.lease != 0:
 		server = s.id.server
-	case s.letGo.lease != 0 && s.letGo.server == server:
+	case s.letGo.lease != 0 && s.letGo.server == server && s.letGoAt <= s.clock.Now():
 		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
 	}
 	limit := handshakeLimit << s.rounds()
@@ -249,12 +249,16 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.stream = nil
 		s.lose("the lock server has ended the lease: " + detail)
 		s.letGo = heldLease{}
-		pause := s.nextPause()
+		pause, margin := s.nextPause(), max(s.letGoAt-s.clock.Now(), 0)
 		go func() { // the server may wait for it
 			s.settle()
+			s.redialAfter(pause)
+			select {
+			case <-time.After(margin):
+			case <-s.ctx.Done():
+			}
 			stream.frames.put(&messages.ClientFrame{Bye: true})
 			stream.frames.close()
-			s.redialAfter(pause)
 		}()
 		return
 	}

@@ -16,9 +16,11 @@ import (
 // DialConfig adjusts the locks of Dial.
 type DialConfig struct {
 	// Config counts as for actors.Connect, but for what concerns ZooKeeper: with SessionTimeout,
-	// Margin, Auth, ACL, MaxReply, MaxOutstanding or RequireChroot Dial returns ErrInvalid. The
-	// lock server decides these. TLS is needed, with a certificate of the client if the server
-	// wants one.
+	// Auth, ACL, MaxReply, MaxOutstanding or RequireChroot Dial returns ErrInvalid. The lock
+	// server decides these. TLS is needed, with a certificate of the client if the server wants
+	// one. Margin is how long before the end of a lease its grants count as lost, a fifth of the
+	// time for which the server first grants it at most. 0 is none: a lease needs a margin only for
+	// work that takes time to stop.
 	actors.Config
 	// Insecure has the stream go without TLS.
 	Insecure bool
@@ -47,7 +49,7 @@ func Dial(ctx context.Context, servers string, cfg DialConfig) (*actors.Locks, e
 func dialBy(ctx context.Context, d dialer, servers []string, cfg DialConfig) (*actors.Locks, error) {
 	cfg.Logger = access.Logger(cfg.Config)
 	system := host.NewSystem(cfg.System, cfg.Logger)
-	s := openSession(system, cfg.Logger, d, servers, filepath.Base(os.Args[0]))
+	s := openSession(system, cfg.Logger, d, servers, filepath.Base(os.Args[0]), cfg.Margin)
 	locks := access.NewLocks(system, s, s, cfg.Config, func() error {
 		err := s.Close()
 		system.Close()
@@ -67,8 +69,10 @@ func (cfg *DialConfig) check(ctx context.Context) error {
 	switch {
 	case ctx == nil:
 		return invalid("context is nil")
-	case cfg.SessionTimeout != 0 || cfg.Margin != 0 || cfg.RequireChroot || cfg.Auth != nil || cfg.ACL != nil || cfg.MaxReply != 0 || cfg.MaxOutstanding != 0:
-		return invalid("SessionTimeout, Margin, RequireChroot, Auth, ACL, MaxReply and MaxOutstanding are for ZooKeeper: set them where the lock server runs")
+	case cfg.SessionTimeout != 0 || cfg.RequireChroot || cfg.Auth != nil || cfg.ACL != nil || cfg.MaxReply != 0 || cfg.MaxOutstanding != 0:
+		return invalid("SessionTimeout, RequireChroot, Auth, ACL, MaxReply and MaxOutstanding are for ZooKeeper: set them where the lock server runs")
+	case cfg.Margin < 0:
+		return invalid("Margin %v is negative: 0 is none", cfg.Margin)
 	case cfg.TLS == nil && !cfg.Insecure:
 		return invalid("TLS is nil: give the certificates, or set Insecure")
 	case cfg.TLS != nil && cfg.Insecure:

@@ -148,7 +148,7 @@ func (w *world) startServer(name string) {
 func (w *world) startClient(name string, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	locks, err := remote.DialBy(ctx, w.dialer(name), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger(name)}})
+	locks, err := remote.DialBy(ctx, w.dialer(name), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger(name), Margin: time.Duration(r.IntN(2)) * 500 * time.Millisecond}})
 	if err != nil {
 		w.Fatal(err)
 	}

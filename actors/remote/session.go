@@ -12,8 +12,9 @@ import (
 
 // belief is the end of a client's belief, for any goroutine to read.
 type belief struct {
-	until  atomic.Int64 // by the clock of the session
-	passed atomic.Bool  // it was seen to be over: a later answer does not bring it back
+	margin time.Duration // between until and the end of the lease
+	until  atomic.Int64  // by the clock of the session
+	passed atomic.Bool   // it was seen to be over: a later answer does not bring it back
 }
 
 func (b *belief) over(at time.Duration) bool {

@@ -22,8 +22,8 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	if err != nil {
 		return nil, exitUsage, err
 	}
+	cfg.Margin = o.margin()
 	if o.Servers != "" {
-		cfg.Margin = o.margin()
 		cfg.RequireChroot = !o.makesNodes()
 	}
 	leastLevel.Set(o.leastLevel())
@@ -117,7 +117,8 @@ func closeWithin(limit time.Duration, locks *actors.Locks) {
 }
 
 // margin returns the time before the possible expiry of the session at which a lock counts as
-// lost. The command has the first half of it to end after SIGTERM. A lease has no such margin.
+// lost. The command has the first half of it to end after SIGTERM. The margin of a lease is a fifth
+// of the lease at most.
 func (o *options) margin() time.Duration { return o.Session / 5 }
 
 // outageLimit returns how long lockrun waits for an answer. While it waits for a lock, it says

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // hold runs the command, and stops it if the grant is lost.
@@ -66,16 +67,17 @@ func (o *options) forwardRevocation(g *group) {
 }
 
 // killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
-// if lockrun was paused. After the end of a lease it is 0: another client may hold at once.
+// if lockrun was paused.
 func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Duration {
-	half := o.margin() / 2
 	s := locks.Session()
+	half := o.margin() / 2
+	if o.LockServers != "" {
+		half = min(half, s.Timeout/8) // the margin of a lease is a quarter of what is before it, at most
+	}
 	switch {
 	case !errors.Is(grant.Err(), actors.ErrSessionLost):
 		return half
-	case o.LockServers != "":
-		return 0
-	case s.ID != grant.Session():
+	case s.ID != grant.Session() || s.State == messages.SessionState_CONNECTED:
 		return 0 // the next session is open already
 	}
 	return min(half, time.Until(s.Deadline.Add(half)))

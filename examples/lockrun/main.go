@@ -49,8 +49,8 @@
 // servers that answers, of which examples/lockd is one. -tls-ca, -tls-cert, -tls-key and
 // -tls-server-name are those of the lock server then, or -insecure is given. The lock server has the
 // session timeout, the credentials and the rights on nodes, so that -session, -max-reply, -auth-file
-// and -acl are refused. When the lease of a lost lock is over, another client may hold at once:
-// lockrun then kills the command's process group, and sends no TERM before. generation needs -zk.
+// and -acl are refused. The command of a lost lock has a second to end between TERM and KILL, or a tenth
+// of the lease if that is less. generation needs -zk.
 //
 // # A secured ensemble
 //

@@ -120,6 +120,22 @@ func TestSecondLockServer(t *testing.T) {
 	endsWith(t, 0, "-server", "127.0.0.1:1,"+addr, "-insecure", "-lock", zk.Path(t), "--", "true")
 }
 
+// The command can end in order when the lock server is gone for as long as the lease.
+func TestLockServerEndsInOrder(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	addr, stop := servetest.Start(t, zk, 10*time.Second, nil)
+	p := launch(t, "", "-server", addr, "-insecure", "-lock", zk.Path(t), "--", "sh", "-c", `trap "echo ended in order; exit 0" TERM; echo up; while :; do sleep 0.05; done`)
+	p.line(t)
+	stop()
+	if line := p.line(t); line != "ended in order" {
+		t.Errorf("the command says %q", line)
+	}
+	if code := p.code(t); code != exitLost {
+		t.Errorf("code %d; %s", code, &p.stderr)
+	}
+}
+
 // The command is stopped when the lock server is gone for as long as the lease.
 func TestLockServerGone(t *testing.T) {
 	t.Parallel()
