@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/actorlock/actorlock/messages"
@@ -20,5 +21,21 @@ func TestLastReleaseBesideANewRequest(t *testing.T) {
 	case <-quiet:
 	default:
 		t.Fatal("no request is open, and a Drain goes on")
+	}
+}
+
+// A program that misuses many paths fills neither the log nor the memory.
+func TestMisusesAreBounded(t *testing.T) {
+	m := &Manager{misused: map[string]map[string]bool{}}
+	for _, way := range []string{"one", "another"} {
+		reported := 0
+		for i := range 2000 {
+			if m.FirstMisuse(fmt.Sprint("/", i%1000), way) {
+				reported++
+			}
+		}
+		if reported != mostMisused {
+			t.Errorf("%s: %d of 1000 paths are reported, want %d", way, reported, mostMisused)
+		}
 	}
 }

@@ -75,7 +75,6 @@ type Manager struct {
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
 	refusesNew   atomic.Bool
-	misused      sync.Map // see FirstMisuse
 
 	tallies [tallyCount]Tally
 
@@ -92,6 +91,7 @@ type Manager struct {
 	drain      drain
 	lost       map[lostBy][]messages.Reason // grants that named owners have yet to release
 	unreleased int64                        // how many these are; they are open requests
+	misused    map[string]map[string]bool   // by way, the paths: see FirstMisuse
 
 	sessionLog sessionLog
 }
@@ -114,7 +114,7 @@ func start(m *Manager, system *host.System, cfg Settings) *Manager {
 	m.Settings, m.system = cfg, system
 	m.name = fmt.Sprintf("actorlock%d", instances.Add(1))
 	m.sessionLog.last = messages.SessionState_ENDED
-	m.entries, m.lost = map[string]*Entry{}, map[lostBy][]messages.Reason{}
+	m.entries, m.lost, m.misused = map[string]*Entry{}, map[lostBy][]messages.Reason{}, map[string]map[string]bool{}
 	m.cleanups = cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
@@ -306,10 +306,23 @@ func (m *Manager) Tell(msg any) {
 // FirstMisuse reports whether it is called for the first time for a path and a way in which
 // programs misuse the path: another recipe uses the path of the lock, too, its clients do not wait
 // for each other, the node at the path is a persistent contender, or the process waits for itself.
+// It returns false once it has returned true for mostMisused paths: a program may have millions.
 func (m *Manager) FirstMisuse(path, way string) bool {
-	_, reported := m.misused.LoadOrStore([2]string{path, way}, true)
-	return !reported
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	paths := m.misused[way]
+	if paths == nil {
+		paths = map[string]bool{}
+		m.misused[way] = paths
+	}
+	if paths[path] || len(paths) == mostMisused {
+		return false
+	}
+	paths[path] = true
+	return true
 }
+
+const mostMisused = 100
 
 // Paths returns the paths of the running actors, and of their directories.
 func (m *Manager) Paths() []string {

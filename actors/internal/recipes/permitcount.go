@@ -40,6 +40,17 @@ func (c *permitCount) read() {
 		Nodes: []string{c.node}, WithData: true}, c)
 }
 
+// retry reads at once, for a request, if a directory was missing: the program may have made it
+// before the request.
+func (c *permitCount) retry() bool {
+	if c.reason != messages.Reason_NO_DIRECTORY || c.semaphore.lost {
+		return false
+	}
+	c.reason, c.problem = 0, ""
+	c.read()
+	return true
+}
+
 func (c *permitCount) create() {
 	c.lastID++
 	create := &messages.Transact{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory, Ops: []*messages.Op{
@@ -63,11 +74,14 @@ func (c *permitCount) onData(data []byte) {
 }
 
 // onUnknown refuses the waiting requests if the number was never known. Otherwise the number
-// stays what it was.
+// stays what it was. The log has no line of a missing directory: the program deletes it with its
+// object.
 func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	s := c.semaphore
-	s.Manager.Log.Warn("the number of a semaphore's permits cannot be read", "path", s.Path, "problem", problem,
-		"do", "write a number to the node, and grant READ; the last number stays in force")
+	if reason != messages.Reason_NO_DIRECTORY {
+		s.Manager.Log.Warn("the number of a semaphore's permits cannot be read", "path", s.Path, "problem", problem,
+			"do", "write a number to the node, and grant READ; the last number stays in force")
+	}
 	if s.state.Sized() {
 		return
 	}

@@ -56,7 +56,7 @@ const unknownPermits = -1
 
 // Acquire implements lock.Behavior.
 func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
-	if s.count != nil && s.count.reason != 0 {
+	if s.count != nil && s.count.reason != 0 && !s.count.retry() {
 		s.Detail = s.count.problem
 		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
 		return

@@ -22,8 +22,8 @@ func TestSessionLog(t *testing.T) {
 		defer func() { runtime.KeepAlive(kept) }()
 		other := locks.Semaphore("/other", 1)
 		g, h := locktest.Lock(v, mu), locktest.Lock(v, other)
-		kept = append(kept, mu.Acquire(locktest.Within(v)), mu.Acquire(locktest.Within(v)))
-		f := other.Acquire(locktest.Within(v))
+		kept = append(kept, mu.Acquire(locktest.Within(v), actors.WithOwner("a")), mu.Acquire(locktest.Within(v), actors.WithOwner("b"))) // named: no hint at a nested request
+		f := other.Acquire(locktest.Within(v), actors.WithOwner("c"))
 		synctest.Wait()
 		if len(log.With()) > 0 {
 			v.Errorf("at a normal start: %q", log.With())
