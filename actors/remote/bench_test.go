@@ -103,3 +103,30 @@ func BenchmarkManyLocks(b *testing.B) {
 		})
 	}
 }
+
+// 64 clients with a stream each pass one lock around.
+func BenchmarkHandOff(b *testing.B) {
+	_, first, addr := benchServer(b)
+	locks := []*actors.Locks{first}
+	for len(locks) < 64 {
+		l, err := remote.Dial(b.Context(), addr, remote.DialConfig{Insecure: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { l.Close() })
+		locks = append(locks, l)
+	}
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var all sync.WaitGroup
+	b.ResetTimer()
+	for _, l := range locks {
+		mu := l.Mutex("/bench/hot")
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				lockUnlock(b, mu)
+			}
+		})
+	}
+	all.Wait()
+}
