@@ -35,7 +35,7 @@ func (l *Actor) nestedHint(r *Request) string {
 // once for each path, since a program may well hold a lock for long.
 func (l *Actor) reportNested(r *Request) {
 	if l.mayBeNested(r) && l.Manager.FirstMisuse(l.Path, "nested") {
-		l.Manager.Log.Warn("a request without an owner waits for another request of this process", "path", l.Path, "waits", l.now()-r.since,
+		l.Manager.Log.Info("a request without an owner waits for another request of this process", "path", l.Path, "waits", l.now()-r.since,
 			"do", "if the one is nested in the other, give both one owner (WithOwner); else nothing")
 	}
 }
