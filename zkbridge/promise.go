@@ -11,9 +11,9 @@ import (
 // Clock is a clock that goes on while the machine is suspended.
 type Clock = zkconn.Clock
 
-// NewClock returns a clock that begins at 0. It asks the operating system for suspends, as the clock
-// of a bridge does by default.
-func NewClock() *Clock { return zkconn.NewClock(nil) }
+// NewClock returns a clock that begins at 0, like that of a bridge. Config.SuspendedFor says what
+// suspendedFor is.
+func NewClock(suspendedFor func() time.Duration) *Clock { return zkconn.NewClock(suspendedFor) }
 
 // Promise returns for how long from now on a process without ZooKeeper may rely on the session of
 // an epoch: until the session's deadline, and limit at most. It is not positive if the session is

@@ -118,8 +118,8 @@ type incoming struct {
 	endsGrant     bool // it counts in session.settling
 }
 
-func openSession(system *host.System, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
-	s := &session{dial: dial, name: name, margin: margin, clock: zkbridge.NewClock(), log: log, stopped: make(chan struct{}), servers: servers,
+func openSession(system *host.System, clock *zkbridge.Clock, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
+	s := &session{dial: dial, name: name, margin: margin, clock: clock, log: log, stopped: make(chan struct{}), servers: servers,
 		requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.Store(&snapshot{Session: zkbridge.Session{State: messages.SessionState_LOST}, outageSince: time.Now(), outageWhy: "not connected yet"})

@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // DialConfig adjusts the locks of Dial.
@@ -48,8 +49,12 @@ func Dial(ctx context.Context, servers string, cfg DialConfig) (*actors.Locks, e
 // dialBy is Dial over any transport.
 func dialBy(ctx context.Context, d dialer, servers []string, cfg DialConfig) (*actors.Locks, error) {
 	cfg.Logger = access.Logger(cfg.Config)
-	system := host.NewSystem(cfg.System, cfg.Logger)
-	s := openSession(system, cfg.Logger, d, servers, filepath.Base(os.Args[0]), cfg.Margin)
+	return dialOn(ctx, host.NewSystem(cfg.System, cfg.Logger), zkbridge.NewClock(nil), d, servers, cfg)
+}
+
+// dialOn is dialBy on a system of actors, which ends with the locks, and by a clock.
+func dialOn(ctx context.Context, system *host.System, clock *zkbridge.Clock, d dialer, servers []string, cfg DialConfig) (*actors.Locks, error) {
+	s := openSession(system, clock, cfg.Logger, d, servers, filepath.Base(os.Args[0]), cfg.Margin)
 	locks := access.NewLocks(system, s, s, cfg.Config, func() error {
 		err := s.Close()
 		system.Close()

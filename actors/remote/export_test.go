@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // Transports of tests.
@@ -25,6 +27,11 @@ func (f Streams) close() error { return nil }
 // DialBy is Dial over streams of the test.
 func DialBy(ctx context.Context, f Streams, servers []string, cfg DialConfig) (*actors.Locks, error) {
 	return dialBy(ctx, f, servers, cfg)
+}
+
+// DialOn is DialBy on a system of actors, which ends with the locks, and by a clock.
+func DialOn(ctx context.Context, system *host.System, clock *zkbridge.Clock, f Streams, servers []string, cfg DialConfig) (*actors.Locks, error) {
+	return dialOn(ctx, system, clock, f, servers, cfg)
 }
 
 // Connect serves a stream of the test.

@@ -23,7 +23,8 @@ type fabric struct {
 	servers map[string]*remote.LockServer
 	cuts    map[path]time.Time // until when
 	streams map[*stream]path
-	delay   time.Duration // longest of a message
+	delay   time.Duration // longest of most messages
+	lates   bool          // some are delayed for seconds
 }
 
 // path is a direction between two processes.
@@ -57,7 +58,14 @@ func (f *fabric) heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.cuts)
-	f.delay = 10 * time.Millisecond
+	f.delay, f.lates = 10*time.Millisecond, false
+}
+
+// slow delays messages from now on: most for up to a time, and some for seconds if lates is true.
+func (f *fabric) slow(delay time.Duration, lates bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay, f.lates = delay, lates
 }
 
 // breakStreams breaks the streams between two processes; "" is any.
@@ -82,6 +90,9 @@ func (f *fabric) set(name string, s *remote.LockServer) {
 func (f *fabric) travel(ctx context.Context, from, to string) bool {
 	f.mu.Lock()
 	d := time.Duration(f.random.Int64N(int64(f.delay)))
+	if f.lates && f.random.IntN(30) == 0 {
+		d += time.Duration(f.random.Int64N(int64(5 * time.Second)))
+	}
 	f.mu.Unlock()
 	for {
 		select {

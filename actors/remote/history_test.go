@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -28,8 +30,8 @@ var (
 // seeds are kept: each has failed once.
 var seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8}
 
-// In random histories of clients, lock servers and faults no two clients believe in a lock at one
-// time, each request is answered, and nothing is left.
+// In random histories of clients, lock servers and faults, those of ZooKeeper among them, no two clients
+// believe in a lock at one time, each request is answered, and nothing is left.
 func TestHistories(t *testing.T) {
 	if *historySeed != 0 {
 		history(t, *historySeed)
@@ -58,23 +60,36 @@ type world struct {
 	over     atomic.Bool // the faults are over
 	calm     atomic.Bool // clients ask for no more locks
 	grants   atomic.Int64
+	clocks   *rand.Rand     // draws how fast clocks are; nil: all are alike
+	ahead    float64        // by how much more than that the clocks of servers are too fast
+	quiet    atomic.Bool    // no grant may be lost
+	undoing  sync.WaitGroup // of the goroutines that end faults
+	wrong    *wrongs        // has what was found wrong, if that does not fail the test; else nil
 }
 
 // serverProcess is a lock server and its locks.
 type serverProcess struct {
-	name   string
-	locks  *actors.Locks
-	server *remote.LockServer
-	wire   *wire
-	dead   bool
+	name    string
+	machine *station
+	bridge  *zkbridge.Bridge
+	locks   *actors.Locks
+	server  *remote.LockServer
+	wire    *wire
+	dead    bool
+}
+
+func (s *serverProcess) close() error {
+	defer s.machine.system.Close()
+	return errors.Join(s.locks.Close(), s.bridge.Close())
 }
 
 // clientProcess is a process without ZooKeeper.
 type clientProcess struct {
-	name  string
-	locks *actors.Locks
-	dead  atomic.Bool // what it believes does not matter any more
-	work  sync.WaitGroup
+	name    string
+	machine *station
+	locks   *actors.Locks
+	dead    atomic.Bool // what it believes does not matter any more
+	work    sync.WaitGroup
 }
 
 // paths are those of the locks.
@@ -88,14 +103,20 @@ const (
 
 func history(t *testing.T, seed uint64) {
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now()}
-		w.operator = w.zk.Client(t)
-		w.ledger = ledger{held: map[string][]believer{}, newest: map[string]actors.Token{}, deleted: map[string]bool{}}
+		w := newWorld(t, seed)
+		w.clocks = rand.New(rand.NewPCG(seed, 4))
 		w.run(rand.New(rand.NewPCG(seed, 2)))
 		if t.Failed() {
 			t.Logf("by -history.seed %d", seed)
 		}
 	})
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now()}
+	w.operator = w.zk.Client(t)
+	w.ledger = ledger{held: map[string][]believer{}, newest: map[string]actors.Token{}, deleted: map[string]bool{}}
+	return w
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -114,7 +135,13 @@ func (w *world) run(r *rand.Rand) {
 	for i := range 2 + r.IntN(3) {
 		w.startClient(fmt.Sprintf("client%d", i), r)
 	}
-	for range r.IntN(12) {
+	delay := []time.Duration{10 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second}[w.clocks.IntN(4)]
+	lates := w.clocks.IntN(3) == 0
+	w.slow(delay, lates)
+	w.logf("messages take up to %v; late ones: %t", delay, lates)
+	faults := r.IntN(12)
+	w.quiet.Store(faults == 0 && delay < time.Second && !lates)
+	for range faults {
 		<-time.After(time.Duration(r.Int64N(int64(6 * time.Second))))
 		w.fault(r)
 	}
@@ -132,145 +159,51 @@ func (w *world) logger(name string) *slog.Logger {
 func (w *world) startServer(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	zk := &wire{dial: w.zk.Dial}
-	locks, err := actors.Connect(ctx, w.zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, Dial: zk.Dial, OmitHolder: true, Logger: w.logger(name)})
+	zk, m := &wire{dial: w.zk.Dial}, w.newMachine(name, w.ahead)
+	bridge, err := zkbridge.Open(m.system, zkbridge.Config{Servers: w.zk.Addr(), SessionTimeout: sessionTimeout, Margin: sessionMargin, Dial: zk.Dial,
+		Logger: w.logger(name), SuspendedFor: m.suspendedFor})
+	if err == nil {
+		err = bridge.Connected(ctx)
+	}
 	if err != nil {
 		w.Fatal(err)
 	}
+	locks := actors.New(m.system, bridge, actors.Config{OmitHolder: true, Logger: w.logger(name)})
 	s, err := remote.NewServer(locks, remote.ServerConfig{Lease: leaseTime, Logger: w.logger(name)})
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.servers = append(w.servers, &serverProcess{name: name, locks: locks, server: s, wire: zk})
+	w.servers = append(w.servers, &serverProcess{name: name, machine: m, bridge: bridge, locks: locks, server: s, wire: zk})
 	w.set(name, s)
 }
 
+// startClient starts a client and its users.
 func (w *world) startClient(name string, r *rand.Rand) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	locks, err := remote.DialBy(ctx, w.dialer(name), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger(name), Margin: time.Duration(r.IntN(2)) * 500 * time.Millisecond}})
-	if err != nil {
-		w.Fatal(err)
-	}
-	c := &clientProcess{name: name, locks: locks}
-	w.clients = append(w.clients, c)
+	c := w.dialAs(name, time.Duration(r.IntN(2))*500*time.Millisecond)
 	for i := range 1 + r.IntN(3) {
 		random := rand.New(rand.NewPCG(r.Uint64(), 3))
 		c.work.Go(func() { w.user(c, i, random) })
 	}
 }
 
-// fault does something bad.
-func (w *world) fault(r *rand.Rand) {
-	c, s := w.clients[r.IntN(len(w.clients))], w.servers[r.IntN(len(w.servers))]
-	d := time.Duration(r.Int64N(int64(10 * time.Second)))
-	if s.dead {
-		return
+// dialAs starts a client without users.
+func (w *world) dialAs(name string, margin time.Duration) *clientProcess {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	m := w.newMachine(name, 0)
+	locks, err := remote.DialOn(ctx, m.system, zkbridge.NewClock(m.suspendedFor), w.dialer(name), w.names,
+		remote.DialConfig{Config: actors.Config{Logger: w.logger(name), Margin: margin}})
+	if err != nil {
+		w.Fatal(err)
 	}
-	switch what := r.IntN(13); what {
-	case 0:
-		w.logf("FAULT: cut %s to %s for %v", c.name, s.name, d)
-		w.cut(c.name, s.name, d)
-	case 1:
-		w.logf("FAULT: cut %s to %s for %v", s.name, c.name, d)
-		w.cut(s.name, c.name, d)
-	case 2:
-		w.logf("FAULT: freeze %s for %v", c.name, d)
-		for _, name := range w.names {
-			w.cut(c.name, name, d)
-			w.cut(name, c.name, d)
-		}
-	case 3:
-		w.logf("FAULT: the streams of %s break", s.name)
-		w.breakStreams("", s.name)
-	case 4:
-		w.logf("FAULT: the streams of %s break", c.name)
-		w.breakStreams(c.name, "")
-	case 5:
-		w.logf("FAULT: cut %s from ZooKeeper for %v", s.name, d)
-		s.wire.cutOff(d)
-	case 6:
-		w.logf("FAULT: %s raises the generation, which ends the sessions of all servers", s.name)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if _, err := s.locks.RaiseGeneration(ctx); err != nil {
-			w.logf("%v", err) // it is cut off
-		}
-		cancel()
-	case 7:
-		w.logf("FAULT: kill %s", s.name)
-		w.killServer(s)
-		<-time.After(d)
-		w.startServer(s.name)
-	case 8:
-		w.logf("FAULT: drain %s", s.name)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if err := s.server.Drain(ctx, time.Second); err != nil {
-			w.Error(err)
-		}
-		cancel()
-		w.closeServer(s)
-		w.startServer(s.name)
-	case 10:
-		w.logf("FAULT: close %s", s.name)
-		w.closeServer(s)
-		w.startServer(s.name)
-	case 9:
-		w.logf("FAULT: kill %s", c.name)
-		w.killClient(c)
-	case 11, 12:
-		path := paths[r.IntN(len(paths))]
-		nodes := w.zk.Nodes(w, path)
-		if len(nodes) == 0 {
-			return
-		}
-		node := path + "/" + nodes[r.IntN(len(nodes))]
-		w.logf("FAULT: delete %s, and cut %s to %s for %v", node, s.name, c.name, d)
-		w.cut(s.name, c.name, d)
-		w.ledger.noteDeleted(node)
-		if err := w.operator.Delete(node, -1); err != nil {
-			w.logf("%v", err) // its owner has released it
-		}
-	}
-}
-
-// killServer ends a server without a word: ZooKeeper and the clients hear nothing more of it.
-func (w *world) killServer(s *serverProcess) {
-	s.dead = true
-	w.set(s.name, nil)
-	s.wire.cutOff(time.Hour)
-	w.breakStreams("", s.name)
-}
-
-func (w *world) closeServer(s *serverProcess) {
-	s.dead = true
-	w.set(s.name, nil)
-	if err := s.server.Close(); err != nil {
-		w.Error(err)
-	}
-	w.breakStreams("", s.name)
-	s.wire.heal()
-	switch err := s.locks.Close(); {
-	case err != nil && w.over.Load():
-		w.Error(err)
-	case err != nil:
-		w.logf("%v", err) // it was cut off: its session expires
-	}
-}
-
-// killClient ends a client without a word.
-func (w *world) killClient(c *clientProcess) {
-	if c.dead.Swap(true) {
-		return
-	}
-	for _, name := range w.names {
-		w.cut(c.name, name, time.Hour)
-		w.cut(name, c.name, time.Hour)
-	}
-	w.breakStreams(c.name, "")
+	c := &clientProcess{name: name, machine: m, locks: locks}
+	w.clients = append(w.clients, c)
+	return c
 }
 
 // end heals all, has the users end, and checks that nothing is left.
 func (w *world) end() {
+	w.undoing.Wait()
 	w.logf("the faults are over")
 	w.heal()
 	for _, s := range w.servers {
@@ -280,12 +213,14 @@ func (w *world) end() {
 	}
 	for _, c := range w.clients {
 		if c.dead.Load() {
-			w.killAgain(c)
+			w.cutAll(c.name, w.names, time.Hour)
 		}
 	}
 	w.over.Store(true)
 	before := w.grants.Load()
-	<-time.After(30 * time.Second)
+	<-time.After(15 * time.Second)
+	w.quiet.Store(true)
+	<-time.After(15 * time.Second)
 	if live := w.live(); live > 0 && w.grants.Load() == before {
 		w.Errorf("%d clients live, and none has been granted a lock within 30 s after the last fault", live)
 	}
@@ -311,7 +246,7 @@ func (w *world) end() {
 		if s.dead {
 			s.wire.heal() // what a killed process still says comes from a session that has expired
 			s.server.Close()
-			s.locks.Close()
+			s.close()
 			continue
 		}
 		if n := s.server.Clients(); n > 0 {
@@ -323,6 +258,9 @@ func (w *world) end() {
 		if nodes := w.zk.Nodes(w, path); len(nodes) > 0 && !w.Failed() {
 			w.Errorf("%s has nodes at the end: %s", path, strings.Join(nodes, ", "))
 		}
+	}
+	if n := len(w.zk.Embedded().Sessions()); n > 1 && !w.Failed() {
+		w.Errorf("%d sessions are left, with the operator's", n)
 	}
 	for _, c := range w.clients {
 		c.work.Wait()
@@ -338,14 +276,6 @@ func (c *clientProcess) ends(within time.Duration) bool {
 		return true
 	case <-time.After(within):
 		return false
-	}
-}
-
-// killAgain keeps a dead client cut off.
-func (w *world) killAgain(c *clientProcess) {
-	for _, name := range w.names {
-		w.cut(c.name, name, time.Hour)
-		w.cut(name, c.name, time.Hour)
 	}
 }
 

@@ -3,12 +3,11 @@ package simulation
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
 	actorhost "github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -20,8 +19,7 @@ import (
 type components struct {
 	system    *actorhost.System
 	bridge    *zkbridge.Bridge
-	frozen    chan struct{} // closed to end the freeze; nil without a freeze
-	blockers  []*actorhost.Ref
+	frozen    func()       // ends the freeze; nil without a freeze
 	suspended atomic.Int64 // for how long the machine was suspended, a time.Duration
 }
 
@@ -48,21 +46,8 @@ func (c *components) close() {
 	c.system.Close()
 }
 
-// freeze keeps the actors of the process from handling messages until unfreeze: it blocks all
-// goroutines that serve mailboxes.
-func (c *components) freeze() {
-	c.frozen = make(chan struct{})
-	block := func(*actorhost.Ref) actorhost.Actor { return blockingActor{c.frozen} }
-	for range max(4, 2*runtime.GOMAXPROCS(0)) {
-		c.blockers = append(c.blockers, c.system.Start("blocker", block))
-	}
-	if ref, err := c.system.SpawnPriority("blocker", block); err == nil {
-		c.blockers = append(c.blockers, ref)
-	}
-	for _, ref := range c.blockers {
-		ref.Tell("block")
-	}
-}
+// freeze keeps the actors of the process from handling messages until unfreeze.
+func (c *components) freeze() { c.frozen = locktest.FreezeActors(c.system) }
 
 // sleep suspends the machine of a process. Its clock goes on, and its timers stand still: the clock
 // jumps, and a moment passes in virtual time. If the jump is longer than the session timeout, the
@@ -100,16 +85,6 @@ func (c *components) unfreeze() {
 	if c.frozen == nil {
 		return
 	}
-	close(c.frozen)
-	for _, ref := range c.blockers {
-		ref.Stop()
-	}
-	c.frozen, c.blockers = nil, nil
+	c.frozen()
+	c.frozen = nil
 }
-
-// blockingActor blocks the goroutine that serves it.
-type blockingActor struct{ frozen chan struct{} }
-
-func (b blockingActor) Receive(ask.Recipient, any) { <-b.frozen }
-func (b blockingActor) Stopped(any)                {}
-func (b blockingActor) Refuse(ask.Recipient, any)  {}

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -181,6 +184,36 @@ func PauseBridge(bridge *zkbridge.Bridge) (resume func()) {
 		close(s.Leave)
 	})
 }
+
+// FreezeActors keeps the actors of a process from handling messages until the returned function is
+// called: it blocks all goroutines that serve mailboxes.
+func FreezeActors(system *host.System) (unfreeze func()) {
+	frozen := make(chan struct{})
+	block := func(*host.Ref) host.Actor { return blockingActor{frozen} }
+	var blockers []*host.Ref
+	for range max(4, 2*runtime.GOMAXPROCS(0)) {
+		blockers = append(blockers, system.Start("blocker", block))
+	}
+	if ref, err := system.SpawnPriority("blocker", block); err == nil {
+		blockers = append(blockers, ref)
+	}
+	for _, ref := range blockers {
+		ref.Tell("block")
+	}
+	return func() {
+		close(frozen)
+		for _, ref := range blockers {
+			ref.Stop()
+		}
+	}
+}
+
+// blockingActor blocks the goroutine that serves it.
+type blockingActor struct{ frozen chan struct{} }
+
+func (b blockingActor) Receive(ask.Recipient, any) { <-b.frozen }
+func (b blockingActor) Stopped(any)                {}
+func (b blockingActor) Refuse(ask.Recipient, any)  {}
 
 // WithoutLog are the options of an actor system without a log.
 var WithoutLog = []actor.ConfigOption{
