@@ -18,8 +18,12 @@ const (
 )
 
 // firstRenewals is the first pause between renewals before the first answer. Each one is twice as
-// long as the one before it.
-const firstRenewals = 250 * time.Millisecond
+// long as the one before it, up to longestFirst: a server that has ZooKeeper again answers the next
+// renewal only.
+const (
+	firstRenewals = 250 * time.Millisecond
+	longestFirst  = 4 * time.Second
+)
 
 func (s *session) renew() {
 	if s.stream == nil || s.id.lease == 0 || s.closing {
@@ -43,7 +47,7 @@ func (s *session) renew() {
 	if number == 0 {
 		return // it has lapsed
 	}
-	pause := firstRenewals << s.stream.renewals
+	pause := min(firstRenewals<<s.stream.renewals, longestFirst)
 	if s.believing != nil {
 		pause = max((s.lease.Until()-s.believing.margin-now)/renewalsInTime, time.Millisecond)
 	}

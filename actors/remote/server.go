@@ -34,7 +34,9 @@ type ServerConfig struct {
 	// Allow decides what a client may do; nil allows everything. It must not block. Its error is the
 	// detail of the refusal, with ErrNoAuth.
 	Allow func(client Peer, path string, verb Verb) error
-	// MaxClients bounds the clients at one time. 0 means 20,000.
+	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
+	// server keep some 130 MB: 32 MiB of its requests' data, 32 MiB that it has not confirmed, and 32
+	// frames that are not handled yet. So let in those only that you trust.
 	MaxClients int
 	// MaxRequestsPerClient bounds the requests of one client that wait or hold. 0 means 10,000.
 	MaxRequestsPerClient int
