@@ -117,7 +117,7 @@ func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask
 func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
 	listing, err := zkconn.Children(c, directory, watch)
 	if err != nil {
-		return survey{}, err
+		return survey{}, zkconn.ExplainRight(c, err, "READ", directory)
 	}
 	var all, read []Child
 	for _, name := range listing.Children {
@@ -151,7 +151,7 @@ func readChild(c zkconn.Client, directory, name string) (Child, error) {
 	if zkconn.IsMissing(err) {
 		return Child{}, nil
 	}
-	return Child{name, found.Data, found.Stat}, err
+	return Child{name, found.Data, found.Stat}, zkconn.ExplainRight(c, err, "READ", path)
 }
 
 // readRequest is a call that only reads. The bridge may send it again at any time.
@@ -215,7 +215,7 @@ func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, e
 		return value, err
 	}
 	if r.directory != noBarrier {
-		err = zkconn.Barrier(c, r.directory)
+		err = zkconn.ExplainRight(c, zkconn.Barrier(c, r.directory), "READ", r.directory)
 	}
 	if err == nil {
 		value, err = r.read(c, s)
@@ -237,7 +237,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 			return
 		}
 		_, why := zkconn.Classify(err)
-		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, zkconn.ExplainRight(ep.client, err, "READ", r.directory))
+		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, err)
 	}
 	ep.close(r)
 	r.result.Complete(value, err)

@@ -65,6 +65,7 @@ func TestFind(t *testing.T) {
 			b.Errorf("found %q, %v; want %q", got, err, want)
 		}
 		skips(b, err, actors.ErrNoAuth, root+"/secret")
+		locktest.ExpectParts(b, err.Error(), "READ is not granted on "+root+"/secret")
 		got, err = reader.Find(locktest.Within(b), root+"/s")
 		if err != nil || !slices.Equal(got, []string{root + "/s", root + "/s/below"}) {
 			b.Errorf("found %q, %v", got, err)
