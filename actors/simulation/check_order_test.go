@@ -137,7 +137,7 @@ func (sim *simulation) noteUse(p *process, uses []use, until time.Duration) {
 			sim.requestEnded[u.path] = map[string]time.Duration{}
 		}
 		sim.requestEnded[u.path][p.name] = max(sim.requestEnded[u.path][p.name], until)
-		sim.lastEnds[u.path] = requestEnd{at: sim.now(), previous: sim.lastEnds[u.path].at}
+		sim.lastEnds[u.path] = requestEnd{at: max(until, sim.now()), previous: sim.lastEnds[u.path].at}
 	}
 }
 
