@@ -86,7 +86,11 @@ func (s *Server) peersOf(member *serverProcess, o serverOptions) (lines []string
 			member.links, nd.links = append(member.links, q, e), append(nd.links, q, e)
 		}
 		_, port, _ := net.SplitHostPort(election)
-		lines = append(lines, fmt.Sprintf("server.%d=%s:%s", i+1, quorum, port))
+		line := fmt.Sprintf("server.%d=%s:%s", i+1, quorum, port)
+		if o.observer && i == len(s.nodes)-1 {
+			line += ":observer"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -189,7 +193,7 @@ func (n *serverProcess) serves() bool {
 	return err == nil && strings.Contains(conf, "dataDir="+n.data())
 }
 
-// mode returns standalone, leader or follower, and "" while the server accepts no requests.
+// mode returns standalone, leader, follower or observer, and "" while the server accepts no requests.
 func (n *serverProcess) mode() string {
 	reply, err := fourLetterWithin(retryTime, n.addr(), "srvr")
 	if err != nil {

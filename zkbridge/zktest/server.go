@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -184,12 +185,24 @@ func (s *Server) Thaw(t testing.TB) {
 // become the leader if the leader is isolated.)
 func (s *Server) Isolate(t testing.TB, cutOff bool) {
 	t.Helper()
+	s.eachLink(t, func(link *TCPProxy) { link.BlackHole(cutOff) })
+}
+
+// Delay delays all bytes between a member of an ensemble with [Links] and the other members, in
+// each direction.
+func (s *Server) Delay(t testing.TB, d time.Duration) {
+	t.Helper()
+	s.eachLink(t, func(link *TCPProxy) { link.Delay(d) })
+}
+
+func (s *Server) eachLink(t testing.TB, do func(*TCPProxy)) {
+	t.Helper()
 	for _, n := range s.nodes {
 		if len(n.links) == 0 {
-			t.Fatalf("zktest: Isolate %s: it takes a member of an Ensemble with Links", n.addr())
+			t.Fatalf("zktest: %s has no links: it takes a member of an Ensemble with Links", n.addr())
 		}
 		for _, link := range n.links {
-			link.BlackHole(cutOff)
+			do(link)
 		}
 	}
 }

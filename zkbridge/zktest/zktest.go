@@ -46,6 +46,7 @@ type serverOptions struct {
 	version  string        // see Version
 	heap     int           // in MiB: see Heap
 	links    bool
+	observer bool                          // see Observer
 	proxy    func(target string) *TCPProxy // for links
 }
 
@@ -88,8 +89,13 @@ func Heap(mib int) ServerOption {
 	return func(o *serverOptions) { o.heap = mib }
 }
 
+// Observer has the last member of an ensemble not vote.
+func Observer() ServerOption {
+	return func(o *serverOptions) { o.observer = true }
+}
+
 // Links puts a proxy into each connection from one member of an ensemble to another, for
-// [Server.Isolate].
+// [Server.Isolate] and [Server.Delay].
 func Links() ServerOption {
 	return func(o *serverOptions) { o.links = true }
 }
