@@ -3,9 +3,9 @@ package lock
 import "time"
 
 // A program that acquires a lock, and acquires it again in a function that it calls, waits for
-// itself unless both requests name one owner. The lock cannot tell that from two goroutines. It
-// gives a hint to a request without an owner that has waited for some seconds, in which this
-// process held the lock by another request all the time.
+// itself unless both requests name one owner. To the lock, such a program looks like two goroutines.
+// A request without an owner gets a hint if it has waited for some seconds, and another request of
+// this process has held the lock since before.
 
 // nestedWait is how long a request waits before it gets the hint.
 const nestedWait = 3 * time.Second
