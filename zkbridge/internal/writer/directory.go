@@ -270,6 +270,7 @@ func (w *Writer) leave(g *Group) {
 		case i > 0:
 			d.line = slices.Delete(d.line, i, i+1)
 		}
+		w.offer(d, true) // those behind an atomic create may have waited for it, and not for a batch
 	}
 	w.forget(g)
 }

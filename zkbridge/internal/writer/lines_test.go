@@ -1,0 +1,94 @@
+package writer
+
+import (
+	"testing"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// lines is a writer whose batches a test answers.
+type lines struct {
+	Epoch
+	t      *testing.T
+	w      *Writer
+	failed map[Request]messages.Reason
+}
+
+func newLines(t *testing.T) *lines {
+	l := &lines{t: t, failed: map[Request]messages.Reason{}}
+	l.w = New(l, Dependencies{})
+	l.w.SessionNode = "/actorlock/session-1"
+	return l
+}
+
+func (l *lines) IsOpen(r Request) bool {
+	_, failed := l.failed[r]
+	return !failed
+}
+
+func (l *lines) Fail(r Request, why messages.Reason, _ string, _ ...any) { l.failed[r] = why }
+
+func (l *lines) Client() zkconn.Client { return pathClient{} }
+
+// pathClient is a client without a chroot.
+type pathClient struct{ zkconn.Client }
+
+func (pathClient) FullPath(path string) string { return path }
+
+// create returns a create in a directory, which must exist if required is set.
+func (l *lines) create(directory string, required bool) *Create {
+	msg := &messages.Create{Directory: directory, Prefix: "n-"}
+	if required {
+		msg.Required = directory
+	}
+	return NewCreate(reply.To{}, msg, nil)
+}
+
+// sent returns the next batch, which must have only these creates, and make that many directories.
+func (l *lines) sent(build func() *batch, containers int, creates ...*Create) *batch {
+	l.t.Helper()
+	b := build()
+	if b == nil || len(b.writes) != len(creates) || len(b.containers) != containers {
+		l.t.Fatalf("sends %+v, not %d creates and %d directories", b, len(creates), containers)
+	}
+	for i, c := range creates {
+		if b.writes[i].create != c {
+			l.t.Fatalf("sends %+v as number %d, not %+v", b.writes[i].create, i, c)
+		}
+	}
+	return b
+}
+
+// refused checks that the creates have failed because a directory is missing.
+func (l *lines) refused(creates ...*Create) {
+	l.t.Helper()
+	for _, c := range creates {
+		if why := l.failed[c]; why != messages.Reason_NO_DIRECTORY {
+			l.t.Errorf("the create in %s has failed with %v", c.directory, why)
+		}
+	}
+}
+
+// A create behind an atomic create is sent when the atomic create has failed because of another
+// directory.
+func TestLineBehindAFailedAtomicCreate(t *testing.T) {
+	l := newLines(t)
+	first, behind := l.create("/missing", true), l.create("/new", false)
+	parts := []*Create{l.create("/missing", true), l.create("/new", false)}
+	all, err := NewAtomicCreate(parts, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.w.Create(first.Group())
+	b := l.sent(l.w.buildNewBatch, 0, first)
+	l.w.Create(all)
+	l.w.Create(behind.Group())
+	if b := l.w.buildNewBatch(); b != nil {
+		t.Fatalf("sends %+v, though a part is not the first of its line", b)
+	}
+	l.w.onMissingDirectory(b, 0)
+	l.refused(first, parts[0], parts[1])
+	l.sent(l.w.buildNewBatch, 1, behind)
+}
