@@ -92,3 +92,29 @@ func TestLineBehindAFailedAtomicCreate(t *testing.T) {
 	l.refused(first, parts[0], parts[1])
 	l.sent(l.w.buildNewBatch, 1, behind)
 }
+
+// No transaction makes a directory that must exist, also while creates are open that were sent before
+// it was deleted.
+func TestRequiredDirectoryIsNotMade(t *testing.T) {
+	l := newLines(t)
+	create := func() *Create {
+		c := l.create("/d", true)
+		l.w.Create(c.Group())
+		return c
+	}
+	one := create()
+	first := l.sent(l.w.buildNewBatch, 0, one)
+	two := create()
+	l.w.onShown(first)
+	second := l.sent(l.w.buildBatch, 0, two)
+	three := create() // stays in the queue: the directory is known as long as it is open
+	l.w.onMissingDirectory(second, 0)
+	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 0, two), 0)
+	l.refused(two)
+	four := create()
+	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 0, four), 0)
+	l.refused(four)
+	if why, failed := l.failed[three]; failed {
+		t.Errorf("a create that is not sent has failed: %v", why)
+	}
+}

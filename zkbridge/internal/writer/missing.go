@@ -59,6 +59,7 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 		}
 		w.tell(d, missing)
 		if d.refusal != nil {
+			d.state = there // no later transaction makes it
 			w.failLine(d, d.refusal)
 		} else if d == first {
 			w.countTry(d)
