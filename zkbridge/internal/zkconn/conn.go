@@ -45,8 +45,8 @@ type Conn struct {
 	// answered, the server has not sent all events since SessionConn.eventsZxid.
 	rewatching atomic.Int32
 	// callbackMu is held during a callback, so that callbacks come in order. A callback sends a
-	// message to the actor or ends a wait: it must not close the connection, which locks
-	// callbackMu, too.
+	// message to the actor or ends a wait: it must neither close the connection nor send a request,
+	// which may lock callbackMu, too.
 	callbackMu sync.Mutex
 
 	// These belong to the goroutine that reads.

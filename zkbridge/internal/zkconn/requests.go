@@ -40,6 +40,8 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	c.mu.Lock()
 	if c.broken {
 		c.mu.Unlock()
+		c.callbackMu.Lock() // behind the callbacks of earlier requests
+		defer c.callbackMu.Unlock()
 		then(nil, zk.ErrNoServer)
 		return
 	}
