@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // send does not block while another goroutine writes.
@@ -46,6 +48,41 @@ func TestCorkedRequests(t *testing.T) {
 			t.Error(got)
 		}
 		c.Close()
+	}
+}
+
+// Nothing follows the message that closes the session: the server would have hung up, and the
+// connection would end before its answer is read.
+func TestNothingFollowsTheClose(t *testing.T) {
+	for _, writes := range []string{"at once", "on a goroutine", "on a goroutine that runs"} {
+		c, server := openedPipe(t, &Settings{})
+		c.hasSendBuffer, c.flushing = writes == "at once", writes == "on a goroutine that runs"
+		replies := make(answers, 2)
+		c.Cork()
+		c.send(encodeDelete("/a"), replies.of("/a"))
+		go c.Write(frame(8, 1, opClose))
+		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:8]" {
+			t.Error(got)
+		}
+		more := make(chan int)
+		go func() {
+			n, _ := server.Read(make([]byte, 100))
+			more <- n
+		}()
+		c.Uncork()
+		if c.flushing {
+			c.flushLoop()
+		}
+		c.send(encodeDelete("/b"), replies.of("/b"))
+		go server.Write(frame(16, 1))
+		_, err := io.ReadFull(c, make([]byte, lengthSize+16))
+		must(t, err)
+		c.Close()
+		if n := <-more; n > 0 || !c.session.HasEnded() {
+			t.Errorf("%s: %d bytes follow the close, whose answer has come: %v", writes, n, c.session.HasEnded())
+		}
+		closed := fmt.Sprint(" 0 ", zk.ErrConnectionClosed)
+		replies.expect(t, "/a"+closed, "/b"+closed)
 	}
 }
 

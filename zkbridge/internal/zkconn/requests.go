@@ -92,11 +92,13 @@ func (c *Conn) Uncork() {
 	c.flush()
 }
 
-// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. It is
-// called with c.mu, and unlocks c.mu.
+// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. Nothing
+// follows the message that closes the session: the server hangs up behind its answer, and a write
+// that failed would close the connection before the answer is read. flush is called with c.mu, and
+// unlocks c.mu.
 func (c *Conn) flush() {
 	switch {
-	case c.corked || c.flushing || len(c.unwritten) == 0:
+	case c.corked || c.flushing || len(c.unwritten) == 0 || c.closing != 0:
 		c.mu.Unlock()
 	case c.hasSendBuffer && len(c.unwritten) == 1 && c.unanswered <= sendBuffer && c.writeMu.TryLock():
 		c.writeChunk()
@@ -113,7 +115,7 @@ func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()
 		c.mu.Lock()
-		if len(c.unwritten) == 0 || c.broken {
+		if len(c.unwritten) == 0 || c.broken || c.closing != 0 {
 			c.flushing, c.unwritten = false, nil
 			c.mu.Unlock()
 			c.writeMu.Unlock()
