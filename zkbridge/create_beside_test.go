@@ -94,3 +94,18 @@ func TestCreateBesideOutcomeUnknownFirstDeleted(t *testing.T) {
 		}
 	}
 }
+
+// A node whose directory another client deletes right after the create is said to be deleted, so that
+// the lock looks for its other nodes, too.
+func TestCreateBesideDirectoryDeleted(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		f := &faultyClient{}
+		u, dir, conn := userOfFaulty(t, Config{Servers: s.Addr()}, f), s.Path(t), s.Client(t)
+		first := u.created(dir, "w-").GetNode()
+		f.list = func() error { // of the read behind the create
+			deleteTree(t, conn, dir)
+			return nil
+		}
+		u.failed(u.createBeside(dir, "r-0000000000", first), messages.Reason_NODE_DELETED, dir+"/r-0000000000")
+	})
+}

@@ -380,7 +380,7 @@ type Lookup struct {
 	Listing Listing
 }
 
-// LookUp reads a node and its directory at once, in one flight.
+// LookUp reads a node and its directory at once, in one flight. In a missing directory is no node.
 func LookUp(c Client, directory, node string) (Lookup, error) {
 	l := Lookup{Node: node}
 	path := zkpath.Join(directory, node)
@@ -392,8 +392,8 @@ func LookUp(c Client, directory, node string) (Lookup, error) {
 	var err error
 	l.Listing, err = Children(c, directory, false)
 	statErr := g.Wait() // before l is returned
-	if err = ExplainRight(c, err, "READ", directory); err == nil || IsMissing(err) && statErr != nil {
-		err = statErr
+	if IsMissing(err) {
+		return Lookup{Node: node}, nil // the node may have been read before
 	}
-	return l, err
+	return l, cmp.Or(ExplainRight(c, err, "READ", directory), statErr)
 }
