@@ -36,8 +36,18 @@ func (b *Bridge) OutageText() string {
 	if why == nil {
 		return ""
 	}
-	return fmt.Sprintf("no answer from ZooKeeper since %s (for %v): %v",
-		since.Format("15:04:05.000"), time.Since(since).Round(time.Millisecond), why)
+	return DescribeOutage("ZooKeeper", since, why)
+}
+
+// DescribeOutage returns the text of an outage for people: who does not answer, since when, and why.
+// It says for how long from a second on. At its beginning an outage fails the calls that are open,
+// whose errors are shown for as long as it lasts.
+func DescribeOutage(who string, since time.Time, why error) string {
+	text := fmt.Sprintf("no answer from %s since %s", who, since.Format("15:04:05.000"))
+	if d := time.Since(since); d >= time.Second {
+		text += fmt.Sprintf(" (for %v)", d.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("%s: %v", text, why)
 }
 
 // Explain returns the error of a wait that has ended. If ZooKeeper does not answer, the error is

@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,29 @@ func TestOutage(t *testing.T) {
 		b.Close()
 		if since, why := b.Outage(); why != nil {
 			t.Errorf("closed: %v, %v", since, why)
+		}
+	})
+}
+
+// The text of an outage says for how long from a second on: the errors of calls that fail when the
+// outage begins are shown for as long as it lasts.
+func TestDescribeOutage(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		since, why := time.Now(), errors.New("disconnected")
+		for _, step := range []struct {
+			wait time.Duration
+			want string
+		}{
+			{0, ": disconnected"},
+			{900 * time.Millisecond, ": disconnected"},
+			{700 * time.Millisecond, " (for 1.6s): disconnected"},
+		} {
+			time.Sleep(step.wait) // virtual
+			want := "no answer from ZooKeeper since " + since.Format("15:04:05.000") + step.want
+			if text := DescribeOutage("ZooKeeper", since, why); text != want {
+				t.Errorf("%q, not %q", text, want)
+			}
 		}
 	})
 }
