@@ -78,11 +78,10 @@ func TestCloseInEachState(t *testing.T) {
 		})
 		t.Run("lost", func(t *testing.T) {
 			proxy := zktest.Proxy(t, s.Addr())
-			u := newUser(t, connected(t, Config{Servers: proxy.Addr(), SessionTimeout: time.Second}))
-			u.subscribe()
+			b := connected(t, Config{Servers: proxy.Addr()})
 			proxy.BlackHole(true)
-			u.waitState(messages.SessionState_LOST)
-			checkClose(t, u.bridge, true)
+			b.runInActor(func(a *bridgeActor) { a.onSessionEvent(sessionGivenUp, "lost for the test") })
+			checkClose(t, b, true)
 		})
 	})
 }
