@@ -84,6 +84,16 @@ func TestRequireChroot(t *testing.T) {
 	})
 }
 
+// A create in the chroot itself makes the chroot again, and what is above it.
+func TestCreateInADeletedChroot(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		root := s.Path(t)
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root + "/deep"}))
+		deleteTree(t, s.Client(t), root)
+		u.created("/", "n-")
+	})
+}
+
 // Without a chroot it means nothing.
 func TestRequireNoChroot(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {

@@ -154,8 +154,7 @@ func (w *Writer) survey(b *batch, behind []container) {
 	clear(b.readIndex)
 	b.reads = b.reads[:0]
 	for _, c := range behind {
-		for path := c.of.path; path != "/"; {
-			path = parentOf(path)
+		for path := parentOf(c.of.path); ; path = parentOf(path) { // the root is above itself
 			if _, asked := b.readIndex[path]; asked {
 				break
 			}
