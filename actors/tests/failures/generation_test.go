@@ -131,7 +131,8 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		locks, conn := b.Chroot(), b.Client(b)
 		mu := locks.Mutex("/lock")
-		locktest.Unlock(b, locktest.Lock(b, mu)) // so that there is a directory
+		_, err := conn.Create(b.LockPath+"/lock", nil, 0, zk.WorldACL(zk.PermAll)) // no container, which the server deletes while it is empty
+		locktest.Must(b, err)
 		contend := func(name string) (node string, czxid int64) {
 			_, err := conn.Create(b.LockPath+"/lock/"+name, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 			locktest.Must(b, err)
