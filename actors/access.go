@@ -6,6 +6,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -21,7 +22,7 @@ func init() {
 		l.closeOwned = end
 		return l
 	}
-	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, mine func(node string) bool, next func(value []byte) (more bool)) error {
+	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
 		return of.(*Locks).answer(ctx, q, mine, next)
 	}
 	access.PathsOf = pathsOf

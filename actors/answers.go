@@ -12,12 +12,14 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// answer answers a question of a client of these Locks. mine reports whether a node is the client's.
-func (l *Locks) answer(ctx context.Context, q *messages.Question, mine func(node string) bool, next func(value []byte) (more bool)) error {
+// answer answers a question of a client of these Locks. mine reports whether a request is the
+// client's, and may be nil.
+func (l *Locks) answer(ctx context.Context, q *messages.Question, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
 	a, is := answerings[q.GetKind()]
 	if !is {
 		return check.Invalid(fmt.Sprintf("question %q: it must be one of %s", q.GetKind(), strings.Join(slices.Sorted(maps.Keys(answerings)), ", ")))
@@ -35,7 +37,7 @@ func (l *Locks) answer(ctx context.Context, q *messages.Question, mine func(node
 	return a.answer(ctx, h, q.GetArguments(), mine, next)
 }
 
-func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, mine func(node string) bool, next func(value []byte) (more bool)) error {
+func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
 	var a A
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &a); err != nil {
@@ -44,8 +46,8 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, m
 	}
 	var failed error
 	q.answer(h, ctx, a, func(value V, err error) bool {
-		if v, has := any(&value).(interface{ setMine(func(node string) bool) }); has {
-			v.setMine(mine)
+		if v, is := any(&value).(*Queue); is {
+			v.setMine(h, mine)
 		}
 		var text []byte
 		if text, failed = json.Marshal(answerJSON[V]{value, errorJSONOf(err)}); failed != nil {
@@ -56,14 +58,31 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, m
 	return failed
 }
 
-// setMine has those participants be this process's that mine says.
-func (q *Queue) setMine(mine func(node string) bool) {
+// setMine has those participants be this process's whose nodes are of requests for the lock of h of
+// which mine returns true.
+func (q *Queue) setMine(h *handle, mine func(from ask.Recipient) bool) {
+	made := map[[16]byte]bool{} // by the UUIDs in the names
+	for _, r := range h.manager.OpenAbove(h.path) {
+		if mine == nil || !mine(r.From) {
+			continue
+		}
+		if r.Granted != nil {
+			r.Nodes = nodePaths(r.Granted)
+		}
+		for _, node := range r.Nodes {
+			if id, is := uuidOf(node); is {
+				made[id] = true
+			}
+		}
+	}
 	q.Participants = slices.Clone(q.Participants)
 	for i := range q.Participants {
-		p := &q.Participants[i]
-		p.Mine = mine != nil && mine(p.Node)
+		id, is := uuidOf(q.Participants[i].Node)
+		q.Participants[i].Mine = is && made[id]
 	}
 }
+
+func uuidOf(node string) ([16]byte, bool) { return queue.UUID(node[strings.LastIndex(node, "/")+1:]) }
 
 // pathsOf returns the paths of the locks and counts that a question is about, and reports whether it
 // has something changed there.

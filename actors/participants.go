@@ -45,9 +45,10 @@ type Participant struct {
 	// participants that came to hold while it watched.
 	HeldSince time.Time
 	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports
-	// that it is the session of this process, or, with a lock server, that this process holds by the
-	// node: which request a node that waits was made for is not known there. Persistent reports that
-	// no session owns the node, so that only a client can delete it.
+	// that it is the session of this process, or, with a lock server, that the node was made for a
+	// request of this process. A local queue's node, which the clients of a lock server share, is of
+	// those that hold by it. Persistent reports that no session owns the node, so that only a client
+	// can delete it.
 	Session    int64
 	Mine       bool
 	Persistent bool

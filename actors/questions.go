@@ -10,6 +10,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -56,7 +57,7 @@ type none struct{}
 // answering is the part of a kind of question that does not depend on its types.
 type answering struct {
 	traits trait
-	answer func(ctx context.Context, h *handle, args []byte, mine func(node string) bool, next func(value []byte) (more bool)) error
+	answer func(ctx context.Context, h *handle, args []byte, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error
 }
 
 // answerings holds each kind of question.

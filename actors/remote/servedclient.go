@@ -31,7 +31,6 @@ type servedClient struct {
 	in        arrivals
 	requests  map[uint64]*servedRequest
 	data      int // bytes of data in requests
-	nodes     heldNodes
 	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended
 	draining  bool

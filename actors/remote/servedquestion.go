@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -65,7 +66,7 @@ func (c *servedClient) question(q *messages.Question) {
 	c.questions[id] = &servedQuestion{cancel: cancel}
 	go func() {
 		var tooLarge error
-		err := access.Answer(ctx, c.server.locks, q, c.nodes.has, func(value []byte) bool {
+		err := access.Answer(ctx, c.server.locks, q, c.owns, func(value []byte) bool {
 			if len(value) > maxAnswer {
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
@@ -81,6 +82,12 @@ func (c *servedClient) question(q *messages.Question) {
 		}
 		c.self.Tell(answerTo{answer, true})
 	}()
+}
+
+// owns reports whether a request is the client's. Any goroutine may call it.
+func (c *servedClient) owns(from ask.Recipient) bool {
+	r, is := from.(*servedRequest)
+	return is && r.client == c
 }
 
 func (c *servedClient) onAnswer(a answerTo) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -16,7 +15,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // servedRequest is a request of a client. It is the owner that the lock's actor sends messages to,
@@ -261,7 +259,6 @@ func (c *servedClient) onLost(r *servedRequest, msg *messages.Lost) {
 		return
 	}
 	c.tell(r, lost)
-	c.nodes.remove(r.granted)
 	r.granted, r.lost = nil, true
 }
 
@@ -286,7 +283,6 @@ func (r *servedRequest) detail(d string) string {
 
 func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uint32) {
 	r.granted = g
-	c.nodes.add(g)
 	if r.over {
 		return // the Cancel takes it back
 	}
@@ -313,43 +309,6 @@ func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 // last sends the last message about a request.
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
-	c.nodes.remove(r.granted)
 	delete(c.requests, r.number)
 	c.data -= len(r.acquire.Data)
-}
-
-// heldNodes are the nodes by which a client holds, for the goroutines that answer questions.
-type heldNodes struct {
-	mu  sync.Mutex
-	all map[string]int // grants by each node
-}
-
-func (n *heldNodes) has(node string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.all[node] > 0
-}
-
-func (n *heldNodes) add(g *messages.Granted)    { n.count(g, 1) }
-func (n *heldNodes) remove(g *messages.Granted) { n.count(g, -1) }
-
-func (n *heldNodes) count(g *messages.Granted, more int) {
-	if g == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	grants := g.Parts
-	if len(grants) == 0 {
-		grants = []*messages.Granted{g}
-	}
-	for _, part := range grants {
-		node := zkpath.Join(part.Path, part.Node)
-		if n.all == nil {
-			n.all = map[string]int{}
-		}
-		if n.all[node] += more; n.all[node] == 0 {
-			delete(n.all, node)
-		}
-	}
 }

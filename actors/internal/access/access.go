@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -28,10 +29,10 @@ var (
 	NewLocks func(system *host.System, session manager.AnySession, server manager.Remote, cfg LocksConfig, end func() error) Locks
 	// Manager returns the manager of Locks.
 	Manager func(Locks) *manager.Manager
-	// Answer answers a question of a client, for Locks with ZooKeeper. mine reports whether a node is
-	// the client's, and may be nil. It calls next for each value, and blocks until next returns false,
-	// ctx ends, or there is an error: then the question is unacceptable.
-	Answer func(ctx context.Context, of Locks, q *messages.Question, mine func(node string) bool, next func(value []byte) (more bool)) error
+	// Answer answers a question of a client, for Locks with ZooKeeper. mine reports whether
+	// a request is the client's, and may be nil. It calls next for each value, and blocks until next
+	// returns false, ctx ends, or there is an error: then the question is unacceptable.
+	Answer func(ctx context.Context, of Locks, q *messages.Question, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error
 	// PathsOf returns the paths of the locks and counts that a question is about, and reports whether
 	// it has something changed there.
 	PathsOf func(q *messages.Question) (paths []string, changes bool)

@@ -137,9 +137,14 @@ func (l *Actor) checkSession(msg any) {
 // answerOpen answers the question for the open requests.
 func (l *Actor) answerOpen(q manager.OpenQuery) {
 	var all []manager.OpenRequest
+	namer, names := l.behavior.(interface{ NodesOf(requests.ID) []string })
 	for _, r := range l.Requests() {
+		var nodes []string
+		if names && r.Granted == nil {
+			nodes = namer.NodesOf(r.ID)
+		}
 		all = append(all, manager.OpenRequest{Entry: l.Entry, Kind: r.Kind, Owner: r.OwnerName(), Actor: r.actor(), State: r.state(), Granted: r.Granted,
-			Since: l.Manager.Session.TimeOf(r.since), FromLockActor: r.FromLockActor})
+			Since: l.Manager.Session.TimeOf(r.since), FromLockActor: r.FromLockActor, From: r.owner, Nodes: nodes})
 	}
 	q.Reply <- all
 }

@@ -1,6 +1,10 @@
 package lockqueue
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
 
 // The end of the lock, and what its actor asks for the end.
 
@@ -42,6 +46,14 @@ func (s *State) Node(serial uint64) (name string, made bool) {
 		return s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), false
 	}
 	return e.name, true
+}
+
+// NodeOf returns the name of the node of an open request, as Node does.
+func (s *State) NodeOf(id requests.ID) (name string) {
+	if e := s.requests.At(id); e != nil {
+		name, _ = s.Node(e.serial)
+	}
+	return name
 }
 
 // Nodes returns serial and name of the nodes of this process that are known to exist: a failed

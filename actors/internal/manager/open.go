@@ -1,10 +1,13 @@
 package manager
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -23,6 +26,11 @@ type OpenRequest struct {
 	Since time.Time
 	// FromLockActor reports that another lock's actor asks on behalf of owners.
 	FromLockActor bool
+	// From is where the answers go.
+	From ask.Recipient
+	// Nodes are the names of the nodes with which a request waits, perhaps without the sequence
+	// number. A request that waits in a local queue has none: the node is of all its owners.
+	Nodes []string
 }
 
 // RequestState is how far an open request has come.
@@ -42,9 +50,12 @@ const (
 // behind the messages that it has already.
 func (m *Manager) Open() []OpenRequest {
 	m.mu.Lock()
-	entries := slices.Clone(m.activeEntries())
+	var actors []*host.Ref
+	for _, e := range m.activeEntries() {
+		actors = append(actors, e.Self)
+	}
 	m.mu.Unlock()
-	return openOf(entries...)
+	return openOf(actors...)
 }
 
 // OpenAt is Open for the lock at one path.
@@ -55,17 +66,28 @@ func (m *Manager) OpenAt(path string) []OpenRequest {
 	if e == nil {
 		return nil
 	}
-	return openOf(e)
+	return openOf(e.Self)
+}
+
+// OpenAbove is OpenAt, with the open requests of all multi-locks that ask for the lock.
+func (m *Manager) OpenAbove(path string) []OpenRequest {
+	all, multiLocks := m.OpenAt(path), map[*host.Ref]bool{}
+	for _, r := range all {
+		if ref, is := r.From.(*host.Ref); is && r.FromLockActor {
+			multiLocks[ref] = true
+		}
+	}
+	return append(all, openOf(slices.Collect(maps.Keys(multiLocks))...)...)
 }
 
 // openOf asks the actors, the idle ones in the calling goroutine: thousands of locks need no more
 // than that.
-func openOf(entries ...*Entry) (all []OpenRequest) {
-	replies := make(chan []OpenRequest, len(entries))
-	for _, e := range entries {
-		e.Self.RunInlineIfIdle(OpenQuery{replies})
+func openOf(actors ...*host.Ref) (all []OpenRequest) {
+	replies := make(chan []OpenRequest, len(actors))
+	for _, a := range actors {
+		a.RunInlineIfIdle(OpenQuery{replies})
 	}
-	for range entries {
+	for range actors {
 		all = append(all, <-replies...)
 	}
 	return all

@@ -75,6 +75,16 @@ func (c *atomicCreate) reportNone() {
 	}
 }
 
+// nodes returns the names of the nodes, without their sequence numbers.
+func (c *atomicCreate) nodes() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.creates {
+		names = append(names, p.Create.Prefix)
+	}
+	return names
+}
+
 // abort ends an atomic create that is not done.
 func (c *atomicCreate) abort() {
 	c.mu.Lock()

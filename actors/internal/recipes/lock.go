@@ -27,6 +27,9 @@ func (l *lockActor) Cancel(r *lock.Request, reason messages.Reason) {
 	l.first.cancel(r.ID, r.Granted != nil, r.HoldExpired(), requests.Reason(reason))
 }
 
+// NodesOf returns the node of a request, for manager.OpenRequest.
+func (l *lockActor) NodesOf(id requests.ID) []string { return []string{l.first.state.NodeOf(id)} }
+
 // Release implements lock.Behavior.
 func (l *lockActor) Release(r *lock.Request) { l.first.release(r.ID) }
 

@@ -163,6 +163,14 @@ func (m *multiLockActor) Release(r *lock.Request) {
 	}
 }
 
+// NodesOf returns the nodes of a request, for manager.OpenRequest.
+func (m *multiLockActor) NodesOf(id requests.ID) []string {
+	if a := m.byRequest[id]; a != nil {
+		return a.create.nodes()
+	}
+	return nil
+}
+
 // ReceiveOther implements lock.Behavior.
 func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	switch msg := msg.(type) {

@@ -83,6 +83,16 @@ func (s *semaphoreActor) Release(r *lock.Request) {
 	s.finish()
 }
 
+// NodesOf returns the nodes of a request, for manager.OpenRequest.
+func (s *semaphoreActor) NodesOf(id requests.ID) []string {
+	queue, leases := s.state.SerialsOf(id)
+	nodes := []string{s.first.state.NodeOf(s.queue.bySerial[queue])}
+	for _, serial := range leases {
+		nodes = append(nodes, s.second.state.NodeOf(s.leases.bySerial[serial]))
+	}
+	return nodes
+}
+
 // finish ends a turn.
 func (s *semaphoreActor) finish() {
 	s.turn.finish()

@@ -96,6 +96,14 @@ func (p *State) Release(id requests.ID) {
 	}
 }
 
+// SerialsOf returns the serials of an open request, to the request queue and of its leases.
+func (p *State) SerialsOf(id requests.ID) (queue uint64, leases []uint64) {
+	if q := p.requests[id]; q != nil {
+		return q.queueSerial, q.serials
+	}
+	return 0, nil
+}
+
 // Has reports whether an owner holds permits or waits for some. An owner without a name
 // has none.
 func (p *State) Has(owner string) bool { return p.owners[owner] > 0 }

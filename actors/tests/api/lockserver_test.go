@@ -20,7 +20,7 @@ import (
 type lockServer struct {
 	locks *actors.Locks
 	*locktest.Network
-	mine func(node string) bool // as the server knows the client's nodes
+	mine func(from ask.Recipient) bool // whether a request is the client's
 
 	mu     sync.Mutex
 	asked  map[string]int // how many questions came, by kind

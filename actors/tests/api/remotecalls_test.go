@@ -20,6 +20,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -36,7 +37,7 @@ type remoteUse struct {
 func TestCallsOfALockServersLocks(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
 		u := &remoteUse{Fixture: b, server: newLockServer(b)}
-		u.server.mine = func(string) bool { return true } // as it is to the server itself
+		u.server.mine = func(ask.Recipient) bool { return true } // as it is to the server itself
 		u.remote, u.local = u.server.client(b, b.Process()), u.server.locks
 		for _, name := range slices.Sorted(maps.Keys(remoteCalls)) {
 			u.path = b.LockPath + "-" + strings.ReplaceAll(name, ".", "-")

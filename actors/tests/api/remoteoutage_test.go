@@ -11,7 +11,9 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -181,7 +183,7 @@ func TestSessionLogOfALockServer(t *testing.T) {
 func TestMineIsTheClients(t *testing.T) {
 	remoteInBubble(t, func(v *locktest.Virtual, s *lockServer, remote *actors.Locks, _ locktest.Process) {
 		mu := remote.RWMutex(v.LockPath).Read()
-		mine, others := locktest.Lock(v, mu), locktest.Lock(v, mu)
+		mine, others := locktest.Lock(v, mu, actors.WithOwner("mine")), locktest.Lock(v, mu)
 		check := func(want ...bool) {
 			v.Helper()
 			all, err := mu.Participants(locktest.Within(v))
@@ -199,7 +201,7 @@ func TestMineIsTheClients(t *testing.T) {
 			}
 		}
 		check(false, false)
-		s.mine = func(node string) bool { return node == mine.Node() }
+		s.mine = func(from ask.Recipient) bool { return from.(lock.Acquisition).Owner() == "mine" }
 		check(true, false)
 		locktest.Unlock(v, mine)
 		locktest.Unlock(v, others)
