@@ -34,7 +34,13 @@ type localQueueActor struct {
 
 	losing []*lock.Request // whose grants end by the call in hand, which is the loss of one of two nodes
 	shut   bool            // what is for the directory waits: owners may believe in a lost grant
-	behind []func()        // what waits
+	behind []deferred      // what waits: releases of the lost node hold, and one request
+}
+
+// deferred is a call of the directory that waits.
+type deferred struct {
+	serial uint64 // of the request that it makes; 0 if it makes none
+	call   func()
 }
 
 func newLocalQueue(e *manager.Entry) host.Actor {
@@ -158,19 +164,19 @@ func (l *localQueueActor) Lose(id requests.ID, why requests.Reason) {
 	l.Actor.Lose(id, why)
 }
 
-// toDirectory makes a call of the directory now, or behind reopen.
-func (l *localQueueActor) toDirectory(call func()) {
+// toDirectory makes a call of the directory now, or at reopen.
+func (l *localQueueActor) toDirectory(d deferred) {
 	if l.shut {
-		l.behind = append(l.behind, call)
+		l.behind = append(l.behind, d)
 		return
 	}
-	call()
+	d.call()
 }
 
 func (l *localQueueActor) reopen() {
 	l.shut = false
-	for _, call := range l.behind {
-		call()
+	for _, d := range l.behind {
+		d.call()
 	}
 	l.behind = nil
 }
@@ -188,16 +194,20 @@ func (l *localQueueActor) nodeContended(serial uint64) { l.state.NodeContended(s
 
 // AcquireNode implements localqueue.QueueActor.
 func (l *localQueueActor) AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte) {
-	l.toDirectory(func() {
+	l.toDirectory(deferred{serial, func() {
 		l.below.acquire(serial, requests.Incoming{Owner: l.ownerBelow, Kind: kind, Permits: 1, Try: try,
 			Data: l.Manager.NodeData(data, ""), NotifyContended: true}, nil)
-	})
+	}})
 }
 
 // ReleaseNode implements localqueue.QueueActor.
 func (l *localQueueActor) ReleaseNode(serial uint64) {
 	l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == serial })
-	l.toDirectory(func() { l.below.cancel(serial) })
+	if i := slices.IndexFunc(l.behind, func(d deferred) bool { return d.serial == serial }); i >= 0 {
+		l.behind = slices.Delete(l.behind, i, i+1) // the directory has not heard of the request
+		return
+	}
+	l.toDirectory(deferred{call: func() { l.below.cancel(serial) }})
 }
 
 // GrantBy implements localqueue.QueueActor.
