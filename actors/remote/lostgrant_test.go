@@ -3,22 +3,30 @@ package remote_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// severalNodes are the locks of which one grant, or the grants of one owner, have several nodes.
-// lock returns a grant, and the node whose deletion ends it. next asks for what another node keeps.
-var severalNodes = map[string]struct {
+// grantOfNodes is a grant of a lock. lock returns it, and a node whose deletion ends it. next asks
+// for what another node keeps, if there are several.
+type grantOfNodes struct {
 	lock func(t *testing.T, l *actors.Locks, o ...actors.Option) (grant *actors.Grant, node string)
 	next func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant]
-}{
+}
+
+// severalNodes are the locks of which one grant, or the grants of one owner, have several nodes.
+var severalNodes = map[string]grantOfNodes{
 	"multi-lock": {
 		func(t *testing.T, l *actors.Locks, o ...actors.Option) (*actors.Grant, string) {
 			g := lockOf(t, l.MultiLock(l.Mutex("/a"), l.Mutex("/b")), o...)
@@ -82,56 +90,95 @@ func lockOf(t *testing.T, l interface {
 func TestOtherNodesOfALostGrant(t *testing.T) {
 	t.Parallel()
 	for name, with := range severalNodes {
-		for _, cut := range []bool{false, true} {
-			for _, owner := range []actors.Option{nil, actors.WithOwner("me")} {
-				t.Run(fmt.Sprintf("%s, cut off: %v, named: %v", name, cut, owner != nil), func(t *testing.T) {
-					zktest.Bubble(t, func(t *testing.T) {
-						w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server", "second"}}
-						var clients []*actors.Locks
-						for _, server := range w.names {
-							w.startServer(server)
-							l, err := remote.DialBy(t.Context(), w.dialer("client of "+server), []string{server}, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-							if err != nil {
-								t.Fatal(err)
-							}
-							clients = append(clients, l)
+		with.loseIn(t, name, func(w *world, node string) {
+			if err := w.zk.Client(w.T).Delete(node, -1); err != nil {
+				w.Fatal(err)
+			}
+		})
+	}
+}
+
+// When the actor of a lock fails in the server, the nodes of its grants keep out the next holder, too.
+// The actor of a multi-lock fails with that of a member.
+func TestNodesOfAFailedLock(t *testing.T) {
+	t.Parallel()
+	cases := maps.Clone(severalNodes)
+	cases["mutex"] = grantOfNodes{
+		func(t *testing.T, l *actors.Locks, o ...actors.Option) (*actors.Grant, string) {
+			g := lockOf(t, l.Mutex("/m"), o...)
+			return g, g.Node()
+		},
+		func(t *testing.T, l *actors.Locks) *actors.Future[*actors.Grant] {
+			return l.Mutex("/m").Acquire(t.Context())
+		},
+	}
+	for name, with := range cases {
+		for victim := range 3 {
+			if strings.HasPrefix(name, "multi-lock") || victim == 0 {
+				with.loseIn(t, fmt.Sprintf("%s, actor %d", name, victim), func(w *world, _ string) {
+					var all []*manager.Entry
+					for _, r := range access.Manager(w.servers[0].locks).Open() {
+						if !slices.Contains(all, r.Entry) {
+							all = append(all, r.Entry)
 						}
-						g, node := with.lock(t, clients[0], slices.DeleteFunc([]actors.Option{owner}, func(o actors.Option) bool { return o == nil })...)
-						next := with.next(t, clients[1])
-						<-time.After(time.Second)
-						if cut {
-							w.cut("server", "client of server", time.Hour)
-						}
-						if err := w.zk.Client(t).Delete(node, -1); err != nil {
-							t.Fatal(err)
-						}
-						begun := time.Now()
-						granted, err := next.Wait(t.Context())
+					}
+					all[victim].Self.Tell(lock.TakeBack{}) // of no request, which no one sends: the actor panics
+				})
+			}
+		}
+	}
+}
+
+// loseIn has a client's grant end by lose, while a client of another server waits for a node of the
+// grant.
+func (with grantOfNodes) loseIn(t *testing.T, name string, lose func(w *world, node string)) {
+	for _, cut := range []bool{false, true} {
+		for _, owner := range []actors.Option{nil, actors.WithOwner("me")} {
+			t.Run(fmt.Sprintf("%s, cut off: %v, named: %v", name, cut, owner != nil), func(t *testing.T) {
+				zktest.Bubble(t, func(t *testing.T) {
+					w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server", "second"}}
+					var clients []*actors.Locks
+					for _, server := range w.names {
+						w.startServer(server)
+						l, err := remote.DialBy(t.Context(), w.dialer("client of "+server), []string{server}, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
 						if err != nil {
 							t.Fatal(err)
 						}
-						if g.Err() == nil {
-							t.Errorf("%v after the deletion %v holds beside %v", time.Since(begun), granted, g)
+						clients = append(clients, l)
+					}
+					g, node := with.lock(t, clients[0], slices.DeleteFunc([]actors.Option{owner}, func(o actors.Option) bool { return o == nil })...)
+					next := with.next(t, clients[1])
+					<-time.After(time.Second)
+					if cut {
+						w.cut("server", "client of server", time.Hour)
+					}
+					lose(w, node)
+					begun := time.Now()
+					granted, err := next.Wait(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if g.Err() == nil {
+						t.Errorf("%v after the loss %v holds beside %v", time.Since(begun), granted, g)
+					}
+					if took := time.Since(begun); took > 2*leaseTime || !cut && took > leaseTime/2 {
+						t.Errorf("the next holder has waited for %v", took)
+					}
+					w.heal()
+					for _, l := range clients {
+						if err := l.Close(); err != nil {
+							t.Error(err)
 						}
-						if took := time.Since(begun); took > 2*leaseTime || !cut && took > leaseTime/2 {
-							t.Errorf("the next holder has waited for %v", took)
+					}
+					<-time.After(2 * leaseTime)
+					for _, s := range w.servers {
+						if n := s.server.Clients(); n > 0 {
+							t.Errorf("%s has %d clients at the end", s.name, n)
 						}
-						w.heal()
-						for _, l := range clients {
-							if err := l.Close(); err != nil {
-								t.Error(err)
-							}
-						}
-						<-time.After(2 * leaseTime)
-						for _, s := range w.servers {
-							if n := s.server.Clients(); n > 0 {
-								t.Errorf("%s has %d clients at the end", s.name, n)
-							}
-							w.closeServer(s)
-						}
-					})
+						w.closeServer(s)
+					}
 				})
-			}
+			})
 		}
 	}
 }

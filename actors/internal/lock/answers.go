@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"slices"
+
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -174,11 +176,17 @@ func (l *Actor) awaitRelease(r *Request) {
 		if !r.FromLockActor {
 			l.Manager.NoteLost(l.Path, r.OwnerName(), r.lost)
 		}
-	case r.isElsewhere():
+	case l.mayBelieve(r):
 		l.noteGrantEnd(r)
 	default:
 		l.Remove(r)
 	}
+}
+
+// mayBelieve reports whether the owner of a lost grant may believe in it until it has answered. The
+// multi-lock of a failed member answers for owners: it withdraws its attempts once they know.
+func (l *Actor) mayBelieve(r *Request) bool {
+	return r.isElsewhere() || r.FromLockActor && l.failReason != 0
 }
 
 // refusesReentry reports whether the owner of a lost grant is refused until it has released it.
@@ -212,16 +220,16 @@ type disbelief struct {
 	call   func()
 }
 
-// AwaitDisbelief is called behind the Lose of grants, of which other nodes are left. If some of the
+// AwaitDisbelief is called behind the Lose of grants, of which nodes are left. If some of the
 // owners are elsewhere, it returns true, and has f called when they believe in the grants no more.
 // Otherwise it returns false.
 func (l *Actor) AwaitDisbelief(lost []*Request, f func()) bool {
 	d := &disbelief{call: f}
 	for _, r := range lost {
-		if r.isElsewhere() {
+		if l.mayBelieve(r) {
 			d.owners++
 			x := r.needExtras()
-			x.disbelief = append(x.disbelief, d)
+			x.disbelief = slices.Insert(x.disbelief, 0, d) // the end of a failed actor comes first
 		}
 	}
 	return d.owners > 0

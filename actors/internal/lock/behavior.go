@@ -30,7 +30,7 @@ type Behavior interface {
 	SessionOverdue()
 	// Close releases all that the actor holds on ZooKeeper and of its dependencies, and ends all
 	// requests that are still open with CLOSED. If failed, the actor's state cannot be relied on,
-	// and the Actor has ended all requests before.
+	// and the Actor has ended all requests before. Owners elsewhere have heard of that by then.
 	Close(failed bool)
 	// ReceiveAfterStop handles a message that came after Close and is not of service Lock.
 	ReceiveAfterStop(from ask.Recipient, msg any)

@@ -203,20 +203,21 @@ func (l *Actor) Stopped(failure any) {
 	if failure != nil {
 		l.failReason = messages.Reason_INTERNAL
 	}
-	if l.failReason != 0 {
-		l.failAll()
+	waits := l.failReason != 0 && l.failAll()
+	if !waits {
+		l.behavior.Close(l.failReason != 0)
 	}
-	l.behavior.Close(l.failReason != 0)
 	for _, r := range l.Requests() {
-		if r.lost != 0 { // the recipe does not know it
+		if r.lost != 0 && !(waits && l.mayBelieve(r)) { // the recipe does not know it
 			l.forgetLost(r)
 		}
 	}
 	l.Detail = ""
 }
 
-// failAll answers all requests of an actor whose state cannot be relied on any more.
-func (l *Actor) failAll() {
+// failAll answers all requests of an actor whose state cannot be relied on any more. It returns true
+// if owners elsewhere may believe in lost grants: the nodes of the actor stay until they do not.
+func (l *Actor) failAll() (waits bool) {
 	reason := l.failReason
 	switch {
 	case l.Manager.Closed():
@@ -226,16 +227,33 @@ func (l *Actor) failAll() {
 	}
 	l.EndAll(requests.Reason(reason))
 	l.Detail = ""
+	var lost []*Request
+	for _, r := range l.Requests() {
+		lost = append(lost, r)
+	}
+	return l.AwaitDisbelief(lost, func() { l.behavior.Close(true) })
 }
 
 // Refuse implements host.Actor: it answers what comes after the end.
 func (l *Actor) Refuse(from ask.Recipient, msg any) {
-	if query, is := msg.(manager.OpenQuery); is {
-		l.answerOpen(query)
+	switch msg := msg.(type) {
+	case manager.OpenQuery:
+		l.answerOpen(msg)
+		return
+	case TakeBack:
+		l.disbelieve(l.table.requests.At(*msg.From.RequestID()))
 		return
 	}
 	if !messages.DispatchLock(afterStop{l}, from, msg, from) {
 		l.behavior.ReceiveAfterStop(from, msg)
+	}
+}
+
+// disbelieve ends the request of a failed actor whose owner elsewhere has heard of the loss. r may be
+// nil.
+func (l *Actor) disbelieve(r *Request) {
+	if r != nil && r.lost != 0 {
+		l.forgetLost(r)
 	}
 }
 
@@ -248,10 +266,13 @@ func (l afterStop) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Repl
 }
 
 // Cancel implements messages.LockHandler.
-func (l afterStop) Cancel(ask.Recipient, *messages.Cancel) {}
+func (l afterStop) Cancel(from ask.Recipient, msg *messages.Cancel) {
+	l.disbelieve(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
+}
 
 // Release implements messages.LockHandler.
 func (l afterStop) Release(from ask.Recipient, msg *messages.Release, _ ask.Reply[*messages.Released]) {
+	l.disbelieve(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
 	reason := messages.Reason_CLOSED // an actor that retired had no grants
 	if l.failReason != 0 {
 		reason = messages.Reason_INTERNAL
