@@ -19,12 +19,17 @@ import (
 
 // deafClient sends the frames, and reads nothing.
 type deafClient struct {
-	ctx    context.Context
-	frames []*messages.ClientFrame
+	ctx     context.Context
+	frames  []*messages.ClientFrame
+	welcome chan *messages.Welcome // has what the client would have read first; may be nil
 }
 
 // Send implements remote.ServerTransport.
-func (d *deafClient) Send(*messages.ServerFrame) error {
+func (d *deafClient) Send(f *messages.ServerFrame) error {
+	select {
+	case d.welcome <- f.Welcome:
+	default:
+	}
 	<-d.ctx.Done()
 	return context.Cause(d.ctx)
 }
@@ -48,7 +53,7 @@ func TestStreamsOfNoUse(t *testing.T) {
 		w.startServer("server")
 		ctx, cancel := context.WithCancel(context.Background())
 		serve := func(frames ...*messages.ClientFrame) error {
-			return w.servers[0].server.Connect(&deafClient{ctx, frames}, "deaf")
+			return w.servers[0].server.Connect(&deafClient{ctx: ctx, frames: frames}, "deaf")
 		}
 		if err := serve(); err == nil || !strings.Contains(err.Error(), "Hello") {
 			t.Errorf("a stream without a Hello: %v", err)
@@ -65,6 +70,43 @@ func TestStreamsOfNoUse(t *testing.T) {
 		if err := serve(deaf...); err == nil || !strings.Contains(err.Error(), "ended the stream") {
 			t.Errorf("a client that reads nothing: %v", err)
 		}
+		cancel()
+		w.closeServer(w.servers[0])
+	})
+}
+
+// The streams of a client that reads nothing end, though the connection lives: one that another stream
+// replaces at once, and the last soon after the lease.
+func TestUnreadStreamsEnd(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(nil)}
+		w.startServer("server")
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		welcome := make(chan *messages.Welcome, 1)
+		serve := func(hello *messages.Hello) <-chan error {
+			done := make(chan error, 1)
+			go func() {
+				done <- w.servers[0].server.Connect(&deafClient{ctx, []*messages.ClientFrame{{Hello: hello}}, welcome}, "deaf")
+			}()
+			return done
+		}
+		ends := func(what string, done <-chan error, within time.Duration) {
+			select {
+			case <-done:
+			case <-time.After(within):
+				t.Errorf("%s has not ended within %v", what, within)
+			}
+		}
+		first := serve(&messages.Hello{Version: 1})
+		lease := <-welcome
+		second := serve(&messages.Hello{Version: 1, Lease: lease.Lease, Incarnation: lease.Incarnation})
+		if again := <-welcome; !again.Resumed {
+			t.Fatalf("not resumed: %v", again)
+		}
+		ends("the first stream", first, time.Second)
+		ends("the last stream", second, leaseTime+10*time.Second)
 		cancel()
 		w.closeServer(w.servers[0])
 	})

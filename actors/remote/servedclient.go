@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lease"
@@ -39,10 +40,11 @@ type servedClient struct {
 
 // serverStream is a stream of a client.
 type serverStream struct {
-	frames *frames[*messages.ServerFrame]
-	done   chan struct{} // closed when nothing more is sent
-	cut    chan struct{} // closed to end the stream though the client does not read
-	room   chan struct{} // for frames that are not handled yet
+	frames  *frames[*messages.ServerFrame]
+	done    chan struct{} // closed when nothing more is sent
+	cut     chan struct{} // closed to end the stream though the client does not read
+	cutOnce sync.Once     // closes cut
+	room    chan struct{} // for frames that are not handled yet
 }
 
 // Messages to the actor.
@@ -87,7 +89,7 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		}
 	case halfClosed:
 		if c.stream != msg.stream {
-			msg.stream.frames.close()
+			msg.stream.close()
 		} else if !c.over {
 			c.stream.cutOff()
 			c.stream = nil
@@ -120,7 +122,7 @@ func (c *servedClient) onAttached(a attached) {
 		return
 	}
 	if c.stream != nil {
-		c.stream.frames.close()
+		c.stream.cutOff()
 	}
 	resumed := c.timer != nil
 	c.stream = a.stream
@@ -175,10 +177,17 @@ func (c *servedClient) cutOff(why string, err error) {
 	c.stream = nil
 }
 
-// cutOff ends the stream at once. It is called once.
+// cutOff ends the stream at once.
 func (s *serverStream) cutOff() {
 	s.frames.close()
-	close(s.cut)
+	s.cutOnce.Do(func() { close(s.cut) })
+}
+
+// close ends the stream behind the frames that are queued. A client may not read them: after a time
+// the stream ends without.
+func (s *serverStream) close() {
+	s.frames.close()
+	time.AfterFunc(handshakeLimit, s.cutOff)
 }
 
 // onRenew answers a renewal if the server may promise something.
@@ -287,7 +296,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 // end tells the client that its lease has ended, and ends the stream.
 func (s *serverStream) end(reason messages.Reason, detail string) {
 	s.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
-	s.frames.close()
+	s.close()
 }
 
 // stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests. A
@@ -297,7 +306,7 @@ func (c *servedClient) stopIfDone() {
 		return
 	}
 	if c.stream != nil {
-		c.stream.frames.close()
+		c.stream.close()
 		c.stream = nil
 	}
 	c.server.ended(c)
@@ -332,7 +341,7 @@ func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
 	case received:
 		<-msg.stream.room
 	case halfClosed:
-		msg.stream.frames.close()
+		msg.stream.close()
 	}
 }
 
