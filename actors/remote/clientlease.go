@@ -34,12 +34,7 @@ func (s *session) renew() {
 		unanswered = maxUnansweredFirst + s.rounds()
 	}
 	if s.stream.renewals >= unanswered { // the stream is of no use: another one may be
-		believing := s.believing != nil
 		s.onStreamEnded(s.stream, fmt.Errorf("%d renewals have no answer", s.stream.renewals))
-		if !believing {
-			s.giveUpLease()
-			s.nextServer()
-		}
 		return
 	}
 	now := s.clock.Now()

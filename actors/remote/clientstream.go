@@ -102,12 +102,8 @@ func (s *session) connect(server string, hello *messages.Hello, limit time.Durat
 func (s *session) onConnected(c connected) {
 	s.dialing = false
 	switch {
-	case s.closing || c.err == nil && (c.hello.Lease != s.id.lease || !slices.Contains(s.servers, c.server)):
-		// The lease has lapsed while the attempt was under way, or the servers have changed.
-		if c.stream != nil {
-			c.stream.cancel()
-			c.stream.frames.close()
-		}
+	case s.closing || c.err == nil && c.hello.Lease != s.id.lease: // the lease has lapsed meanwhile
+		s.drop(c.stream)
 		s.redial()
 		return
 	case c.err != nil:
@@ -119,6 +115,11 @@ func (s *session) onConnected(c connected) {
 	}
 	if s.id.lease != 0 && !c.welcome.Resumed {
 		s.lose("the lock server does not know the lease any more: it was started anew")
+	}
+	if s.id.lease == 0 && !slices.Contains(s.servers, c.server) { // they have changed
+		s.drop(c.stream)
+		s.redial()
+		return
 	}
 	s.stream = c.stream
 	s.suspended = ""
@@ -177,10 +178,14 @@ func (s *session) read(stream *clientStream) {
 
 // dropStream ends the stream. What is under way is sent again on the next one.
 func (s *session) dropStream() {
-	if s.stream != nil {
-		s.stream.cancel()
-		s.stream.frames.close()
-		s.stream = nil
+	s.drop(s.stream)
+	s.stream = nil
+}
+
+func (s *session) drop(stream *clientStream) {
+	if stream != nil {
+		stream.cancel()
+		stream.frames.close()
 	}
 }
 
@@ -199,6 +204,10 @@ func (s *session) onStreamEnded(stream *clientStream, err error) {
 	err = fmt.Errorf("%s: %w", s.id.server, err)
 	s.lastError.Store(&connectError{err, time.Now()})
 	s.suspend("the stream has ended: " + err.Error())
+	if s.believing == nil { // there is nothing to resume, and this server may not come back
+		s.giveUpLease()
+		s.nextServer()
+	}
 	s.redialLater()
 }
 
