@@ -162,7 +162,7 @@ func release(number uint64) *messages.ClientMessage {
 func (l *clientLock) Epoch() uint64 { return l.epoch }
 
 // SessionOverdue implements lock.Behavior.
-func (l *clientLock) SessionOverdue() { l.sessionLost() }
+func (l *clientLock) SessionOverdue() { l.sessionLost(l.epoch) }
 
 // Idle implements lock.Behavior.
 func (l *clientLock) Idle() bool { return len(l.open) == 0 }
@@ -202,7 +202,7 @@ func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
 	case manager.StateChange:
 		switch msg.State {
 		case messages.SessionState_LOST:
-			l.sessionLost()
+			l.sessionLost(msg.Epoch)
 		case messages.SessionState_CONNECTED:
 			l.sendWaiting(msg.Epoch)
 		}
@@ -210,14 +210,15 @@ func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
 	return false // the lock.Actor takes the change, too
 }
 
-// sessionLost ends the grants. What waits is sent again in the next session.
-func (l *clientLock) sessionLost() {
+// sessionLost ends the grants. What waits is sent again in the next session, unless it was: the lock
+// may hear of the loss late.
+func (l *clientLock) sessionLost(epoch uint64) {
 	l.epoch = 0
 	l.Detail = l.session.OutageText()
 	for id, r := range l.Requests() {
 		o := l.open[id]
 		switch {
-		case o == nil:
+		case o == nil || o.epoch > epoch:
 		case r.Holds():
 			l.forget(id)
 			l.Lose(id, requests.SessionLost)
@@ -235,7 +236,7 @@ func (l *clientLock) sessionLost() {
 func (l *clientLock) sendWaiting(epoch uint64) {
 	var waiting []requests.ID
 	for id, r := range l.Requests() {
-		if o := l.open[id]; o != nil && r.Granted == nil && o.epoch != epoch {
+		if o := l.open[id]; o != nil && r.Granted == nil && o.epoch < epoch {
 			waiting = append(waiting, id)
 		}
 	}

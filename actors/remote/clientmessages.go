@@ -15,7 +15,8 @@ const maxUnconfirmed = 1 << 16
 // onOutgoing sends a message of a lock's actor to the server. The actor sends a request again if its
 // epoch is over.
 func (s *session) onOutgoing(o outgoing) {
-	if o.epoch != s.state.Load().Epoch || s.id.lease == 0 {
+	now := s.state.Load()
+	if o.epoch != now.Epoch || now.State == messages.SessionState_LOST || s.id.lease == 0 { // a new lease has no epoch yet
 		return
 	}
 	switch o.message.What.(type) {

@@ -1,0 +1,82 @@
+package remote_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// busy keeps the actor of a lock busy until it is closed.
+type busy chan struct{}
+
+func (b busy) Tell(any)                            {}
+func (b busy) RequestID() *requests.ID             { <-b; return new(requests.ID) }
+func (b busy) Owner() string                       { return "" }
+func (b busy) Context() context.Context            { return context.Background() }
+func (b busy) IsElsewhere() bool                   { return false }
+func (b busy) ArmLeakDetection(time.Time)          {}
+func (b busy) OnGranted(*messages.Granted, uint32) {}
+
+// A lock that hears late of the end of one lease and of the next asks once for each request: a second
+// one would keep the lock from all others for as long as the client lives.
+func TestLossHeardLate(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+		w.startServer("server")
+		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := remote.DialBy(t.Context(), w.dialer("other"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lockOf(t, l.Mutex("/lock")).Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		entry, err := access.Manager(l).Find("/lock", recipes.Mutex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make(busy)
+		entry.Self.Tell(lock.TakeBack{From: b})
+		synctest.Wait()
+		request := l.Mutex("/lock").Acquire(t.Context())
+		w.startServer("server") // in place of the first, whose leases it does not know
+		w.breakStreams("", "")
+		<-time.After(leaseTime)
+		close(b)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, err := request.Wait(ctx)
+		if err == nil {
+			err = g.Unlock(ctx)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Mutex("/lock").Lock(ctx); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		for _, l := range []*actors.Locks{l, other} {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, s := range w.servers {
+			w.closeServer(s)
+		}
+	})
+}
