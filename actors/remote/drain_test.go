@@ -3,6 +3,7 @@ package remote_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -83,6 +84,40 @@ func TestCloseWithoutServer(t *testing.T) {
 			}
 			w.set("server", w.servers[0].server)
 			<-time.After(2 * leaseTime) // until the server gives the lock back
+		}
+		w.closeServer(w.servers[0])
+	})
+}
+
+// A Try does not wait until the client has left a draining server.
+func TestTryWhileDraining(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+		w.startServer("server")
+		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := lockOf(t, l.Mutex("/held"))
+		drained := make(chan error, 1)
+		go func() { drained <- w.servers[0].server.Drain(context.Background(), time.Hour) }()
+		<-g.Revoked()
+		begun := time.Now()
+		if g, err := l.Mutex("/free").Lock(t.Context(), actors.Try()); !errors.Is(err, actors.ErrSuspended) {
+			t.Error(g, err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the Try has waited for %v", took)
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
 		w.closeServer(w.servers[0])
 	})

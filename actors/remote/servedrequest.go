@@ -113,9 +113,12 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		return
 	}
 	if c.draining {
+		if m.GetAcquire().GetTry() {
+			c.refuse(number, messages.Reason_DISCONNECTED, closing)
+		}
 		return // the client asks the next server, once it has left this one
 	}
-	if problem := c.problemOf(m); problem != "" {
+	if problem := problemOf(m); problem != "" {
 		c.refuse(number, messages.Reason_INVALID, problem)
 		return
 	}
