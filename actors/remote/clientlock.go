@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func (s *session) NewActor(e *manager.Entry) host.Actor {
 	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}, entries: map[entered]int{}}
 	s.locks.Store(e.Manager)
 	spec, err := recipes.SpecOf(e.Recipe)
-	if err != nil {
+	if l.problem = problemOfLock(e.Path, spec); err != nil {
 		l.problem = err.Error()
 	}
 	l.spec = spec
@@ -57,8 +58,8 @@ func (s *session) NewActor(e *manager.Entry) host.Actor {
 
 // Acquire implements lock.Behavior.
 func (l *clientLock) Acquire(r *lock.Request, msg *messages.Acquire) {
-	if l.problem != "" {
-		l.Detail = l.problem
+	if problem := cmp.Or(l.problem, problemOfData(msg.Data)); problem != "" {
+		l.Detail = problem
 		l.RefuseRequest(r.ID, requests.Invalid)
 		return
 	}

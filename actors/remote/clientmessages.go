@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -145,6 +147,9 @@ func (q *question) take() (all []*messages.Answer) {
 
 // Ask implements manager.Remote.
 func (s *session) Ask(ctx context.Context, msg *messages.Question, next func(value []byte) (more bool)) error {
+	if problem := tooLarge("question", proto.Size(msg), maxAnswer); problem != "" {
+		return &messages.Refused{Reason: messages.Reason_INVALID, Detail: problem}
+	}
 	msg.Id = s.lastNumber.Add(1)
 	q := &question{msg: msg, wake: make(chan struct{}, 1)}
 	s.self.Tell(q)

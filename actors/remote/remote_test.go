@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,29 @@ func TestSeveralPermits(t *testing.T) {
 		if err := g.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What is larger than a lock server takes is refused at the client. Its grants go on.
+func TestLargeRequests(t *testing.T) {
+	zk := zktest.Embedded(t)
+	locks := dial(t, serve(t, zk.Addr(), remote.ServerConfig{}).addr)
+	g := lockOf(t, locks.Mutex(zk.Path(t)+"/held"))
+	large := make([]byte, 3<<20)
+	var members []actors.Member
+	for i := range 8 {
+		members = append(members, locks.Mutex(fmt.Sprintf("%s/%d%s", zk.Path(t), i, strings.Repeat("x", 500<<10))))
+	}
+	for what, ask := range map[string]func() error{
+		"data":    func() error { _, err := locks.Mutex(zk.Path(t)).Lock(t.Context(), actors.WithData(large)); return err },
+		"lock":    func() error { _, err := locks.MultiLock(members...).Lock(t.Context()); return err },
+		"inspect": func() error { _, err := locks.Inspect(t.Context(), "/"+strings.Repeat("x", 3<<20)); return err },
+	} {
+		if err := ask(); !errors.Is(err, actors.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "bytes") {
+			t.Errorf("%s: %.200v", what, err)
+		}
+	}
+	if err := g.Unlock(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

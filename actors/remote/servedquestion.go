@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -29,8 +27,8 @@ type answerTo struct {
 	last   bool
 }
 
-// maxQuestions bounds the questions of one client that are open, and maxAnswer the bytes of an answer:
-// no transport carries a larger one.
+// maxQuestions bounds the questions of one client that are open, and maxAnswer the bytes of one and
+// of an answer: no transport carries a larger one.
 const (
 	maxQuestions = 64
 	maxAnswer    = 1 << 20
@@ -47,10 +45,10 @@ func (c *servedClient) question(q *messages.Question) {
 	if changes {
 		verb = VerbChange
 	}
-	size := len(q.GetPath()) + proto.Size(q.GetLock())
+	problem := problemOfLock(q.GetPath(), q.GetLock())
 	switch err := c.allow(verb, paths...); {
-	case size > maxLock:
-		fail(messages.Reason_INVALID, fmt.Sprintf("the lock has %d bytes: a lock server takes %d at most", size, maxLock))
+	case problem != "":
+		fail(messages.Reason_INVALID, problem)
 		return
 	case c.questions[id] != nil:
 		fail(messages.Reason_INVALID, fmt.Sprintf("id %d is used by an open question", id))

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -166,16 +167,24 @@ const (
 )
 
 // problemOf returns what no client may ask for, or "".
-func (c *servedClient) problemOf(m *messages.AcquireLock) string {
-	switch size := len(m.GetPath()) + proto.Size(m.GetLock()); {
-	case m.GetAcquire() == nil:
+func problemOf(m *messages.AcquireLock) string {
+	if m.GetAcquire() == nil {
 		return "the acquire is missing: it must be given"
-	case size > maxLock:
-		return fmt.Sprintf("the lock has %d bytes: a lock server takes %d at most", size, maxLock)
-	case len(m.Acquire.Data) > maxData:
-		return fmt.Sprintf("the data has %d bytes: a lock server takes %d at most", len(m.Acquire.Data), maxData)
 	}
-	return ""
+	return cmp.Or(problemOfLock(m.Path, m.Lock), problemOfData(m.Acquire.Data))
+}
+
+func problemOfLock(path string, lock *messages.LockSpec) string {
+	return tooLarge("lock", len(path)+proto.Size(lock), maxLock)
+}
+
+func problemOfData(data []byte) string { return tooLarge("data", len(data), maxData) }
+
+func tooLarge(what string, size, most int) string {
+	if size <= most {
+		return ""
+	}
+	return fmt.Sprintf("the %s has %d bytes: a lock server takes %d at most", what, size, most)
 }
 
 // begin hands a request to the lock's actor.
