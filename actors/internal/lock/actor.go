@@ -19,16 +19,16 @@ type Actor struct {
 	// it. It is empty between messages.
 	Detail string
 
-	handledAt  time.Duration // when the message in hand came, by Session.Now; 0 between messages
-	behavior   Behavior      // the actor itself: what differs from recipe to recipe
-	table      requestTable  // of open requests
-	senders    map[host.Identity]*watchedSender
-	failReason messages.Reason            // why the actor stops, if it has failed: see StopFailed
-	used       bool                       // since the last tick
-	stopping   bool                       // the actor takes no further message
-	suspended  bool                       // the connection is lost, and the session may live
-	held       heldHere                   // see nested.go
-	lost       requests.ByOwner[*Request] // grants, not yet released by their owners; see awaitRelease
+	handledAt time.Duration // when the message in hand came, by Session.Now; 0 between messages
+	behavior  Behavior      // the actor itself: what differs from recipe to recipe
+	table     requestTable  // of open requests
+	senders   map[host.Identity]*watchedSender
+	used      bool                       // since the last tick
+	stopping  bool                       // the actor takes no further message
+	failed    bool                       // its state cannot be relied on, or it has called StopFailed
+	suspended bool                       // the connection is lost, and the session may live
+	held      heldHere                   // see nested.go
+	lost      requests.ByOwner[*Request] // grants, not yet released by their owners; see awaitRelease
 }
 
 // Init makes l the Actor of the entry.

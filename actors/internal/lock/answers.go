@@ -186,7 +186,7 @@ func (l *Actor) awaitRelease(r *Request) {
 // mayBelieve reports whether the owner of a lost grant may believe in it until it has answered. The
 // multi-lock of a failed member answers for owners: it withdraws its attempts once they know.
 func (l *Actor) mayBelieve(r *Request) bool {
-	return r.isElsewhere() || r.FromLockActor && l.failReason != 0
+	return r.isElsewhere() || r.FromLockActor && l.failed
 }
 
 // refusesReentry reports whether the owner of a lost grant is refused until it has released it.

@@ -186,10 +186,10 @@ func (l *Actor) failWaiting(reason messages.Reason, match func(*Request) bool) {
 }
 
 // StopFailed stops the actor because one of its dependencies has stopped. A request that comes
-// from now on finds new actors. Open requests end with the reason.
-func (l *Actor) StopFailed(reason messages.Reason) {
+// from now on finds new actors. Open requests end with INTERNAL.
+func (l *Actor) StopFailed() {
 	l.Manager.Forget(l.Entry)
-	l.stopping, l.failReason = true, reason
+	l.stopping, l.failed = true, true
 	l.Self.Stop()
 }
 
@@ -199,13 +199,10 @@ func (l *Actor) Stopped(failure any) {
 	defer l.Manager.Stopped()
 	l.Manager.Forget(l.Entry)
 	l.unwatchSenders()
-	l.stopping = true
-	if failure != nil {
-		l.failReason = messages.Reason_INTERNAL
-	}
-	waits := l.failReason != 0 && l.failAll()
+	l.stopping, l.failed = true, l.failed || failure != nil
+	waits := l.failed && l.failAll()
 	if !waits {
-		l.behavior.Close(l.failReason != 0)
+		l.behavior.Close(l.failed)
 	}
 	for _, r := range l.Requests() {
 		if r.lost != 0 && !(waits && l.mayBelieve(r)) { // the recipe does not know it
@@ -218,12 +215,9 @@ func (l *Actor) Stopped(failure any) {
 // failAll answers all requests of an actor whose state cannot be relied on any more. It returns true
 // if owners elsewhere may believe in lost grants: the nodes of the actor stay until they do not.
 func (l *Actor) failAll() (waits bool) {
-	reason := l.failReason
-	switch {
-	case l.Manager.Closed():
-		reason = messages.Reason_CLOSED
-	case reason == messages.Reason_INTERNAL:
-		l.Detail = "see the log"
+	reason := messages.Reason_CLOSED
+	if !l.Manager.Closed() {
+		reason, l.Detail = messages.Reason_INTERNAL, "see the log"
 	}
 	l.EndAll(requests.Reason(reason))
 	l.Detail = ""
@@ -274,7 +268,7 @@ func (l afterStop) Cancel(from ask.Recipient, msg *messages.Cancel) {
 func (l afterStop) Release(from ask.Recipient, msg *messages.Release, _ ask.Reply[*messages.Released]) {
 	l.disbelieve(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
 	reason := messages.Reason_CLOSED // an actor that retired had no grants
-	if l.failReason != 0 {
+	if l.failed {
 		reason = messages.Reason_INTERNAL
 	}
 	tell(from, l.refusal(msg.GetRequestId(), reason, "the lock's actor has stopped"))

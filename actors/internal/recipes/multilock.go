@@ -230,7 +230,7 @@ func (m *multiLockActor) Refused(_ ask.Recipient, msg *messages.Refused) {
 	switch {
 	case a == nil:
 	case msg.Reason == messages.Reason_STOPPED, msg.Reason == messages.Reason_INTERNAL:
-		m.StopFailed(messages.Reason_INTERNAL)
+		m.StopFailed()
 	case a.members.Stage() == requests.Releasing:
 		m.onReleaseAnswered(a, requests.Reason(msg.Reason))
 	default:
@@ -246,7 +246,7 @@ func (m *multiLockActor) Lost(_ ask.Recipient, msg *messages.Lost) {
 		return
 	}
 	if msg.Reason == messages.Reason_INTERNAL {
-		m.StopFailed(messages.Reason_INTERNAL)
+		m.StopFailed()
 		return
 	}
 	why := requests.Reason(msg.Reason)
