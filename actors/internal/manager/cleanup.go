@@ -31,15 +31,12 @@ func (m *Manager) StartCleanup(e *Entry) bool {
 	return true
 }
 
-// CleanedUp notes that all nodes of e are deleted, except the undeleted.
-func (m *Manager) CleanedUp(e *Entry, undeleted ...string) {
+// CleanedUp notes that all nodes of e are deleted, except those of NoteUndeleted.
+func (m *Manager) CleanedUp(e *Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := &m.cleanups
 	delete(d.open, e)
-	if m.closed {
-		d.undeleted = append(d.undeleted, undeleted...)
-	}
 	if d.allDone != nil && len(d.open) == 0 {
 		close(d.allDone)
 	}

@@ -170,7 +170,7 @@ func (ds *directories) ReceiveAfterStop(from ask.Recipient, msg any) {
 		messages.DispatchBridgeClient(ds, from, msg, from)
 		if !ds.ending() {
 			ds.cleaningUp = false
-			ds.Manager.CleanedUp(ds.Entry, ds.nodePaths()...)
+			ds.Manager.CleanedUp(ds.Entry)
 		}
 	} else if created, ok := msg.(*messages.Created); ok {
 		d, serial := ds.of(created.Id)
