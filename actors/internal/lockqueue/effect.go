@@ -60,7 +60,8 @@ const (
 	// ConfirmRelease: the release of request ID is done. StillHeld is how many other requests still
 	// hold the lock by the same node.
 	ConfirmRelease
-	// RequestRevoke: another client asks request ID, which holds the lock, to release it.
+	// RequestRevoke: another client asks request ID, which holds the lock, to release it. A request
+	// may get several.
 	RequestRevoke
 	// NotifyContended: contenders of other processes wait for what request ID holds.
 	NotifyContended

@@ -118,7 +118,6 @@ type request struct {
 	id              requests.ID
 	try             bool
 	notifyContended bool // once the entry holds: see Acquire.NotifyContended
-	revokeSent      bool // the request has had its RequestRevoke
 }
 
 // answered reports whether the CreateNode of an entry that has one is answered.

@@ -36,10 +36,9 @@ func (p *process) revokeData(f Effect) map[string][]byte {
 	return data
 }
 
-// checkRevoke checks a RequestRevoke: its request holds, was asked to release, and does not know
-// yet.
+// checkRevoke checks a RequestRevoke: its request holds and was asked to release.
 func (m *model) checkRevoke(p *process, id requests.ID) {
-	if m.revocations.notified[id] || p.open[id] != "held" || !m.revocations.asked[p.nodeOf[id]] {
+	if p.open[id] != "held" || !m.revocations.asked[p.nodeOf[id]] {
 		m.t.Fatalf("process %d: request %d, %s, is asked to release: %+v", p.n, id, p.open[id], m.revocations)
 	}
 	m.revocations.notified[id] = true

@@ -17,15 +17,11 @@ func (s *State) revoke(e *entry) {
 	}
 }
 
-// notifyRevoked sends each of some requests of a holder one RequestRevoke, if the holder is asked
-// to release.
+// notifyRevoked sends each of some requests of a holder a RequestRevoke, if the holder is asked to
+// release. A further one has no effect.
 func (s *State) notifyRevoked(e *entry, granted []request) {
-	if !e.revoked {
-		return
-	}
-	for i := range granted {
-		if r := &granted[i]; !r.revokeSent {
-			r.revokeSent = true
+	if e.revoked {
+		for _, r := range granted {
 			s.effect(Effect{Kind: RequestRevoke, ID: r.id})
 		}
 	}

@@ -96,7 +96,8 @@ type Owners interface {
 	// ConfirmRelease: the release of the request is done. stillHeld other requests of its owner
 	// hold the lock yet.
 	ConfirmRelease(id ID, stillHeld int)
-	// RequestRevoke: another client asks the request, which holds the lock, to release it.
+	// RequestRevoke: another client asks the request, which holds the lock, to release it. A further
+	// call for a request has no effect.
 	RequestRevoke(id ID)
 	// NotifyContended: other contenders may wait for what the request holds.
 	NotifyContended(id ID)
