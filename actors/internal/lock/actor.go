@@ -23,12 +23,12 @@ type Actor struct {
 	behavior  Behavior      // the actor itself: what differs from recipe to recipe
 	table     requestTable  // of open requests
 	senders   map[host.Identity]*watchedSender
-	used      bool                       // since the last tick
-	stopping  bool                       // the actor takes no further message
-	failed    bool                       // its state cannot be relied on, or it has called StopFailed
-	suspended bool                       // the connection is lost, and the session may live
-	held      heldHere                   // see nested.go
-	lost      requests.ByOwner[*Request] // grants, not yet released by their owners; see awaitRelease
+	used      bool                  // since the last tick
+	stopping  bool                  // the actor takes no further message
+	failed    bool                  // its state cannot be relied on, or it has called StopFailed
+	suspended bool                  // the connection is lost, and the session may live
+	held      heldHere              // see nested.go
+	lost      map[string][]*Request // by named owner: grants that it has not released; see awaitRelease
 }
 
 // Init makes l the Actor of the entry.

@@ -171,7 +171,10 @@ func (l *Actor) tellLost(r *Request, why messages.Reason, detail string) {
 func (l *Actor) awaitRelease(r *Request) {
 	switch {
 	case l.refusesReentry(r):
-		l.lost.Add(r.OwnerName(), r)
+		if l.lost == nil {
+			l.lost = map[string][]*Request{}
+		}
+		l.lost[r.OwnerName()] = append(l.lost[r.OwnerName()], r)
 		l.noteGrantEnd(r)
 		if !r.FromLockActor {
 			l.Manager.NoteLost(l.Path, r.OwnerName(), r.lost)
@@ -197,9 +200,14 @@ func (l *Actor) refusesReentry(r *Request) bool {
 // forgetLost removes the request of a lost grant that its owner has released.
 func (l *Actor) forgetLost(r *Request) {
 	if l.refusesReentry(r) {
-		l.lost.Remove(r.OwnerName(), func(o *Request) bool { return o == r })
+		owner := r.OwnerName()
+		if left := slices.DeleteFunc(l.lost[owner], func(o *Request) bool { return o == r }); len(left) > 0 {
+			l.lost[owner] = left
+		} else {
+			delete(l.lost, owner)
+		}
 		if !r.FromLockActor {
-			l.Manager.ForgetLost(l.Path, r.OwnerName())
+			l.Manager.ForgetLost(l.Path, owner)
 		}
 	}
 	var then []*disbelief
