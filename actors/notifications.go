@@ -44,6 +44,32 @@ func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
 	return slices.Collect(maps.Values(a.notifications.contexts))
 }
 
+// Lost implements messages.OwnerHandler.
+func (a *acquisition) Lost(_ struct{}, lost *messages.Lost) {
+	a.mu.Lock()
+	release := a.release
+	a.mu.Unlock()
+	if !a.end(lost) && release != nil { // the user had released before
+		release.Complete(struct{}{}, lost)
+	}
+}
+
+// end ends the grant; why is the reason. It returns false if the grant was over.
+func (a *acquisition) end(why error) bool {
+	a.mu.Lock()
+	first := a.ended == nil
+	if first {
+		a.ended = why
+	}
+	droppedHeld := first && a.droppedHeld
+	a.announceEndLocked()
+	a.mu.Unlock()
+	if droppedHeld {
+		a.sendRelease() // the lock waits for a Release after the loss, and the user has dropped the grant
+	}
+	return first
+}
+
 // announceEndLocked ends the contexts of a grant that is over, and then closes Done. It needs a.mu,
 // and unlocks it for a time: to end a context may call the user's code in the parent context. A
 // goroutine that finds the grant over meanwhile does the same and does not wait for the first one,
