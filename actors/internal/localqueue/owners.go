@@ -62,9 +62,7 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 		l.downgrade(b)
 		return
 	}
-	if b.owner != "" && l.owners[b.owner] == b {
-		delete(l.owners, b.owner)
-	}
+	delete(l.owners, b.owner)
 	switch b.stage {
 	case queued:
 		l.waiting.remove(b)

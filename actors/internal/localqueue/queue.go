@@ -87,11 +87,9 @@ func (l *Queue) NodeHolds() (serials []uint64) {
 
 // Acquire takes in a new request.
 func (l *Queue) Acquire(e requests.Incoming) {
-	if e.Owner != "" {
-		if b := l.owners[e.Owner]; b != nil {
-			l.join(b, e)
-			return
-		}
+	if b := l.owners[e.Owner]; b != nil { // never for an owner without a name
+		l.join(b, e)
+		return
 	}
 	if e.Try && l.blockedLocally(e.Kind) {
 		l.actor.RefuseRequest(e.ID, requests.NotAcquired)

@@ -79,9 +79,7 @@ func (ev Created) apply(s *State) {
 	if e == nil || e.answered() {
 		return
 	}
-	if ev.Directory != 0 {
-		s.enterDirectory(ev.Directory)
-	}
+	s.enterDirectory(ev.Directory)
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
 	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter
 	// it is complete if the directory was read; an empty list then says that even the new node is
@@ -146,12 +144,12 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		s.deleteNode(e)
 	case origin != nil:
 		e.token = origin.token // it goes on with the token that was granted
-		s.addToList(&e.contender)
+		s.addToList(e)
 		s.grant(e)
 	case late || seq >= lastNumber:
 		s.requeue(e) // others may have passed it, or have the same number
 	default:
-		s.addToList(&e.contender)
+		s.addToList(e)
 		s.startWaiting(e)
 		s.extendComplete()
 	}

@@ -125,16 +125,12 @@ func (s *State) insertByKind(lists *[][]*contender, c *contender) {
 	(*lists)[c.kind] = insert((*lists)[c.kind], c)
 }
 
-func (s *State) addToList(c *contender) {
-	if !c.listed {
-		c.listed = true
-		s.contenders = insert(s.contenders, c)
-		if s.kindsDiffer {
-			s.insertByKind(&s.byKind, c)
-		}
-		if c.entry == nil {
-			s.foreign++
-		}
+// addToList adds a contender of this process, which is not in the list.
+func (s *State) addToList(e *entry) {
+	e.listed = true
+	s.contenders = insert(s.contenders, &e.contender)
+	if s.kindsDiffer {
+		s.insertByKind(&s.byKind, &e.contender)
 	}
 }
 
@@ -207,7 +203,7 @@ func (s *State) find(name string) *contender {
 
 // addAnew adds a contender of this process to the list of another directory.
 func (s *State) addAnew(e *entry) {
-	s.addToList(&e.contender)
+	s.addToList(e)
 	switch e.stage {
 	case queued:
 		s.insertByKind(&s.waiting, &e.contender)
@@ -216,9 +212,9 @@ func (s *State) addAnew(e *entry) {
 	}
 }
 
-// enterDirectory notes the directory that an answer is about. It returns false for a former
-// directory. What was known of a former directory does not hold for the next, and a node that
-// was made before the next directory is not in it.
+// enterDirectory notes the directory that an answer is about, which is 0 if the answer does not
+// say. It returns false for a former directory. What was known of a former directory does not hold
+// for the next, and a node that was made before the next directory is not in it.
 func (s *State) enterDirectory(directory int64) bool {
 	if directory <= s.directory {
 		return directory == s.directory
