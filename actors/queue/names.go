@@ -190,22 +190,11 @@ func Prefix(uuid [16]byte, marker string) string {
 // 32 digits in its place.)
 func UUID(name string) (uuid [16]byte, ok bool) {
 	text, ok := strings.CutPrefix(name, protected)
-	if !ok || len(text) < uuidLen {
+	if !ok || len(text) < uuidLen || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return uuid, false
 	}
-	var digits [32]byte
-	n := 0
-	for i := range uuidLen {
-		minus := i == 8 || i == 13 || i == 18 || i == 23
-		if minus != (text[i] == '-') {
-			return uuid, false
-		}
-		if !minus {
-			digits[n] = text[i]
-			n++
-		}
-	}
-	_, err := hex.Decode(uuid[:], digits[:])
+	digits := text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:uuidLen] // on the stack
+	_, err := hex.Decode(uuid[:], []byte(digits))
 	return uuid, err == nil
 }
 
