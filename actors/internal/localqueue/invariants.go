@@ -12,24 +12,21 @@ import (
 func (l *Queue) Check() error {
 	waiting, holding := l.rule.NewCensus(), l.rule.NewCensus()
 	tries, open := 0, 0
-	count := func(b *localOwner) {
+	for b := range l.waiting.All() {
+		waiting[b.kind]++
 		open += len(b.requests)
 		for _, r := range b.requests {
 			if r.try {
 				tries++
 			}
 		}
-	}
-	for b := range l.waiting.All() {
-		waiting[b.kind]++
-		count(b)
 		if b.stage != queued || len(b.requests) == 0 {
 			return fmt.Errorf("localqueue: an owner of kind %d waits in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
 	for b := range l.holders.All() {
 		holding[b.kind]++
-		count(b)
+		open += len(b.requests)
 		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
 		if b.stage != held || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
 			return fmt.Errorf("localqueue: an owner of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
