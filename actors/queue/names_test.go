@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		{"x--20-0000000015", 15, Exclusive, true},
 		{"x-123--000000016", -16, Exclusive, true},
 		{"lock-0000000001", 0, 0, false},
+		{"-lock-0000000017", 17, Exclusive, true},
 		{"a-lock-2147483647", 2147483647, Exclusive, true},
 		{"a-lock--2147483648", -2147483648, Exclusive, true},
 		{"a-lock-4294967296", 0, 0, false},

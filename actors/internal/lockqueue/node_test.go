@@ -1,6 +1,7 @@
 package lockqueue
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -20,9 +21,15 @@ func TestNode(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	first := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 	expect(first.Serial, first.Node, false)
+	if nodes := s.Nodes(); len(nodes) > 0 {
+		t.Errorf("Nodes() = %v before the first Created", nodes)
+	}
 	own := first.Node + "0000000001"
 	Step(s, Created{Serial: first.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
 	expect(first.Serial, own, true)
+	if nodes := s.Nodes(); !maps.Equal(nodes, map[uint64]string{first.Serial: own}) {
+		t.Errorf("Nodes() = %v after the first Created", nodes)
+	}
 	expect(first.Serial+1, "", false)
 
 	// A list shows a node before its Created, and the next list does not.

@@ -71,7 +71,7 @@ func (s *State) drop(e *entry, id requests.ID) {
 	i := e.index(id)
 	wasTry := e.requests[i].try
 	e.requests = slices.Delete(e.requests, i, i+1)
-	if e.stage == queued && wasTry && !e.hasTry() {
+	if e.stage == queued && wasTry { // it has no other: join refuses those
 		s.waitingTries--
 	}
 	if len(e.requests) == 0 && e.owner != "" && s.owners[ownerOf(e)] == e {

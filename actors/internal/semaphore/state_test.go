@@ -256,6 +256,8 @@ func TestNoPermits(t *testing.T) {
 	}
 	s.Refused(2, requests.NotAcquired)
 	s.want("leave queue 1, refuse 1: NotAcquired")
+	s.Acquire(requests.Incoming{ID: 2, Permits: 1, Try: true}) // none is known to be there
+	s.want("refuse 2: NotAcquired")
 }
 
 // A try asks again, too, if its leases come out of turn.
