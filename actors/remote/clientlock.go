@@ -231,6 +231,12 @@ func (l *clientLock) sessionLost(epoch uint64) {
 			o.epoch, o.number = 0, 0
 		}
 	}
+	for id, r := range l.Requests() {
+		if r.Granted == nil && l.LostBy(r.OwnerName()) != 0 { // it was to be a re-entry, not a new grant
+			l.withdraw(id)
+			l.RefuseRequest(id, requests.SessionLost)
+		}
+	}
 }
 
 // sendWaiting sends what waits and was not sent in the session. It keeps the order.

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -79,4 +80,45 @@ func TestLossHeardLate(t *testing.T) {
 			w.closeServer(s)
 		}
 	})
+}
+
+// A re-entry that waits when its owner loses the lock fails, as in a process with ZooKeeper: it would
+// become a grant of its own otherwise.
+func TestReentryOfALostGrant(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]func(rw *actors.RWMutex) acquirable{
+		"downgrade":  func(rw *actors.RWMutex) acquirable { return rw.Read() },
+		"once again": func(rw *actors.RWMutex) acquirable { return rw.Write() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+				w.startServer("server")
+				l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rw := l.RWMutex("/lock")
+				g := lockOf(t, rw.Write(), actors.WithOwner("me"))
+				w.cut("server", "client", 2*leaseTime)
+				again := second(rw).Acquire(t.Context(), actors.WithOwner("me"))
+				others := rw.Write().Acquire(t.Context(), actors.WithOwner("you"))
+				if g, err := again.Wait(t.Context()); !errors.Is(err, actors.ErrSessionLost) {
+					t.Error(g, err)
+				}
+				if !errors.Is(g.Err(), actors.ErrSessionLost) {
+					t.Error(g.Err())
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if _, err := others.Wait(ctx); err != nil {
+					t.Errorf("another owner that waits: %v", err)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				w.closeServer(w.servers[0])
+			})
+		})
+	}
 }
