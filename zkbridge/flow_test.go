@@ -59,17 +59,3 @@ func TestFlow(t *testing.T) {
 		}
 	})
 }
-
-func TestWakeOnData(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		node := u.created(dir, "n-").GetNode()
-		u.watch(dir, node)
-		if _, err := s.Client(t).Set(dir+"/"+node, []byte("__REVOKE__"), -1); err != nil {
-			t.Fatal(err)
-		}
-		if wake := next[*messages.Wake](u); wake.GetDeleted() || wake.GetNode() != node {
-			t.Errorf("wake: %v", wake)
-		}
-	})
-}
