@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,28 +99,6 @@ func TestTransactRefused(t *testing.T) {
 	})
 }
 
-// The outcome of a transaction is unknown if its request or its reply is lost. The bridge does not
-// send it again.
-func TestTransactOutcomeUnknown(t *testing.T) {
-	t.Parallel()
-	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
-		s := zktest.Embedded(t)
-		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
-		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: action})
-		u.failed(u.transact(makeOp("/n", "")), messages.Reason_OUTCOME_UNKNOWN)
-		want := messages.Transacted_DONE
-		if action == embedded.DropReply {
-			want = messages.Transacted_NODE_EXISTS
-		}
-		if m := u.transacted(makeOp("/n", "")); m.GetOutcome() != want {
-			t.Errorf("%v: then %v", action, m)
-		}
-		if n := len(fault.Firings()); n != 1 || u.epoch() != 1 {
-			t.Errorf("%d fired, epoch %d", n, u.epoch())
-		}
-	}
-}
-
 // The bridge sends a request as soon as it is connected, and never in another session.
 func TestTransactOverSessions(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
@@ -169,32 +146,6 @@ func TestTransactDiesWithSession(t *testing.T) {
 	s.Expire(t, u.bridge.Session().ID)
 	proxy.Cut() // the server does not answer, so that the client could not learn of the end
 	u.failed(id, messages.Reason_OUTCOME_UNKNOWN)
-}
-
-func TestTransactBelowChroot(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		root, conn := s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
-		u.transacted(makeOp("/d", ""), makeOp("/d/n", "data"), check("/d/n"))
-		if data, _, err := conn.Get(root + "/d/n"); string(data) != "data" || err != nil {
-			t.Errorf("%q, %v", data, err)
-		}
-		u.transacted(setOp("/d/n", "new"))
-		if data, _, err := conn.Get(root + "/d/n"); string(data) != "new" || err != nil {
-			t.Errorf("%q, %v", data, err)
-		}
-		setRights(t, conn, root+"/d/n", zk.PermRead)
-		m := u.failed(u.transact(setOp("/d/n", "x")), messages.Reason_NO_AUTH)
-		if !strings.HasSuffix(m.GetDetail(), "WRITE is not granted on "+root+"/d/n") {
-			t.Errorf("%v", m)
-		}
-		u.transacted(deleteOp("/d/n"), deleteOp("/d"))
-		if names := s.Nodes(t, root); !slices.Equal(names, []string{homeDirectory[1:]}) {
-			t.Errorf("nodes %v", names)
-		}
-	})
 }
 
 // The bridge makes a missing directory, and answers with the czxid of the written node.
