@@ -22,7 +22,7 @@ import (
 // Known faults of go-zookeeper v1.0.4 and of ZooKeeper, and the tests that show that the bridge
 // handles them. Since go-zookeeper only keeps the session, some of the faults cannot occur.
 //
-//	events beyond six are dropped from its channel     TestBurstOfEvents
+//	events beyond six are dropped from its channel     TestManyWatchesAreSetAgain
 //	an event comes before the reply of its watch       TestEventsAndReplies, TestWatchTable
 //	watches are set again in packets, or events lost   TestManyWatchesAreSetAgain, TestWatchesSetAgainInPart, TestReconnect
 //	a watch on a missing node stays for ever           TestEventsAndReplies, TestReadRefused
@@ -49,21 +49,6 @@ import (
 //	all clients pause for the same second              TestPauseIsSpread, TestPauseEndsWithClose
 //	it has no chroot and no TLS                        TestChroot, TestTLS
 //	Lock and CreateProtected orphan nodes              not used
-
-func TestBurstOfEvents(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		nodes, ops := make([]string, 200), make([]any, 200)
-		for i := range nodes {
-			nodes[i] = u.created(dir, "n-").GetNode()
-			ops[i] = &zk.DeleteRequest{Path: dir + "/" + nodes[i], Version: -1}
-		}
-		u.watch(dir, nodes...)
-		_, err := s.Client(t).Multi(ops...) // all events at once
-		must(t, err)
-		u.waitDeleted(nodes)
-	})
-}
 
 // The bridge sets its watches again over the next connection, also if they take several messages,
 // and reports the deletions of nodes while there was no connection.
