@@ -78,16 +78,6 @@ func TestTooManyConnections(t *testing.T) {
 	waitConnectError(t, open(t, Config{Servers: s.Addr()}), "maxClientCnxns")
 }
 
-// A server that is frozen is not said to be another program's.
-func TestConnectToFrozenServer(t *testing.T) {
-	t.Parallel()
-	zktest.EachOwn(t, func(t *testing.T, s *zktest.Server) {
-		s.Freeze(t)
-		waitConnectError(t, open(t, Config{Servers: s.Addr()}), "slow or overloaded")
-		s.Thaw(t)
-	})
-}
-
 // The error names what is behind a port that accepts connections, also before an attempt has
 // failed.
 func TestNoZooKeeperBehindPort(t *testing.T) {
