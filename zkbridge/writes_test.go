@@ -239,15 +239,6 @@ func TestRefusedInBatch(t *testing.T) {
 	})
 }
 
-func TestDirectoryNotWritable(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermCreate|zk.PermDelete))
-		must(t, err)
-		checkListAfter(t, s, u, dir)
-	})
-}
-
 func TestDirectoryWithDataKeepsIt(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
@@ -276,21 +267,6 @@ func checkListAfter(t *testing.T, s *zktest.Server, u *user, dir string) {
 	if _, stat, err := s.Client(t).Get(dir + "/" + second.GetNode()); err != nil || stat.Czxid != second.GetCzxid() {
 		t.Errorf("%+v, %v", stat, err)
 	}
-}
-
-func TestNoRightToCreate(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermRead|zk.PermWrite))
-		must(t, err)
-		for _, d := range []string{dir, dir + "/below"} {
-			u.create(d, "n-")
-			m := next[*messages.Failed](u)
-			if m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), d) {
-				t.Errorf("%v", m)
-			}
-		}
-	})
 }
 
 func TestInvalidRequests(t *testing.T) {
