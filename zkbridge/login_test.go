@@ -105,14 +105,6 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-func TestSchemesThatAreNotLogins(t *testing.T) {
-	for _, scheme := range []string{"sasl", "world", "auth"} {
-		if _, err := (Config{Servers: "a", Auth: []Auth{{scheme, secret}}}).check(); err == nil || !strings.Contains(err.Error(), scheme) {
-			t.Errorf("%s: %v", scheme, err)
-		}
-	}
-}
-
 // The log of a normal start says nothing of a loss.
 func TestLogOfAStart(t *testing.T) {
 	t.Parallel()
