@@ -92,16 +92,6 @@ func TestMultiTooLargeWithChroot(t *testing.T) {
 	}
 }
 
-// The handshake fails if the server grants no session timeout: the client library's timers would
-// panic.
-func TestNoTimeGranted(t *testing.T) {
-	t.Parallel()
-	for _, timeout := range []int32{0, -5} {
-		b := open(t, Config{Servers: "port:1", ConnectTimeout: timeLimit, Dial: textServer(string(connectReply(36, timeout, 77)))})
-		waitConnectError(t, b, "session timeout of")
-	}
-}
-
 func TestSequenceExhausted(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)

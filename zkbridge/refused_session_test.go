@@ -72,7 +72,7 @@ func handshakeServer(t *testing.T, sessionIDs <-chan int64) func(context.Context
 		case <-stop:
 			return
 		}
-		conn.Write(connectReply(37, int32(binary.BigEndian.Uint32(request[16:])), id))
+		conn.Write(connectReply(int32(binary.BigEndian.Uint32(request[16:])), id))
 		go io.Copy(io.Discard, conn)
 		next := sessionIDs
 		if id != 77 {
@@ -117,11 +117,11 @@ func TestSessionEndsBeforeTransaction(t *testing.T) {
 	}
 }
 
-// connectReply returns the reply to a handshake, with a password of 16 bytes: 37 bytes, or 36
-// without the flag for read-only.
-func connectReply(size int, timeout int32, session int64) []byte {
+// connectReply returns the reply to a handshake, with a password of 16 bytes.
+func connectReply(timeout int32, session int64) []byte {
+	const size = 37
 	b := make([]byte, lengthSize+size)
-	for i, field := range []int32{int32(size), 0, timeout, int32(session >> 32), int32(session), 16} {
+	for i, field := range []int32{size, 0, timeout, int32(session >> 32), int32(session), 16} {
 		binary.BigEndian.PutUint32(b[4*i:], uint32(field))
 	}
 	return b

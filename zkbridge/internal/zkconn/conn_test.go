@@ -100,6 +100,7 @@ func TestGarbledConnectReply(t *testing.T) {
 		"password too short":   {frame(37, 0, 9000, 0, 77, 15), false},
 		"cannot be sent again": {frame(21+maxPassword+1, 0, 9000, 0, 77, maxPassword+1), false},
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
+		"less than no timeout": {frame(37, 0, -5, 0, 77, 16), false}, // go-zookeeper's timers would panic
 	} {
 		client, server := net.Pipe()
 		c := handshaking(client, &Settings{})
