@@ -127,28 +127,6 @@ func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
 	})
 }
 
-// A create whose outcome is unknown fails with the loss of the session.
-func TestOutcomeUnknownDiesWithSession(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	b := connected(t, Config{Servers: s.Addr()})
-	u, dir := newUser(t, b), s.Path(t)
-	u.created(dir, "first-")
-	u.subscribe()
-	away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Times: -1, Action: embedded.CutBefore})
-	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.DropReply})
-	u.create(dir, "n-")
-	u.waitState(messages.SessionState_SUSPENDED)
-	s.Expire(t, b.Session().ID)
-	away.Remove()
-	if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_SESSION_LOST {
-		t.Errorf("%v", m)
-	}
-	if names := s.Nodes(t, dir); len(names) != 0 {
-		t.Errorf("left: %v", names)
-	}
-}
-
 // userWithoutSessionNode returns a user of a bridge that may not create its session node.
 func userWithoutSessionNode(t *testing.T, s *zktest.Server) *user {
 	t.Helper()
