@@ -172,8 +172,7 @@ func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	conn := s.Client(t)
 	users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
 	for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which the server would delete
-		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, dir, "")
 	}
 	for i, u := range users {
 		u.saw[dirs[i]] = true

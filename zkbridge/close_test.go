@@ -55,9 +55,7 @@ func TestCloseInEachState(t *testing.T) {
 			u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
 			u.subscribe()
 			u.created(dir, "n-")
-			proxy.Refuse(true)
-			proxy.Cut()
-			u.waitState(messages.SessionState_SUSPENDED)
+			u.cutOff(proxy)
 			for range 100 {
 				u.create(dir, "n-")
 			}

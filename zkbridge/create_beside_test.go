@@ -3,8 +3,6 @@ package zkbridge
 import (
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -34,8 +32,7 @@ func TestCreateBeside(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 		// Another client has a node of that name.
-		_, err = conn.Create(dir+"/theirs", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, dir+"/theirs", "")
 		u.failed(u.createBeside(dir, "theirs", first.GetNode()), messages.Reason_INVALID, dir+"/theirs")
 		u.release(dir, first.GetNode())
 		next[*messages.NodeReleased](u)

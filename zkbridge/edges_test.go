@@ -59,8 +59,7 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 func TestReleaseOfNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, c := s.Path(t), s.Client(t)
-		_, err := c.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, c, root, "")
 		t.Cleanup(func() { c.Delete(root, -1) })
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		for _, r := range []*messages.ReleaseNode{{Directory: "/"}, {}, {Directory: "/a", Node: "b/c"}} {

@@ -31,8 +31,7 @@ func TestInconclusiveAnswer(t *testing.T) {
 			return nil, err
 		}})
 		dir := s.Path(t)
-		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir, "")
 		u.saw[dir] = true
 		m := u.created(dir, "n-")
 		if names := s.Nodes(t, dir); len(names) != 1 || (len(m.GetChildren()) > 0) != executed {
@@ -72,8 +71,7 @@ func TestUnnamedFailedOp(t *testing.T) {
 		return send()
 	}})
 	dir := s.Path(t)
-	_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	makeNode(t, s.Client(t), dir, "")
 	u.saw[dir] = true
 	node := u.created(dir, "n-").GetNode()
 	for range 50 {

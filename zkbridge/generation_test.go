@@ -30,8 +30,7 @@ func raise(t *testing.T, conn *zk.Conn, root string, generation uint64) {
 // the generation.
 func userInChroot(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root string) {
 	root, conn = s.Path(t), s.Client(t)
-	_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	makeNode(t, conn, root, "")
 	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
 }
 
@@ -66,8 +65,7 @@ func (u *user) createdIn(generation uint64) {
 func TestGenerationIsThatOfTheCzxid(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root, "")
 		proxy := zktest.Proxy(t, s.Addr())
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
 		u.created("/d", "first-")
@@ -148,8 +146,7 @@ func TestGenerationGoesBack(t *testing.T) {
 func TestGenerationChangesWhileAway(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root, "")
 		proxy := zktest.Proxy(t, s.Addr())
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
 		u.created("/d", "n-")
@@ -190,11 +187,9 @@ func TestGenerationUnreadable(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
 		for _, path := range []string{root, root + homeDirectory} {
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
-		_, err := conn.Create(root+GenerationPath, []byte("seven"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root+GenerationPath, "seven")
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
 		u.create("/d", "n-")
 		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID || !strings.Contains(m.GetDetail(), `"seven"`) {
@@ -210,7 +205,7 @@ func TestGenerationUnreadable(t *testing.T) {
 		raise(t, conn, root, 7)
 		u.createdIn(7)
 		u.keepsSession() // it had no grants
-		_, err = conn.Set(root+GenerationPath, []byte("eight"), -1)
+		_, err := conn.Set(root+GenerationPath, []byte("eight"), -1)
 		must(t, err)
 		zktest.Eventually(t, timeLimit, func() bool { return u.bridge.NoTokens() != nil }, "the next session has no tokens")
 		u.create("/d", "n-")
@@ -336,8 +331,7 @@ func TestGenerationThatCannotBeRaised(t *testing.T) {
 		must(t, conn.AddAuth("digest", []byte("operator:secret")))
 		readable := append(zk.WorldACL(zk.PermRead|zk.PermCreate), zk.AuthACL(zk.PermAll)...)
 		for _, path := range []string{root, root + homeDirectory} {
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
 		_, err := conn.Create(root+GenerationPath, []byte("50"), 0, readable)
 		must(t, err)

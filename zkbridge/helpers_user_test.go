@@ -80,6 +80,15 @@ func (u *user) waitState(want messages.SessionState) *messages.SessionChanged {
 	}
 }
 
+// cutOff cuts the connection of the user, which has subscribed. The proxy refuses others until
+// Refuse(false).
+func (u *user) cutOff(proxy *zktest.TCPProxy) {
+	u.t.Helper()
+	proxy.Refuse(true)
+	proxy.Cut()
+	u.waitState(messages.SessionState_SUSPENDED)
+}
+
 // keepsSession fails the test unless the bridge is connected with its first session.
 func (u *user) keepsSession() {
 	u.t.Helper()
@@ -163,8 +172,7 @@ func (u *user) sendCreate(msg *messages.Create) uint64 {
 func (u *user) expectDirectories(s *zktest.Server) {
 	u.t.Helper()
 	dir := s.Path(u.t) + "-existing"
-	_, err := s.Client(u.t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-	must(u.t, err)
+	makeNode(u.t, s.Client(u.t), dir, "")
 	for range 4 {
 		u.created(dir, "n-")
 		delete(u.saw, dir)

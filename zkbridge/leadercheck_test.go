@@ -173,8 +173,7 @@ func TestCheckWithLeader(t *testing.T) {
 
 func testCheckWithLeader(t *testing.T, s *zktest.Server, dir string) {
 	u, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Client(t)
-	_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	makeNode(t, conn, dir, "")
 	var nodes, readable []string
 	for i := range 2*maxChecks + 10 {
 		path, acl := fmt.Sprintf("%s/n-%04d", dir, i), zk.WorldACL(zk.PermAll)

@@ -70,9 +70,7 @@ func TestManyWatchesAreSetAgain(t *testing.T) {
 		}
 		u.watch(dir, nodes...)
 		u.watch(dir, nodes...) // a second watch of a node adds no message
-		proxy.Refuse(true)
-		proxy.Cut()
-		u.waitState(messages.SessionState_SUSPENDED)
+		u.cutOff(proxy)
 		remove := func(nodes []string) {
 			var ops []any
 			for _, node := range nodes {
@@ -102,8 +100,7 @@ func TestRequestsDieWithTheirSession(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy := zktest.Proxy(t, s.Addr())
 		u, dir := newUser(t, connected(t, Config{Servers: proxy.Addr()})), s.Path(t)
-		_, err := s.Client(t).Create(dir+"-theirs", []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir+"-theirs", "theirs")
 		u.created(dir, "n-")
 		u.created(dir+"-theirs", "n-")
 		proxy.BlackHole(true)
@@ -296,12 +293,9 @@ func TestWatchesSetAgainInPart(t *testing.T) {
 		u.listed(&messages.List{Directory: dir, Watch: true})
 	}
 	cut := s.Embedded().Inject(embedded.Fault{Op: embedded.OpSetWatches, Nth: 2, Action: embedded.CutBefore})
-	proxy.Refuse(true)
-	proxy.Cut()
-	u.waitState(messages.SessionState_SUSPENDED)
+	u.cutOff(proxy)
 	for dir := range unchanged {
-		_, err := conn.Create(dir+"/new", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, dir+"/new", "")
 	}
 	proxy.Refuse(false)
 	waitFired(t, cut)

@@ -64,8 +64,7 @@ func TestRequireChroot(t *testing.T) {
 			t.Errorf("%s exists, %v", above, err)
 		}
 		for _, path := range []string{above, root} {
-			_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
 		u := newUser(t, connected(t, cfg))
 		u.release("/locks", u.created("/locks", "n-").GetNode())
@@ -78,8 +77,7 @@ func TestRequireChroot(t *testing.T) {
 				t.Errorf("%v", m)
 			}
 		}
-		_, err = conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root, "")
 		u.created("/locks", "n-")
 	})
 }

@@ -88,18 +88,15 @@ func TestQuota(t *testing.T) {
 	s, path := zktest.Own(t, zktest.Setting("enforceQuota", "true")), "/limited"
 	conn := s.Client(t)
 	for _, node := range []string{path, "/zookeeper/quota" + path} {
-		_, err := conn.Create(node, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, node, "")
 	}
-	_, err := conn.Create("/zookeeper/quota"+path+"/zookeeper_limits", []byte("count=-1,bytes=-1=;countHardLimit=3"), 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
-	_, err = conn.Create("/zookeeper/quota"+path+"/zookeeper_stats", []byte("count=1,bytes=0"), 0, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	makeNode(t, conn, "/zookeeper/quota"+path+"/zookeeper_limits", "count=-1,bytes=-1=;countHardLimit=3")
+	makeNode(t, conn, "/zookeeper/quota"+path+"/zookeeper_stats", "count=1,bytes=0")
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	u.created(path, "n-")
 	u.created(path, "n-")
 	u.refused(u.create(path, "n-"), messages.Reason_LIMIT_EXCEEDED, "quota", "QUOTAEXCEEDED")
-	_, err = u.bridge.Multi(within(t), &zk.CreateRequest{Path: path + "/m"})
+	_, err := u.bridge.Multi(within(t), &zk.CreateRequest{Path: path + "/m"})
 	if !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
 		t.Errorf("%v", err)
 	}

@@ -135,6 +135,13 @@ func waitNodes(t *testing.T, s *zktest.Server, dir string, n int) {
 	zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, dir)) == n }, "%d nodes in %s", n, dir)
 }
 
+// makeNode makes a node on which all clients have all rights. Its data is null if data is empty.
+func makeNode(t testing.TB, conn *zk.Conn, path, data string) {
+	t.Helper()
+	_, err := conn.Create(path, append([]byte(nil), data...), 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+}
+
 // setRights gives all clients the rights on a node, and no other ones.
 func setRights(t *testing.T, conn *zk.Conn, path string, rights int32) {
 	t.Helper()

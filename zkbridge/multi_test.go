@@ -311,9 +311,8 @@ func TestGetData(t *testing.T) {
 				t.Errorf("%s: %+v, %v", path, view, err)
 			}
 		}
-		_, err := conn.Create(dir, []byte("first"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		_, err = conn.Set(dir, []byte("second"), -1)
+		makeNode(t, conn, dir, "first")
+		_, err := conn.Set(dir, []byte("second"), -1)
 		must(t, err)
 		view, err := b.GetData(within(t), dir)
 		if err != nil || !view.Exists || string(view.Data) != "second" || view.Stat.Version != 1 || len(view.Names) > 0 {

@@ -89,8 +89,7 @@ func TestFewTransactionsForManyDirectories(t *testing.T) {
 		const n = 60
 		for i := range n {
 			if i%3 == 1 {
-				_, err := conn.Create(fmt.Sprintf("%s-%d", dir, i), nil, 0, zk.WorldACL(zk.PermAll))
-				must(t, err)
+				makeNode(t, conn, fmt.Sprintf("%s-%d", dir, i), "")
 			}
 		}
 		d.take()
@@ -145,8 +144,7 @@ func TestNewDirectoryWithoutRight(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
 		for _, path := range []string{dir, dir + "/closed", dir + "/closed/there"} {
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
 		setRights(t, conn, dir+"/closed", zk.PermRead|zk.PermAdmin)
 		defer setRights(t, conn, dir+"/closed", zk.PermAll)
@@ -206,8 +204,7 @@ func TestFewRequestsForMissingParents(t *testing.T) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
 		const n = 30
 		for _, path := range []string{dir, dir + "/3"} {
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
 		d.take()
 		u.batch(func() {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -50,8 +48,7 @@ func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
 				var d testDialer
 				u, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Client(t)
 				mkdir := func(path string) {
-					_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-					must(t, err)
+					makeNode(t, conn, path, "")
 				}
 				missing := s.Path(t)
 				mkdir(missing)

@@ -142,8 +142,7 @@ func TestForeignNode(t *testing.T) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		_, err := s.Client(t).Create(dir, nil, 0, zk.WorldACL(zk.PermAll&^zk.PermDelete))
 		must(t, err)
-		_, err = s.Client(t).Create(dir+"/foreign", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir+"/foreign", "")
 		u.refused(u.release(dir, "foreign"), messages.Reason_NO_AUTH, "DELETE is not granted on "+dir)
 	})
 }
@@ -335,8 +334,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir, "theirs")
 		u.created(dir, "first-")
 		setRights(t, s.Client(t), dir, zk.PermAll&^zk.PermRead)
 		u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", ListAfter: true})

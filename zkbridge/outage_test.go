@@ -29,9 +29,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("connected: %v, %v", since, why)
 			}
 			before := time.Now()
-			proxy.Refuse(true)
-			proxy.Cut()
-			u.waitState(messages.SessionState_SUSPENDED)
+			u.cutOff(proxy)
 			since, why := b.Outage()
 			if why == nil || since.Before(before) || since.After(time.Now()) {
 				t.Errorf("suspended: %v, %v", since, why)

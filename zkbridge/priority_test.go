@@ -154,8 +154,7 @@ func TestLocksDoNotWaitForUsers(t *testing.T) {
 	node := u.created(directory, "n-").GetNode()
 	conn := s.Client(t)
 	for _, path := range []string{"/userNodes", "/userNodes/a", "/userNodes/b", "/userNode", "/userNode/a"} {
-		_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, path, "")
 	}
 	const many = 100
 	var users sync.WaitGroup

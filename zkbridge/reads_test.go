@@ -101,17 +101,14 @@ func TestListWatchOverReconnect(t *testing.T) {
 					u.created(dir, "stays-") // or the server would delete the container
 				}
 				u.listed(&messages.List{Directory: dir, Watch: true})
-				proxy.Refuse(true)
-				proxy.Cut()
-				u.waitState(messages.SessionState_SUSPENDED)
+				u.cutOff(proxy)
 				_, err := conn.Multi(change(dir, node)...)
 				must(t, err)
 				proxy.Refuse(false)
 				u.waitState(messages.SessionState_CONNECTED)
 				if name == "nothing" {
 					u.noWake()
-					_, err := conn.Create(dir+"/new", nil, 0, zk.WorldACL(zk.PermAll))
-					must(t, err)
+					makeNode(t, conn, dir+"/new", "")
 				}
 				u.waitDirectoryWake(dir, name == "the directory is deleted")
 			})
@@ -186,11 +183,8 @@ func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 		u.subscribe()
 		u.created(dir, "a-")
 		u.listed(&messages.List{Directory: dir, Watch: true})
-		proxy.Refuse(true)
-		proxy.Cut()
-		u.waitState(messages.SessionState_SUSPENDED)
-		_, err := s.Client(t).Create(dir+"/b", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		u.cutOff(proxy)
+		makeNode(t, s.Client(t), dir+"/b", "")
 		proxy.Refuse(false)
 		u.waitDirectoryWake(dir, false)
 	})
@@ -200,8 +194,7 @@ func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 func TestWatchesAreSetAgainBelowChroot(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, root, conn := zktest.Proxy(t, s.Addr()), s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root, "")
 		u := newUser(t, connected(t, Config{Servers: proxy.Addr() + root}))
 		u.subscribe()
 		u.waitState(messages.SessionState_CONNECTED)

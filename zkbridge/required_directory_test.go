@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -20,8 +18,7 @@ func TestRequiredDirectory(t *testing.T) {
 		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
 		missing := dir + "/missing"
 		for _, path := range []string{dir, dir + "/there", dir + "/deleted"} {
-			_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, path, "")
 		}
 		requiring := func(directory, required string) uint64 {
 			return u.sendCreate(&messages.Create{Directory: directory, Prefix: "n-", ListAfter: true, Required: required, ParentIsOwn: directory != required})
@@ -68,8 +65,7 @@ func TestRequiredDirectory(t *testing.T) {
 			must(t, conn.Delete(deleted, -1))
 			id := u.sendCreate(&messages.Create{Directory: deleted, Prefix: "n-", Required: deleted, DirectoryExists: known})
 			refused(id, deleted)
-			_, err := conn.Create(deleted, nil, 0, zk.WorldACL(zk.PermAll))
-			must(t, err)
+			makeNode(t, conn, deleted, "")
 			id = requiring(deleted, deleted)
 			node := next[*messages.Created](u)
 			if node.GetId() != id {
@@ -125,8 +121,7 @@ func TestRequiredDirectoryOfAnAtomicCreate(t *testing.T) {
 		if exists, _, err := s.Client(t).Exists(dir + "-a"); exists || err != nil {
 			t.Errorf("the directory of the other part exists: %v, %v", exists, err)
 		}
-		_, err := s.Client(t).Create(dir+"-b", nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir+"-b", "")
 		create()
 		for range 2 {
 			next[*messages.Created](u)

@@ -122,9 +122,7 @@ func TestReconnect(t *testing.T) {
 		node := u.created(dir, "n-").GetNode()
 		u.watch(dir, node)
 
-		proxy.Refuse(true)
-		proxy.Cut()
-		u.waitState(messages.SessionState_SUSPENDED)
+		u.cutOff(proxy)
 		create, release := u.create(dir, "kept-"), u.release(dir, node)
 		b.Ref().SendList(&messages.List{Id: 50, Epoch: 1, Directory: dir}, u)
 		b.Ref().SendWatch(&messages.Watch{Id: 51, Epoch: 1, Directory: dir, Nodes: []string{"none"}}, u)

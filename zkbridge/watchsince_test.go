@@ -39,14 +39,13 @@ func (u *user) wakes(n int) (gone, changed []string) {
 func TestWatchSince(t *testing.T) {
 	eachOwn(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
-		_, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, root, "")
 		var d testDialer
 		u := newUser(t, connected(t, Config{Servers: s.Addr() + root, Dial: d.Dial}))
 		gone, written, same := u.created("/d", "gone-"), u.created("/d", "written-"), u.created("/d", "same-")
 		later := u.created("/d", "later-").GetNode()
 		path := func(node string) string { return root + "/d/" + node }
-		_, err = conn.Set(path(written.GetNode()), []byte("data"), -1)
+		_, err := conn.Set(path(written.GetNode()), []byte("data"), -1)
 		must(t, err)
 		must(t, conn.Delete(path(gone.GetNode()), -1))
 		u.list("/d") // the bridge's server has executed that

@@ -242,8 +242,7 @@ func TestRefusedInBatch(t *testing.T) {
 func TestDirectoryWithDataKeepsIt(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		_, err := s.Client(t).Create(dir, []byte("theirs"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, s.Client(t), dir, "theirs")
 		checkListAfter(t, s, u, dir)
 		if data, stat, err := s.Client(t).Get(dir); string(data) != "theirs" || stat.Version != 0 {
 			t.Errorf("data is %q, %+v, %v", data, stat, err)
@@ -313,8 +312,7 @@ func TestDataIsKept(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		conn := s.Client(t)
-		_, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
+		makeNode(t, conn, dir, "")
 		for d, null := range map[string]bool{dir: true, dir + "/ours": false} {
 			node := u.created(d, "n-").GetNode()
 			if data, stat, err := conn.Get(d); (data == nil) != null || len(data) > 0 || stat.Version != 0 || err != nil {
