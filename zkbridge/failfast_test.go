@@ -185,8 +185,7 @@ func TestWriteGeneration(t *testing.T) {
 	b, conn := connected(t, Config{Servers: s.Addr()}), s.Client(t)
 	missing, err := b.GetData(within(t), GenerationPath)
 	must(t, err)
-	must(t, conn.Delete(sessionNodePath(b.Session().ID), -1))
-	must(t, conn.Delete(GenerationDirectory, -1))
+	deleteTree(t, conn, GenerationDirectory)
 	if err := b.WriteGeneration(within(t), missing, 7); err != nil && !errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
 		t.Error(err) // the write ends the session, which may overtake its answer
 	}
