@@ -149,6 +149,8 @@ func (s *State) recogniseOwn(e *entry, name string, seq int64) *contender {
 	switch {
 	case e == nil || e.stage == leaving || e.stage == abandoned:
 		return nil // its deletion is under way
+	case e.stage == creating && e.name != name && e.downgrade.of == nil && seq <= s.completeThrough:
+		return nil // a later list has not shown it: it is gone
 	case e.stage == creating: // it has its place in the queue while its Created is on its way
 		e.name, e.seq = name, seq
 	case e.name != name:
