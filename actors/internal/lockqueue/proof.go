@@ -127,11 +127,7 @@ func (ev Watched) apply(s *State) {
 	}
 	gone := slices.Sorted(slices.Values(ev.Gone))
 	for _, name := range s.takeWatched(ev.Serial) {
-		w := s.watches[name]
-		if w == nil {
-			continue
-		}
-		w.active = s.session == Connected // a watch reports nothing without a connection
+		s.watches[name].active = s.session == Connected // a watch reports nothing without a connection
 		if _, is := slices.BinarySearch(gone, name); is {
 			s.nodeDeleted(name)
 			continue

@@ -154,6 +154,8 @@ func TestRevoke(t *testing.T) {
 	s.want("")
 	s.granted(3)
 	s.want("leave queue 1, grant 1, revoke 1")
+	s.Revoke(2) // the holder is asked again: a further request has no effect
+	s.want("revoke 1")
 	s.Release(1)
 	s.Revoke(3)
 	s.want("release lease 2, release lease 3")
