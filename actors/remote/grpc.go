@@ -164,8 +164,12 @@ func (s *LockServer) updateHealth() {
 	s.mu.Lock()
 	ending := s.draining || s.closed
 	s.mu.Unlock()
+	if ending {
+		h.Shutdown() // for good: a change of the session that comes at this moment changes nothing
+		return
+	}
 	status := healthpb.HealthCheckResponse_SERVING
-	if state := s.suspended.Load(); ending || state == nil || !state.Connected {
+	if state := s.suspended.Load(); state == nil || !state.Connected {
 		status = healthpb.HealthCheckResponse_NOT_SERVING
 	}
 	h.SetServingStatus("", status)
