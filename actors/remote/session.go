@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -86,12 +87,11 @@ func (s *session) OutageText() string {
 	if now.outageWhy == "" {
 		return ""
 	}
-	why := now.outageWhy
+	why := errors.New(now.outageWhy)
 	if last := s.lastError.Load(); last != nil && !last.at.Before(now.outageSince) {
-		why = fmt.Sprintf("%s; the last attempt failed: %v", why, last.err)
+		why = fmt.Errorf("%w; the last attempt failed: %w", why, last.err)
 	}
-	return fmt.Sprintf("no answer from the lock server since %s (for %v): %s",
-		now.outageSince.Format("15:04:05.000"), time.Since(now.outageSince).Round(time.Millisecond), why)
+	return zkbridge.DescribeOutage("the lock server", now.outageSince, why)
 }
 
 // Explain implements manager.AnySession.
