@@ -39,11 +39,11 @@ func (b *Bridge) OutageText() string {
 	return DescribeOutage("ZooKeeper", since, why)
 }
 
-// DescribeOutage returns the text of an outage for people: who does not answer, since when, and why.
-// It says for how long from a second on. At its beginning an outage fails the calls that are open,
-// whose errors are shown for as long as it lasts.
-func DescribeOutage(who string, since time.Time, why error) string {
-	text := fmt.Sprintf("no answer from %s since %s", who, since.Format("15:04:05.000"))
+// DescribeOutage returns the text for people about an outage of a server since a time. From a second
+// on the text has the length of the outage, too. At its beginning an outage fails the calls that are
+// open, whose errors are shown for as long as it lasts.
+func DescribeOutage(server string, since time.Time, why error) string {
+	text := fmt.Sprintf("no answer from %s since %s", server, since.Format("15:04:05.000"))
 	if d := time.Since(since); d >= time.Second {
 		text += fmt.Sprintf(" (for %v)", d.Round(time.Millisecond))
 	}
