@@ -61,6 +61,15 @@ func (sim *simulation) checkNotices(now time.Duration) {
 	}
 }
 
+// suspensionsBefore returns how often the process had lost its connection before it last had one.
+func (p *process) suspensionsBefore() uint64 {
+	n := p.locks.Stats().Suspensions
+	if p.locks.Session().State == messages.SessionState_SUSPENDED {
+		n-- // a holder that is granted now hears of it
+	}
+	return n
+}
+
 // checkAskedBefore checks that no other owner is granted by a node for which a client asks, once
 // its process has heard of that.
 func (r *programRequest) checkAskedBefore(now time.Duration) {

@@ -39,7 +39,7 @@ type actorRequest struct {
 	session     int64    // of the grant
 	nodes       []string // of the grant
 	suspended   int      // how often it got Suspended while the connection is lost
-	suspensions uint64   // of the process, at the last check with a connection, or at the request
+	suspensions uint64   // of the process, at the last check with a connection, or before the request
 	asked       bool     // it got RevokeRequested
 }
 
@@ -71,7 +71,7 @@ func (sim *simulation) newActorRequest(e entry) (*actorRequest, *messages.Acquir
 		return nil, nil
 	}
 	sim.requestCount++
-	a := &actorRequest{sim: sim, p: p, suspensions: p.locks.Stats().Suspensions, id: sim.requestCount, rand: rnd, uses: []use{acc.use}, path: acc.Path(), lock: pid, requestedAt: sim.now(), stageSince: sim.now()}
+	a := &actorRequest{sim: sim, p: p, suspensions: p.suspensionsBefore(), id: sim.requestCount, rand: rnd, uses: []use{acc.use}, path: acc.Path(), lock: pid, requestedAt: sim.now(), stageSince: sim.now()}
 	msg := &messages.Acquire{RequestId: 1, Permits: uint32(acc.permits), Kind: acc.number()}
 	if acc.permits == 1 {
 		msg.Permits = 0
