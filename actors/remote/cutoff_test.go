@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,7 +115,7 @@ func TestUnreadStreamsEnd(t *testing.T) {
 func TestDataOfOneClient(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(rand.New(rand.NewPCG(1, 1))), names: []string{"server"}}
+		w := newWorld(t, 1, "server")
 		w.startServer("server")
 		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{})
 		if err != nil {

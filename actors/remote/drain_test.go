@@ -93,12 +93,9 @@ func TestCloseWithoutServer(t *testing.T) {
 func TestTryWhileDraining(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+		w := newWorld(t, 1, "server")
 		w.startServer("server")
-		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.dial("client", w.names)
 		g := lockOf(t, l.Mutex("/held"))
 		drained := make(chan error, 1)
 		go func() { drained <- w.servers[0].server.Drain(context.Background(), time.Hour) }()
@@ -127,7 +124,7 @@ func TestTryWhileDraining(t *testing.T) {
 func TestLeaveADrainingServer(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"first", "second"}}
+		w := newWorld(t, 1, "first", "second")
 		for _, name := range w.names {
 			w.startServer(name)
 		}

@@ -3,7 +3,6 @@ package remote_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -19,14 +18,11 @@ func TestFailoverOfASilentServer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		zktest.Bubble(t, func(t *testing.T) {
-			w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server", "second"}}
+			w := newWorld(t, seed, "server", "second")
 			for _, server := range w.names {
 				w.startServer(server)
 			}
-			l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := w.dial("client", w.names)
 			g := lockOf(t, l.Mutex("/lock"))
 			w.cut("server", "client", time.Hour)
 			w.cut("client", "server", time.Hour)
@@ -52,7 +48,7 @@ func TestFailoverOfASilentServer(t *testing.T) {
 func TestFailoverBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"second"}}
+		w := newWorld(t, 1, "second")
 		w.startServer("second")
 		began, dialSecond := false, w.dialer("client")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -102,14 +98,11 @@ func TestDroppedServer(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		names := []string{"first:7400", "second:7400"}
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: names}
+		w := newWorld(t, 1, names...)
 		for _, name := range names {
 			w.startServer(name)
 		}
-		l, err := remote.DialBy(t.Context(), w.dialer("client"), names[:1], remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.dial("client", names[:1])
 		g := lockOf(t, l.Mutex("/lock"))
 		if err := l.SetServers(names[1]); err != nil {
 			t.Fatal(err)

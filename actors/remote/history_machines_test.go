@@ -113,7 +113,7 @@ func TestDriftOfServer(t *testing.T) {
 		found bool
 	}{{0, false}, {maxDrift, false}, {0.03, true}} {
 		zktest.Bubble(t, func(t *testing.T) {
-			w := newWorld(t, 1)
+			w := newHistory(t, 1)
 			w.ahead, w.names, w.wrong = test.ahead, []string{"server"}, &wrongs{}
 			w.startServer("server")
 			w.takeOver(w.dialAs("first", 0), w.dialAs("second", 0))

@@ -67,6 +67,21 @@ type world struct {
 	wrong    *wrongs        // has what was found wrong, if that does not fail the test; else nil
 }
 
+// newWorld returns the world of a test, in which nothing runs yet. Its network draws from the seed.
+func newWorld(t *testing.T, seed uint64, names ...string) *world {
+	return &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now(), names: names}
+}
+
+// dial returns the locks of a client of lock servers.
+func (w *world) dial(name string, servers []string) *actors.Locks {
+	w.Helper()
+	l, err := remote.DialBy(w.Context(), w.dialer(name), servers, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
 // serverProcess is a lock server and its locks.
 type serverProcess struct {
 	name    string
@@ -103,7 +118,7 @@ const (
 
 func history(t *testing.T, seed uint64) {
 	zktest.Bubble(t, func(t *testing.T) {
-		w := newWorld(t, seed)
+		w := newHistory(t, seed)
 		w.clocks = rand.New(rand.NewPCG(seed, 4))
 		w.run(rand.New(rand.NewPCG(seed, 2)))
 		if t.Failed() {
@@ -112,8 +127,9 @@ func history(t *testing.T, seed uint64) {
 	})
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(seed, 1))), zk: zktest.Virtual(t), began: time.Now()}
+// newHistory returns the world of a history, with what its checks need.
+func newHistory(t *testing.T, seed uint64) *world {
+	w := newWorld(t, seed)
 	w.operator = w.zk.Client(t)
 	w.ledger = ledger{held: map[string][]believer{}, newest: map[string]actors.Token{}, deleted: map[string]bool{}}
 	return w

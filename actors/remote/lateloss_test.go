@@ -3,7 +3,6 @@ package remote_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -34,16 +32,10 @@ func (b busy) OnGranted(*messages.Granted, uint32) {}
 func TestLossHeardLate(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+		w := newWorld(t, 1, "server")
 		w.startServer("server")
-		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := remote.DialBy(t.Context(), w.dialer("other"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.dial("client", w.names)
+		other := w.dial("other", w.names)
 		if err := lockOf(t, l.Mutex("/lock")).Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -92,12 +84,9 @@ func TestReentryOfALostGrant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
-				w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server"}}
+				w := newWorld(t, 1, "server")
 				w.startServer("server")
-				l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := w.dial("client", w.names)
 				rw := l.RWMutex("/lock")
 				g := lockOf(t, rw.Write(), actors.WithOwner("me"))
 				w.cut("server", "client", 2*leaseTime)

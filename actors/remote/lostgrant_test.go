@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -136,14 +134,11 @@ func (with grantOfNodes) loseIn(t *testing.T, name string, lose func(w *world, n
 		for _, owner := range []actors.Option{nil, actors.WithOwner("me")} {
 			t.Run(fmt.Sprintf("%s, cut off: %v, named: %v", name, cut, owner != nil), func(t *testing.T) {
 				zktest.Bubble(t, func(t *testing.T) {
-					w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"server", "second"}}
+					w := newWorld(t, 1, "server", "second")
 					var clients []*actors.Locks
 					for _, server := range w.names {
 						w.startServer(server)
-						l, err := remote.DialBy(t.Context(), w.dialer("client of "+server), []string{server}, remote.DialConfig{Config: actors.Config{Logger: w.logger("")}})
-						if err != nil {
-							t.Fatal(err)
-						}
+						l := w.dial("client of "+server, []string{server})
 						clients = append(clients, l)
 					}
 					g, node := with.lock(t, clients[0], slices.DeleteFunc([]actors.Option{owner}, func(o actors.Option) bool { return o == nil })...)

@@ -1,7 +1,6 @@
 package remote_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ func TestMarginOfALease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
-				w := &world{T: t, fabric: newFabric(rand.New(rand.NewPCG(1, 1))), zk: zktest.Virtual(t), began: time.Now(), names: []string{"first", "second"}}
+				w := newWorld(t, 1, "first", "second")
 				var clients []*actors.Locks
 				for i, server := range w.names {
 					w.startServer(server)
