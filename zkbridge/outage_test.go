@@ -63,7 +63,7 @@ func TestDescribeOutage(t *testing.T) {
 			{900 * time.Millisecond, ": disconnected"},
 			{700 * time.Millisecond, " (for 1.6s): disconnected"},
 		} {
-			time.Sleep(step.wait) // virtual
+			<-time.After(step.wait)
 			want := "no answer from ZooKeeper since " + since.Format("15:04:05.000") + step.want
 			if text := DescribeOutage("ZooKeeper", since, why); text != want {
 				t.Errorf("%q, not %q", text, want)

@@ -11,8 +11,8 @@ import (
 // Clock is a clock that goes on while the machine is suspended.
 type Clock = zkconn.Clock
 
-// NewClock returns a clock that begins at 0, like that of a bridge. suspendedFor means the same as
-// Config.SuspendedFor.
+// NewClock returns a clock that begins at 0, as a bridge has one. The clock calls suspendedFor as the
+// bridge calls Config.SuspendedFor. NewClock never blocks.
 func NewClock(suspendedFor func() time.Duration) *Clock { return zkconn.NewClock(suspendedFor) }
 
 // Promise returns for how long from now on a process without ZooKeeper may rely on the session of
