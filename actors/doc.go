@@ -14,6 +14,7 @@
 //   - actors/internal/recipes: the actors of the recipes.
 //   - actors/internal/lock: the part that all of them share: owners and their open requests.
 //   - actors/internal/manager: the manager, which starts, counts and stops them.
+//   - actors/internal/inspection: the queues of any lock, read from ZooKeeper without lock actors.
 //   - actors/internal/check: what is wrong with a path or another input.
 //   - actors/internal/lockqueue, localqueue, semaphore, lease: the state machines that
 //     decide, without I/O or time.
@@ -26,8 +27,9 @@
 // handle.go (what all handles share), acquisition.go (one request of Go code, an owner to the
 // lock's actor), abandon.go (requests and grants that their users give up), notifications.go (the
 // end of a grant, other answers), grant.go, token.go and generation.go, fence.go (checks of grants
-// and tokens), participants.go, inspect.go, observe.go and find.go (queues), revoke.go and
-// sharedcount.go, open.go, stats.go and health.go (what a process has), first.go and drain.go.
+// and tokens), participants.go, inspect.go, observe.go, find.go and revoke.go (queues),
+// questions.go, answers.go and follow.go (what a lock server is asked), sharedcount.go, open.go,
+// stats.go and health.go (what a process has), first.go and drain.go.
 //
 // The page TOKENS.md shows why tokens increase.
 package actors

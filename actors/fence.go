@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -123,13 +125,13 @@ func verifyToken(ctx context.Context, bridge *zkbridge.Bridge, node string, toke
 	case czxid < token.Czxid, czxid > token.Czxid && !mayBeDowngraded(node, rule):
 		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, czxid, token)
 	}
-	present, err := readGeneration(ctx, bridge) // read last, so that it is not older than the node
+	present, err := inspection.ReadGeneration(ctx, bridge) // read last, so that it is not older than the node
 	switch {
 	case err != nil:
 		return err
-	case !present.allows(token):
+	case !present.Allows(requests.Token(token)):
 		return fmt.Errorf("%w: generation %d is in force from transaction %#x on, the token %v is another's",
-			ErrNotHeld, present.value, present.from, token)
+			ErrNotHeld, present.Value, present.From, token)
 	}
 	return nil
 }

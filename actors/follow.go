@@ -2,9 +2,11 @@ package actors
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -43,7 +45,7 @@ func (h *handle) follow(ctx context.Context, publish func(Queue)) {
 		}
 		f.show(ctx, func() { f.queue.Err = err })
 		select {
-		case <-time.After(observePoll):
+		case <-time.After(inspection.ObservePoll):
 		case <-ctx.Done():
 			return
 		}
@@ -63,4 +65,11 @@ func (f *follower) show(ctx context.Context, change func()) {
 		f.publish(q)
 		f.shown, f.started = q, true
 	}
+}
+
+// sameQueue reports whether a reader would see no difference.
+func sameQueue(a, b Queue) bool {
+	same := inspection.SameReason(a.Err, b.Err)
+	a.Err, b.Err = nil, nil
+	return same && reflect.DeepEqual(a, b)
 }

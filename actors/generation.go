@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -21,8 +22,8 @@ func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 }
 
 func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
-	g, err := readGeneration(ctx, h.manager.Bridge)
-	return g.value, err
+	g, err := inspection.ReadGeneration(ctx, h.manager.Bridge)
+	return g.Value, err
 }
 
 // RaiseGeneration raises the generation of the ensemble, by one or to the present Unix time in
@@ -52,14 +53,14 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 	bridge := l.manager.Bridge
 	var aim uint64 // the generation of the last attempt, which may have been written: then no other is needed
 	for {
-		was, err := inSomeSession(ctx, l.manager, func() (generation, error) { return readGeneration(ctx, bridge) })
-		if err != nil || aim > 0 && was.value >= aim {
-			return was.value, err
+		was, err := inSomeSession(ctx, l.manager, func() (inspection.Generation, error) { return inspection.ReadGeneration(ctx, bridge) })
+		if err != nil || aim > 0 && was.Value >= aim {
+			return was.Value, err
 		}
-		if aim, err = zkbridge.NextGeneration(was.value); err != nil {
+		if aim, err = zkbridge.NextGeneration(was.Value); err != nil {
 			return 0, err
 		}
-		err = bridge.WriteGeneration(ctx, was.node, aim)
+		err = bridge.WriteGeneration(ctx, was.Node, aim)
 		switch {
 		case err == nil:
 			return aim, nil
@@ -97,45 +98,4 @@ func awaitConnection(ctx context.Context, session manager.AnySession) {
 			return
 		}
 	}
-}
-
-// generation is what one read shows of the ensemble's generation: value is in force for every
-// czxid not below from; earlier generations were not greater.
-type generation struct {
-	value uint64
-	from  int64
-	node  zkbridge.NodeView
-}
-
-func readGeneration(ctx context.Context, bridge *zkbridge.Bridge) (generation, error) {
-	return generationOf(bridge.GetData(ctx, zkbridge.GenerationPath))
-}
-
-// generationOf returns the generation by the generation's node.
-func generationOf(view zkbridge.NodeView, err error) (generation, error) {
-	if err != nil || !view.Exists {
-		return generation{}, err
-	}
-	value, err := zkbridge.ParseGeneration(view.Data)
-	return generation{value, view.Stat.Mzxid, view}, err
-}
-
-// allows reports whether a token may be of the generation that was in force at its czxid. Only
-// the last raise is known, so a token from before it may have any earlier generation. That lets
-// no stale holder pass. A node's name is unique, so its path and its czxid stand for one
-// creation, whose grants have the generation that was in force then: a token of another
-// generation was never given for it. The one case left is a node that a backup has brought back
-// although its grant was over. The node stands in the queue as it did, so no contender that it
-// blocks is granted the lock until it goes, with its session.
-func (g generation) allows(t Token) bool {
-	return t.Generation == g.value || t.Generation < g.value && t.Czxid < g.from
-}
-
-// token returns the token of a node by its czxid, with generation 0 if the generation that was
-// in force then is not known.
-func (g generation) token(czxid int64) Token {
-	if czxid < g.from {
-		return Token{Czxid: czxid}
-	}
-	return Token{Generation: g.value, Czxid: czxid}
 }

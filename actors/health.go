@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -27,7 +28,7 @@ func (l *Locks) Health(ctx context.Context) error {
 
 func (h *handle) health(ctx context.Context, _ none) (none, error) {
 	bridge := h.manager.Bridge
-	_, err := readGeneration(ctx, bridge)
+	_, err := inspection.ReadGeneration(ctx, bridge)
 	if err = cmp.Or(err, bridge.NoTokens()); err != nil {
 		err = summarize(bridge, err)
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Participant is a contender for a lock: a holder or a waiter.
@@ -77,69 +74,42 @@ func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
 }
 
 func (h *handle) participants(ctx context.Context, _ none) (Queue, error) {
-	directory, rule, err := h.queue(ctx)
-	if err != nil {
-		return Queue{}, err
-	}
-	bridge := h.manager.Bridge
-	children, err := bridge.Children(ctx, directory, nil)
-	if err != nil {
-		return Queue{}, err
-	}
-	q := Queue{Participants: participants(directory, children, rule.Positions, h.recipe.KindName, bridge.Session().ID)}
-	q.noteOwnGrants(h.manager, h.path)
-	err = q.stampTokens(func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
-	return q, err
+	all, err := h.contenders(ctx)
+	return Queue{Participants: participants(all)}, err
 }
 
-// noteOwnGrants has the holders of this process hold since their owners were granted the lock at
-// path.
-func (q *Queue) noteOwnGrants(m *manager.Manager, path string) {
-	if !slices.ContainsFunc(q.Participants, func(p Participant) bool { return p.Mine && p.Holds }) {
-		return
+// contenders returns the contenders for the lock by the handle's rule.
+func (h *handle) contenders(ctx context.Context) ([]inspection.Contender, error) {
+	directory, rule, err := h.queue(ctx)
+	if err != nil {
+		return nil, err
 	}
-	granted := map[string]time.Time{} // the first grant by a node
-	for _, r := range m.OpenAt(path) {
+	return inspection.ReadContenders(ctx, h.manager.Bridge, directory, rule, h.recipe.KindName, h.granted)
+}
+
+// granted returns when owners of this process were granted the lock, by the nodes that hold: of
+// several grants by a node, the first one.
+func (h *handle) granted() map[string]time.Time {
+	all := map[string]time.Time{}
+	for _, r := range h.manager.OpenAt(h.path) {
 		if r.State != manager.Held {
 			continue
 		}
 		for _, node := range nodePaths(r.Granted) {
-			if at, is := granted[node]; !is || r.Since.Before(at) {
-				granted[node] = r.Since
+			if at, is := all[node]; !is || r.Since.Before(at) {
+				all[node] = r.Since
 			}
 		}
 	}
-	for i := range q.Participants {
-		if p := &q.Participants[i]; p.Holds {
-			p.HeldSince = granted[p.Node]
-		}
-	}
+	return all
 }
 
-// participants returns the contenders among the children of a directory. Their tokens have
-// generation 0.
-func participants(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
-	session int64) (all []Participant) {
-	index := map[string]int{}
-	seen := make([]queue.Child, len(children))
-	for i, c := range children {
-		index[c.Name], seen[i] = i, queue.Child{Name: c.Name, Czxid: c.Stat.Czxid}
-	}
-	for _, at := range positions(seen) {
-		c := children[index[at.Name]]
+// participants returns contenders as programs see them, with the records in their data.
+func participants(contenders []inspection.Contender) (all []Participant) {
+	for _, c := range contenders {
 		p := Participant{
-			Node:    zkpath.Join(directory, at.Name),
-			Kind:    kindName(at.Kind),
-			Data:    c.Data,
-			Session: c.Stat.EphemeralOwner,
-			Mine:    c.Stat.EphemeralOwner == session && session != 0,
-			Token:   Token{Czxid: c.Stat.Czxid},
-			Ahead:   at.Ahead,
-			Holds:   at.Holds,
-			Permits: lockqueue.PermitsOf(at.Name),
-		}
-		if c.Stat.Czxid != 0 {
-			p.Since, p.Persistent = time.UnixMilli(c.Stat.Ctime), c.Stat.EphemeralOwner == 0
+			Node: c.Node, Kind: c.Kind, Data: c.Data, Session: c.Session, Since: c.Created, HeldSince: c.Since, Token: Token(c.Token),
+			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Mine: c.Mine, Persistent: c.Session == 0 && !c.Created.IsZero(),
 		}
 		if h, ok := manager.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil

@@ -1,9 +1,12 @@
-package actors
+package inspection
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
 // The largest directories give way where there are too many.
@@ -23,9 +26,14 @@ func TestDescend(t *testing.T) {
 	} {
 		f := finder{next: next(), skipped: map[string]error{}}
 		got := f.descend(c.depth, c.left)
-		err := &SkippedError{f.skipped}
-		if !slices.Equal(got, c.want) || !slices.Equal(err.Directories(), c.skipped) || errors.Is(err, ErrLimit) == (c.skipped == nil) {
+		skipped := slices.Sorted(maps.Keys(f.skipped))
+		if !slices.Equal(got, c.want) || !slices.Equal(skipped, c.skipped) {
 			t.Errorf("depth %d, %d left: %q, skipped %q", c.depth, c.left, got, f.skipped)
+		}
+		for directory, err := range f.skipped {
+			if !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+				t.Errorf("%s is skipped for %v", directory, err)
+			}
 		}
 	}
 }

@@ -1,0 +1,104 @@
+package inspection
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
+)
+
+// Contender is a node in a lock's queue. Data, Session and Created are not known of a node that
+// this process may not read.
+type Contender struct {
+	Node    string // its full path
+	Kind    string
+	Data    []byte
+	Session int64     // that owns the node; 0 if the node is persistent, or if that is not known
+	Created time.Time // by the clock of ZooKeeper's leader; zero if that is not known
+	Token   requests.Token
+	Permits int // of its process's lock, by its name; 0 if the name does not show that
+	Ahead   int // contenders before it
+	Holds   bool
+	Mine    bool      // the session is this process's
+	Since   time.Time // when it came to hold, by the clock of this process; zero if that is not known
+}
+
+// Granted returns when this process was granted the lock, by the paths of the nodes that hold. It is
+// called only if a holder is of this process.
+type Granted func() map[string]time.Time
+
+// ReadContenders returns the contenders in a directory, by the rule of the lock. It returns them
+// without tokens and with an error if the generation alone cannot be read.
+func ReadContenders(ctx context.Context, bridge *zkbridge.Bridge, directory string, rule queue.Rule, kindName func(queue.Kind) string, granted Granted) ([]Contender, error) {
+	children, err := bridge.Children(ctx, directory, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := contenders(directory, children, rule.Positions, kindName, bridge.Session().ID)
+	noteGranted(all, granted)
+	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
+}
+
+// contenders returns the contenders among the children of a directory. Their tokens have generation
+// 0.
+func contenders(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
+	session int64) (all []Contender) {
+	index := map[string]int{}
+	seen := make([]queue.Child, len(children))
+	for i, c := range children {
+		index[c.Name], seen[i] = i, queue.Child{Name: c.Name, Czxid: c.Stat.Czxid}
+	}
+	for _, at := range positions(seen) {
+		c := children[index[at.Name]]
+		found := Contender{
+			Node:    zkpath.Join(directory, at.Name),
+			Kind:    kindName(at.Kind),
+			Data:    c.Data,
+			Session: c.Stat.EphemeralOwner,
+			Mine:    c.Stat.EphemeralOwner == session && session != 0,
+			Token:   requests.Token{Czxid: c.Stat.Czxid},
+			Ahead:   at.Ahead,
+			Holds:   at.Holds,
+			Permits: lockqueue.PermitsOf(at.Name),
+		}
+		if c.Stat.Czxid != 0 {
+			found.Created = time.UnixMilli(c.Stat.Ctime)
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// noteGranted has the holders of this process hold since their owners were granted the lock.
+func noteGranted(all []Contender, granted Granted) {
+	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Mine && c.Holds }) {
+		return
+	}
+	since := granted()
+	for i := range all {
+		if c := &all[i]; c.Holds {
+			c.Since = since[c.Node]
+		}
+	}
+}
+
+// stampTokens completes the tokens with the generation. It reads that after the nodes, so that it
+// is not older than they are.
+func stampTokens(all []Contender, data func(path string) (zkbridge.NodeView, error)) error {
+	if len(all) == 0 {
+		return nil
+	}
+	present, err := generationOf(data(zkbridge.GenerationPath))
+	for i := range all {
+		c := &all[i]
+		if c.Token = present.token(c.Token.Czxid); err != nil {
+			c.Token = requests.Token{}
+		}
+	}
+	return err
+}

@@ -1,0 +1,164 @@
+package inspection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
+)
+
+const (
+	findDepth      = 16      // levels below the path of a Find
+	findMost       = 100_000 // directories of a Find
+	findConcurrent = 16      // requests of a Find under way: the bridge has no more
+)
+
+// Find returns the paths of the locks at path and below it that have a contender, sorted. skipped
+// has the reasons for the directories that it has not looked into, or not into all of their nodes.
+// With an error it returns the locks that it has found until then.
+func Find(ctx context.Context, bridge *zkbridge.Bridge, path string) (paths []string, skipped map[string]error, err error) {
+	if err := zkpath.Check(path); err != nil {
+		return nil, nil, check.Invalid("path " + err.Error())
+	}
+	f := finder{bridge: bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
+	// The barrier: whatever is read after it is as new as the call.
+	if _, err := f.bridge.GetData(ctx, path); err != nil && !isAboutDirectory(err) {
+		return nil, nil, err
+	}
+	level := []string{path}
+	for depth, left := 0, findMost; len(level) > 0; depth++ {
+		left -= len(level)
+		if err := f.look(ctx, level); err != nil {
+			return f.paths(), nil, err
+		}
+		level = f.descend(depth, left)
+	}
+	return f.paths(), f.skipped, nil
+}
+
+// isAboutDirectory reports whether ZooKeeper has refused to show one directory, and goes on with
+// others.
+func isAboutDirectory(err error) bool {
+	return errors.Is(err, messages.Reason_NO_AUTH) || errors.Is(err, messages.Reason_LIMIT_EXCEEDED) || errors.Is(err, messages.Reason_UNAVAILABLE)
+}
+
+// finder looks for locks.
+type finder struct {
+	bridge *zkbridge.Bridge
+
+	mu      sync.Mutex
+	found   map[string]recipes.Form // by path
+	skipped map[string]error        // reasons, by directory
+	next    map[string][]string     // directories of the next level, by the directory that has them
+}
+
+// look looks at the directories of one level, and notes those of the next.
+func (f *finder) look(ctx context.Context, level []string) error {
+	f.next = map[string][]string{}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(findConcurrent)
+	for _, directory := range level {
+		g.Go(func() error {
+			err := f.lookAt(ctx, directory)
+			if err != nil && isAboutDirectory(err) {
+				return nil // children has noted it
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// descend returns the directories of the next level, left at most. It leaves out those in the
+// largest directories.
+func (f *finder) descend(depth, left int) (level []string) {
+	bySize := slices.SortedFunc(maps.Keys(f.next), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(f.next[a]), len(f.next[b])), cmp.Compare(a, b))
+	})
+	for _, directory := range bySize {
+		inside := f.next[directory]
+		n := min(len(inside), left)
+		if depth == findDepth {
+			n = 0
+		}
+		if n < len(inside) {
+			slices.Sort(inside)
+			f.skipped[directory] = fmt.Errorf("%w: %d of the nodes in %s are not looked at, because Find looks at %d directories and %d levels of them: ask for a part",
+				messages.Reason_LIMIT_EXCEEDED, len(inside)-n, directory, findMost, findDepth)
+		}
+		level, left = append(level, inside[:n]...), left-n
+	}
+	return level
+}
+
+func (f *finder) lookAt(ctx context.Context, directory string) error {
+	children, err := f.children(ctx, directory)
+	if err != nil {
+		return err
+	}
+	form, nodes := recognize(children)
+	parts := map[string]bool{} // of the lock
+	for _, c := range nodes {
+		parts[c.Name] = true
+	}
+	if form.Name == "" && slices.ContainsFunc(children, isLeases) {
+		r := reader{children: func(directory string) ([]zkbridge.Child, error) { return f.children(ctx, directory) }}
+		q, err := r.readSemaphore(directory)
+		if err != nil && !isAboutDirectory(err) {
+			return err
+		}
+		if form.Name = q.Recipe; form.Name != "" {
+			parts[queue.RequestQueueSuffix[1:]], parts[queue.LeasesSuffix[1:]] = true, true
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if form.Name != "" {
+		f.found[directory] = form
+	}
+	for _, c := range children {
+		path := zkpath.Join(directory, c.Name)
+		if !parts[c.Name] && check.Reserved("", path) == nil {
+			f.next[directory] = append(f.next[directory], path)
+		}
+	}
+	return nil
+}
+
+// children returns the names in a directory, or notes why it is skipped. It reads the nodes that
+// are contenders only if they are ephemeral.
+func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
+	children, _, err := f.bridge.WatchChildren(ctx, directory, func(name string) bool {
+		return recipes.MayContend(name) && !queue.IsContender(name)
+	}, nil)
+	if err != nil && isAboutDirectory(err) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.skipped[directory] = err
+	}
+	return children, err
+}
+
+// paths returns what was found. A kazoo semaphore's request queue is a part of it.
+func (f *finder) paths() (all []string) {
+	for path := range f.found {
+		if base, is := strings.CutSuffix(path, queue.KazooRequestQueueSuffix); !is || !f.found[base].KazooSemaphore {
+			all = append(all, path)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
