@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -33,7 +32,7 @@ func Find(ctx context.Context, bridge *zkbridge.Bridge, path string) (paths []st
 	if err := zkpath.Check(path); err != nil {
 		return nil, nil, check.Invalid("path " + err.Error())
 	}
-	f := finder{bridge: bridge, found: map[string]recipes.Form{}, skipped: map[string]error{}}
+	f := finder{bridge: bridge, found: map[string]form{}, skipped: map[string]error{}}
 	// The barrier: whatever is read after it is as new as the call.
 	if _, err := f.bridge.GetData(ctx, path); err != nil && !isAboutDirectory(err) {
 		return nil, nil, err
@@ -60,9 +59,9 @@ type finder struct {
 	bridge *zkbridge.Bridge
 
 	mu      sync.Mutex
-	found   map[string]recipes.Form // by path
-	skipped map[string]error        // reasons, by directory
-	next    map[string][]string     // directories of the next level, by the directory that has them
+	found   map[string]form     // by path
+	skipped map[string]error    // reasons, by directory
+	next    map[string][]string // directories of the next level, by the directory that has them
 }
 
 // look looks at the directories of one level, and notes those of the next.
@@ -109,25 +108,25 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	form, nodes := recognize(children)
+	found, nodes := recognize(children)
 	parts := map[string]bool{} // of the lock
 	for _, c := range nodes {
 		parts[c.Name] = true
 	}
-	if form.Name == "" && slices.ContainsFunc(children, isLeases) {
+	if found.name == "" && slices.ContainsFunc(children, isLeases) {
 		r := reader{children: func(directory string) ([]zkbridge.Child, error) { return f.children(ctx, directory) }}
 		q, err := r.readSemaphore(directory)
 		if err != nil && !isAboutDirectory(err) {
 			return err
 		}
-		if form.Name = q.Recipe; form.Name != "" {
+		if found.name = q.Recipe; found.name != "" {
 			parts[queue.RequestQueueSuffix[1:]], parts[queue.LeasesSuffix[1:]] = true, true
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if form.Name != "" {
-		f.found[directory] = form
+	if found.name != "" {
+		f.found[directory] = found
 	}
 	for _, c := range children {
 		path := zkpath.Join(directory, c.Name)
@@ -142,7 +141,7 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 // are contenders only if they are ephemeral.
 func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Child, error) {
 	children, _, err := f.bridge.WatchChildren(ctx, directory, func(name string) bool {
-		return recipes.MayContend(name) && !queue.IsContender(name)
+		return mayContend(name) && !queue.IsContender(name)
 	}, nil)
 	if err != nil && isAboutDirectory(err) {
 		f.mu.Lock()
@@ -155,7 +154,7 @@ func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Chi
 // paths returns what was found. A kazoo semaphore's request queue is a part of it.
 func (f *finder) paths() (all []string) {
 	for path := range f.found {
-		if base, is := strings.CutSuffix(path, queue.KazooRequestQueueSuffix); !is || !f.found[base].KazooSemaphore {
+		if base, is := strings.CutSuffix(path, queue.KazooRequestQueueSuffix); !is || !f.found[base].kazooSemaphore {
 			all = append(all, path)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -156,7 +155,7 @@ func (o *observer) children(ctx context.Context, directory string, known map[str
 	before := o.known[directory]
 	all, czxid, err := o.bridge.WatchChildren(ctx, directory, func(name string) bool {
 		_, is := before.children[name]
-		return !is && recipes.MayContend(name)
+		return !is && mayContend(name)
 	}, o)
 	if err == nil && czxid != before.czxid && len(before.children) > 0 { // another directory, whose numbers begin anew
 		delete(o.known, directory)
@@ -179,5 +178,5 @@ func (o *observer) children(ctx context.Context, directory string, known map[str
 // keeps reports whether a node of this name will never be another in its directory, and its data
 // stay. A holder restores the data that a revocation has overwritten.
 func keeps(c zkbridge.Child) bool {
-	return recipes.MayContend(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
+	return mayContend(c.Name) && c.Stat.Czxid != 0 && string(c.Data) != queue.RevokeData
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -28,7 +27,7 @@ func (r *reader) readSemaphore(path string) (q Snapshot, err error) {
 
 // readKazooSemaphore reads the queue of a kazoo Semaphore: it creates a lease only for a holder,
 // and its requests wait in a lock beside it.
-func (r *reader) readKazooSemaphore(path string, form recipes.Form, leases []zkbridge.Child) (q Snapshot, err error) {
+func (r *reader) readKazooSemaphore(path string, f form, leases []zkbridge.Child) (q Snapshot, err error) {
 	requests, _, _, err := r.readDirectory(path+queue.KazooRequestQueueSuffix, mutex)
 	if err != nil {
 		return q, err
@@ -41,7 +40,7 @@ func (r *reader) readKazooSemaphore(path string, form recipes.Form, leases []zkb
 	if err != nil {
 		permits = 0 // not known
 	}
-	held := r.contenders(path, form, leases)
+	held := r.contenders(path, f, leases)
 	holdKnown(held, nil, 0)
 	return semaphoreOf(held, requests, max(0, permits)), nil
 }
@@ -53,11 +52,11 @@ func (r *reader) readDirectory(directory, recipe string) (all []Contender, other
 	if err != nil {
 		return nil, 0, false, err
 	}
-	form, nodes := recognize(children)
-	if form.Name != recipe {
-		return nil, 0, form.Name == "", nil
+	f, nodes := recognize(children)
+	if f.name != recipe {
+		return nil, 0, f.name == "", nil
 	}
-	return r.contenders(directory, form, nodes), len(children) - len(nodes), true, nil
+	return r.contenders(directory, f, nodes), len(children) - len(nodes), true, nil
 }
 
 // semaphoreOf returns the queue of a semaphore, with the requests behind the leases. It leaves out a

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 )
@@ -25,7 +24,7 @@ func Read(ctx context.Context, bridge *zkbridge.Bridge, path string, granted Gra
 	}
 	r := reader{
 		children: func(directory string) ([]zkbridge.Child, error) {
-			return bridge.Children(ctx, directory, recipes.MayContend)
+			return bridge.Children(ctx, directory, mayContend)
 		},
 		data:    func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) },
 		session: bridge.Session().ID,
@@ -47,13 +46,13 @@ func (r *reader) read(path string) (q Snapshot, err error) {
 	if err != nil {
 		return q, err
 	}
-	form, nodes := recognize(children)
+	f, nodes := recognize(children)
 	switch {
-	case form.KazooSemaphore:
-		q, err = r.readKazooSemaphore(path, form, nodes)
-	case form.Name != "":
-		q.Recipe, q.Contenders = form.Name, r.contenders(path, form, nodes)
-		if form.Name == semaphore { // path is the directory of a semaphore's leases
+	case f.kazooSemaphore:
+		q, err = r.readKazooSemaphore(path, f, nodes)
+	case f.name != "":
+		q.Recipe, q.Contenders = f.name, r.contenders(path, f, nodes)
+		if f.name == semaphore { // path is the directory of a semaphore's leases
 			q.Permits = holdKnown(q.Contenders, nil, len(children)-len(nodes))
 		}
 	case slices.ContainsFunc(children, isLeases):
@@ -67,25 +66,6 @@ func (r *reader) read(path string) (q Snapshot, err error) {
 
 func isLeases(c zkbridge.Child) bool { return c.Name == queue.LeasesSuffix[1:] }
 
-const (
-	mutex     = "mutex"
-	semaphore = "semaphore"
-)
-
-// recognize returns the recipe by the children of a directory, and those that may be contenders.
-func recognize(children []zkbridge.Child) (recipes.Form, []zkbridge.Child) {
-	var names []string
-	var nodes []zkbridge.Child
-	for _, c := range children {
-		// A node without a sequence number may be anything; a contender's is ephemeral, or it may
-		// not be read.
-		if queue.IsContender(c.Name) || recipes.MayContend(c.Name) && (c.Stat.EphemeralOwner != 0 || c.Stat.Czxid == 0) {
-			names, nodes = append(names, c.Name), append(nodes, c)
-		}
-	}
-	return recipes.Recognize(names), nodes
-}
-
-func (r *reader) contenders(directory string, form recipes.Form, nodes []zkbridge.Child) []Contender {
-	return contenders(directory, nodes, form.Positions, form.KindName, r.session)
+func (r *reader) contenders(directory string, f form, nodes []zkbridge.Child) []Contender {
+	return contenders(directory, nodes, f.positions, f.recipe.KindName, r.session)
 }

@@ -13,6 +13,5 @@
 // the messages of the bridge and the end; sessions.go, the loss of a session; effects.go,
 // what few directories do, and hand-offs; below.go, a directory under a machine;
 // localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go and multilock.go;
-// misuse.go and recognize.go; recipes.go and options.go, which make each recipe; spec.go, a recipe
-// as a message.
+// misuse.go; recipes.go and options.go, which make each recipe; spec.go, a recipe as a message.
 package recipes

@@ -59,11 +59,10 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 func hasLeases(bridge *zkbridge.Bridge, path string) bool {
 	none := func(string) bool { return false }
 	children, _, err := bridge.WatchChildren(context.Background(), path+queue.LeasesSuffix, none, nil)
-	var names []string
-	for _, c := range children {
-		names = append(names, c.Name)
-	}
-	return err == nil && Recognize(names).Name == leasesForm
+	return err == nil && slices.ContainsFunc(children, func(c zkbridge.Child) bool {
+		marker, _ := queue.Marker(c.Name)
+		return marker == queue.LeaseMarker
+	})
 }
 
 func reportMisuse(m *manager.Manager, path string, here *manager.Recipe, child string) {
