@@ -131,6 +131,7 @@ func (s *session) leaveIfIdle() {
 	if !s.goingAway.Load() || s.stream == nil || s.held > 0 || s.settling.Load() > 0 || s.id.lease == 0 {
 		return
 	}
+	s.flushMessages() // a Cancel behind Bye would come too late: a lock-delay would begin
 	s.stream.frames.put(&messages.ClientFrame{Bye: true, Received: s.in.received})
 	s.stream.frames.close()
 	s.stream = nil

@@ -58,7 +58,7 @@ func (s *session) NewActor(e *manager.Entry) host.Actor {
 
 // Acquire implements lock.Behavior.
 func (l *clientLock) Acquire(r *lock.Request, msg *messages.Acquire) {
-	if problem := cmp.Or(l.problem, problemOfData(msg.Data)); problem != "" {
+	if problem := cmp.Or(l.problem, problemOfData(msg.Data), problemOfPermits(l.Path, msg.Permits)); problem != "" {
 		l.Detail = problem
 		l.RefuseRequest(r.ID, requests.Invalid)
 		return

@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -145,6 +147,89 @@ func TestLeaveADrainingServer(t *testing.T) {
 		}
 		if text := log.String(); strings.Contains(text, "level=WARN") || !strings.Contains(text, "second has granted a lease") {
 			t.Error(text)
+		}
+		for _, s := range w.servers {
+			w.closeServer(s)
+		}
+	})
+}
+
+// gated is a stream whose Send waits while its gate is shut.
+type gated struct {
+	remote.ClientTransport
+	gate *gate
+}
+
+// gate is open until it is shut, and again once open is closed.
+type gate struct {
+	shut atomic.Bool
+	open chan struct{}
+}
+
+// Send implements remote.ClientTransport.
+func (g gated) Send(f *messages.ClientFrame) error {
+	if g.gate.shut.Load() {
+		<-g.gate.open
+	}
+	return g.ClientTransport.Send(f)
+}
+
+// A client that leaves a draining server tells it before of all that it has cancelled, also if these
+// messages had to wait: no lock-delay begins.
+func TestLeaveBehindACancel(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "first", "second")
+		for _, name := range w.names {
+			w.startServer(name)
+		}
+		g, dialer := &gate{open: make(chan struct{})}, w.dialer("client")
+		l, err := remote.DialBy(t.Context(), func(ctx context.Context, server string) (remote.ClientTransport, error) {
+			stream, err := dialer(ctx, server)
+			return gated{stream, g}, err
+		}, w.names, remote.DialConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		delayed := actors.LockDelay(time.Minute)
+		w.cut("first", "client", time.Minute)
+		pending := l.Mutex("/a", delayed).Acquire(t.Context())
+		<-time.After(100 * time.Millisecond) // virtual: the server has granted it
+		g.shut.Store(true)
+		var others []*actors.Future[*actors.Grant]
+		for i := range 3 { // the first waits in Send, the second for it, and the others wait in the lease
+			others = append(others, l.Mutex(fmt.Sprintf("/other/%d", i)).Acquire(t.Context()))
+			<-time.After(time.Millisecond)
+		}
+		pending.Cancel()
+		drained := make(chan error, 1)
+		go func() { drained <- w.servers[0].server.Drain(context.Background(), time.Hour) }()
+		<-time.After(time.Millisecond)
+		w.heal()
+		<-time.After(200 * time.Millisecond) // the client hears of the drain
+		close(g.open)
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		begun := time.Now()
+		got := []*actors.Grant{lockOf(t, l.Mutex("/a", delayed))}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("a lock-delay has begun: the next acquire took %v", took)
+		}
+		for _, other := range others {
+			o, err := other.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, o)
+		}
+		for _, g := range got {
+			if err := g.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
 		for _, s := range w.servers {
 			w.closeServer(s)

@@ -168,3 +168,29 @@ func TestLargeRequests(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A grant of more permits than a frame has room for is refused at the client. Its other grants go on.
+func TestManyPermits(t *testing.T) {
+	zk := zktest.Embedded(t)
+	locks := dial(t, serve(t, zk.Addr(), remote.ServerConfig{}).addr)
+	held := lockOf(t, locks.Mutex(zk.Path(t)+"/held"))
+	path := zk.Path(t) + "/" + strings.Repeat("x", 500)
+	s := locks.Semaphore(path, 1_000_000)
+	most := 0
+	_, err := s.Lock(t.Context(), actors.Permits(1_000_000))
+	if _, after, is := strings.Cut(fmt.Sprint(err), "grants "); !is || !errors.Is(err, actors.ErrInvalid) {
+		t.Fatalf("%.1000v", err)
+	} else if _, err := fmt.Sscan(after, &most); err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.Lock(t.Context(), actors.Permits(most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Nodes()) != most {
+		t.Errorf("%d permits by %d nodes", most, len(g.Nodes()))
+	}
+	if err := errors.Join(held.Err(), g.Unlock(t.Context()), held.Unlock(t.Context())); err != nil {
+		t.Error(err)
+	}
+}

@@ -171,7 +171,7 @@ func problemOf(m *messages.AcquireLock) string {
 	if m.GetAcquire() == nil {
 		return "the acquire is missing: it must be given"
 	}
-	return cmp.Or(problemOfLock(m.Path, m.Lock), problemOfData(m.Acquire.Data))
+	return cmp.Or(problemOfLock(m.Path, m.Lock), problemOfData(m.Acquire.Data), problemOfPermits(m.Path, m.Acquire.Permits))
 }
 
 func problemOfLock(path string, lock *messages.LockSpec) string {
@@ -179,6 +179,18 @@ func problemOfLock(path string, lock *messages.LockSpec) string {
 }
 
 func problemOfData(data []byte) string { return tooLarge("data", len(data), maxData) }
+
+// maxPart bounds the bytes that a Granted has for a permit, without the path.
+const maxPart = 160
+
+// problemOfPermits returns why no frame carries a grant of so many permits, or "".
+func problemOfPermits(path string, permits uint32) string {
+	most := uint32(maxMessage * 3 / 4 / (len(path) + maxPart))
+	if permits <= most {
+		return ""
+	}
+	return fmt.Sprintf("the request wants %d permits: a lock server grants %d of this lock at most by one request", permits, most)
+}
 
 func tooLarge(what string, size, most int) string {
 	if size <= most {
