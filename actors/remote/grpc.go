@@ -35,6 +35,10 @@ var connectStream = grpc.StreamDesc{StreamName: "Connect", ServerStreams: true, 
 // maxMessage bounds the bytes of a frame: a message of the largest node data fits.
 const maxMessage = 2 << 20
 
+// flowWindow is how many bytes of a stream may be under way. Windows of a fixed size need no
+// pings: to size its own windows, gRPC sends one for nearly each frame that a stream receives.
+const flowWindow = 256 << 10
+
 // ---- the client
 
 // grpcDialer has a connection for each server.
@@ -106,6 +110,7 @@ func (d *grpcDialer) conn(server string) (*grpc.ClientConn, error) {
 		return c, nil
 	}
 	options := []grpc.DialOption{grpc.WithTransportCredentials(d.credentials), grpc.WithDisableServiceConfig(),
+		grpc.WithStaticStreamWindowSize(flowWindow), grpc.WithStaticConnWindowSize(flowWindow),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second})}
 	if d.dial != nil {
@@ -140,6 +145,7 @@ func (s *LockServer) GRPC(secured *tls.Config) *grpc.Server {
 		c = credentials.NewTLS(secured)
 	}
 	g := grpc.NewServer(grpc.Creds(c), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
+		grpc.StaticStreamWindowSize(flowWindow), grpc.StaticConnWindowSize(flowWindow),
 		grpc.ConnectionTimeout(10*time.Second), grpc.WriteBufferSize(16<<10), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}))
