@@ -65,7 +65,7 @@ func (a *bridgeActor) admit() {
 
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := writer.NewRelease(a.replyTo(from, msg), msg.GetDirectory(), msg.GetNode(), msg.GetRelaxed())
+	r := writer.NewRelease(a.replyTo(from, msg), msg)
 	if a.accept(r, msg.GetEpoch(), zkpath.CheckNode(msg.GetDirectory(), msg.GetNode())) {
 		a.epoch.writer.Release(r)
 	}

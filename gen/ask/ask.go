@@ -78,7 +78,18 @@ func (r Reply[T]) Recipient() Recipient { return r.to }
 // Send sends msg to the recipient to, with the sender from. The answer arrives at from as a
 // message. Send never blocks.
 func Send(to Recipient, msg any, from Recipient) {
+	if mailbox, ok := to.(SenderTaker); ok {
+		mailbox.TellFrom(msg, from)
+		return
+	}
 	to.Tell(&Call{Message: msg, From: from})
+}
+
+// A SenderTaker is a Recipient that takes a message and its sender without a Call, which saves the
+// allocation.
+type SenderTaker interface {
+	// TellFrom is Tell for a message with its sender, which may be nil.
+	TellFrom(msg any, from Recipient)
 }
 
 // A Withdrawer is a request that can be withdrawn, such as the Acquire of a lock.

@@ -32,7 +32,7 @@ func TestClosedWhileTelling(t *testing.T) {
 	l := &locking{received: make(chan struct{})}
 	r := &Ref{system: &System{Logger: slog.New(slog.DiscardHandler)}, dispatcher: d, handler: l}
 	r.mailbox.start()
-	r.mailbox.put("message", false)
+	r.mailbox.put("message", nil)
 	d.runQueue <- r
 	d.close()
 	l.Lock()

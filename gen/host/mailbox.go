@@ -1,6 +1,10 @@
 package host
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/actorlock/actorlock/gen/ask"
+)
 
 // mailbox is the unbounded queue of an actor's messages. Unlike protoactor's, it accepts
 // messages before its actor is made and after its actor has stopped, and needs no allocation
@@ -18,15 +22,25 @@ type mailbox struct {
 	scheduled bool  // a goroutine serves the mailbox, or the run queue has it; implies started
 }
 
-// put enqueues msg, and reports whether it has scheduled the mailbox.
-func (m *mailbox) put(msg any, system bool) (schedule bool) {
+// item is a message in a mailbox.
+type item struct {
+	msg  any
+	from ask.Recipient // of TellFrom; otherwise nil
+}
+
+// put enqueues a message, and reports whether it has scheduled the mailbox.
+func (m *mailbox) put(msg any, from ask.Recipient) (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if system {
-		m.system = append(m.system, msg)
-	} else {
-		m.user.push(msg)
-	}
+	m.user.push(item{msg, from})
+	return m.trySchedule()
+}
+
+// putSystem is put for one of protoactor's own messages.
+func (m *mailbox) putSystem(msg any) (schedule bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.system = append(m.system, msg)
 	return m.trySchedule()
 }
 
@@ -34,7 +48,7 @@ func (m *mailbox) put(msg any, system bool) (schedule bool) {
 func (m *mailbox) putAhead(msg any) (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ahead.push(msg)
+	m.ahead.push(item{msg: msg})
 	return m.trySchedule()
 }
 
@@ -46,7 +60,7 @@ func (m *mailbox) tryEnter(msg any) (idle bool) {
 	if m.trySchedule() {
 		return true
 	}
-	m.user.push(msg)
+	m.user.push(item{msg: msg})
 	return false
 }
 
@@ -79,20 +93,20 @@ func (m *mailbox) trySchedule() bool {
 
 // next removes and returns the next message of a scheduled mailbox, and whether it is one of
 // protoactor's own. If there is none, ok is false and the mailbox is not scheduled any more.
-func (m *mailbox) next() (msg any, system, ok bool) {
+func (m *mailbox) next() (next item, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case len(m.system) > 0:
-		msg, m.system = m.system[0], m.system[1:]
-		return msg, true, true
+		next.msg, m.system = m.system[0], m.system[1:]
+		return next, true, true
 	case m.ahead.len() > 0:
 		return m.ahead.pop(), false, true
 	case m.user.len() > 0:
 		return m.user.pop(), false, true
 	}
 	m.scheduled = false
-	return nil, false, false
+	return item{}, false, false
 }
 
 // yield ends the turn of the caller, which serves the mailbox. It reports whether there are
@@ -106,26 +120,26 @@ func (m *mailbox) yield() (more bool) {
 
 // fifo is a queue that re-uses its memory, and frees most of it after a burst.
 type fifo struct {
-	items     []any // those before head are nil
-	head      int   // index of the first message
-	recentMax int   // longest length of late: it shrinks by an eighth each time the queue is empty
+	items     []item // those before head are empty
+	head      int    // index of the first message
+	recentMax int    // longest length of late: it shrinks by an eighth each time the queue is empty
 }
 
 func (f *fifo) len() int { return len(f.items) - f.head }
 
-func (f *fifo) push(item any) {
+func (f *fifo) push(added item) {
 	if f.head > 0 && len(f.items) == cap(f.items) && f.head*2 >= len(f.items) {
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
 		f.items, f.head = f.items[:n], 0
 	}
-	f.items = append(f.items, item)
+	f.items = append(f.items, added)
 	f.recentMax = max(f.recentMax, f.len())
 }
 
-func (f *fifo) pop() any {
-	item := f.items[f.head]
-	f.items[f.head] = nil
+func (f *fifo) pop() item {
+	first := f.items[f.head]
+	f.items[f.head] = item{}
 	f.head++
 	if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
@@ -134,7 +148,7 @@ func (f *fifo) pop() any {
 		}
 		f.recentMax -= f.recentMax / 8
 	}
-	return item
+	return first
 }
 
 // maxIdleCap is the greatest capacity that an empty queue keeps regardless of recentMax.

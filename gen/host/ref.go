@@ -60,7 +60,14 @@ func (r *Ref) Register() error {
 }
 
 // Tell puts a message into the actor's mailbox. It never blocks.
-func (r *Ref) Tell(msg any) { r.post(msg, false) }
+func (r *Ref) Tell(msg any) { r.TellFrom(msg, nil) }
+
+// TellFrom implements ask.SenderTaker. It never blocks.
+func (r *Ref) TellFrom(msg any, from ask.Recipient) {
+	if r.mailbox.put(msg, from) {
+		r.dispatcher.schedule(r)
+	}
+}
 
 // TellAhead is Tell for a message that overtakes those of Tell: for what the actor waits for, such
 // as the answers to its own requests, which must not wait for more requests of others.
@@ -78,7 +85,7 @@ func (r *Ref) RunInlineIfIdle(msg any) {
 	if !r.mailbox.tryEnter(msg) {
 		return
 	}
-	r.handle(msg, false)
+	r.handle(item{msg: msg}, false)
 	r.runFlush()
 	if r.mailbox.yield() {
 		r.dispatcher.schedule(r)
@@ -98,10 +105,11 @@ func (r *Ref) Actor() Actor { return r.handler }
 
 // Stop stops the actor. Refuse answers the messages that are in its mailbox or arrive later.
 // Stop does not block.
-func (r *Ref) Stop() { r.post(&actor.Stop{}, true) }
+func (r *Ref) Stop() { r.postSystem(&actor.Stop{}) }
 
-func (r *Ref) post(msg any, system bool) {
-	if r.mailbox.put(msg, system) {
+// postSystem puts one of protoactor's own messages into the mailbox.
+func (r *Ref) postSystem(msg any) {
+	if r.mailbox.putSystem(msg) {
 		r.dispatcher.schedule(r)
 	}
 }
@@ -111,10 +119,10 @@ func (r *Ref) post(msg any, system bool) {
 type refProcess struct{ ref *Ref }
 
 // SendUserMessage implements actor.Process.
-func (p refProcess) SendUserMessage(_ *actor.PID, msg any) { p.ref.post(msg, false) }
+func (p refProcess) SendUserMessage(_ *actor.PID, msg any) { p.ref.Tell(msg) }
 
 // SendSystemMessage implements actor.Process.
-func (p refProcess) SendSystemMessage(_ *actor.PID, msg any) { p.ref.post(msg, true) }
+func (p refProcess) SendSystemMessage(_ *actor.PID, msg any) { p.ref.postSystem(msg) }
 
 // Stop implements actor.Process.
 func (p refProcess) Stop(*actor.PID) { p.ref.Stop() }
@@ -123,11 +131,11 @@ func (p refProcess) Stop(*actor.PID) { p.ref.Stop() }
 // calls it, in one goroutine at a time.
 func (r *Ref) serve() (more bool) {
 	for i := 1; i <= throughput; i++ {
-		msg, system, ok := r.mailbox.next()
+		next, system, ok := r.mailbox.next()
 		if !ok {
 			return false
 		}
-		r.handle(msg, system)
+		r.handle(next, system)
 		if r.flush != nil && (i%flushInterval == 0 || r.mailbox.isEmpty()) {
 			r.runFlush()
 		}
@@ -158,21 +166,25 @@ func (r *Ref) recoverFrom(msg any) {
 	}
 }
 
-func (r *Ref) handle(msg any, system bool) {
-	defer r.recoverFrom(msg)
+func (r *Ref) handle(i item, system bool) {
+	defer r.recoverFrom(i.msg)
 	if system {
-		r.handleSystem(msg)
-		return
-	}
-	if _, stop := msg.(*actor.PoisonPill); stop {
-		r.end(nil)
+		r.handleSystem(i.msg)
 		return
 	}
 	receive := r.handler.Receive
 	if r.stopped {
 		receive = r.handler.Refuse
 	}
-	_, msg, sender := actor.UnwrapEnvelope(msg)
+	if i.from != nil {
+		receive(i.from, i.msg)
+		return
+	}
+	if _, stop := i.msg.(*actor.PoisonPill); stop {
+		r.end(nil)
+		return
+	}
+	_, msg, sender := actor.UnwrapEnvelope(i.msg)
 	switch envelope, ok := msg.(ask.Envelope); {
 	case ok:
 		receive(envelope.Unwrap())

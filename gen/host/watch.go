@@ -79,7 +79,7 @@ type Terminated struct{ Actor Identity }
 // registers r if the target has a PID; the error is from Register.
 func (r *Ref) Watch(target Identity) error {
 	if target.ref != nil {
-		target.ref.post(watchRequest{watcher: Identity{ref: r}}, true)
+		target.ref.postSystem(watchRequest{watcher: Identity{ref: r}})
 		return nil
 	}
 	if err := r.Register(); err != nil {
@@ -94,7 +94,7 @@ func (r *Ref) Watch(target Identity) error {
 // Unwatch undoes Watch. It never blocks. A Terminated may still be on its way.
 func (r *Ref) Unwatch(target Identity) {
 	if target.ref != nil {
-		target.ref.post(watchRequest{watcher: Identity{ref: r}, unwatch: true}, true)
+		target.ref.postSystem(watchRequest{watcher: Identity{ref: r}, unwatch: true})
 		return
 	}
 	r.sendSystem(target, &actor.Unwatch{Watcher: r.PID()})

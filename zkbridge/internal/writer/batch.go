@@ -2,7 +2,6 @@ package writer
 
 import (
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -112,17 +111,17 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 
 func (b *batch) addCreate(c *Create) {
 	b.creates++
-	b.mayFail = b.mayFail || !c.exists && !b.deletesIn(c.directory)
+	b.mayFail = b.mayFail || !c.exists && !b.deletesIn(c.msg.GetDirectory())
 	if b.readIndex == nil {
 		b.readIndex = map[string]int32{}
 	}
 	switch {
 	case c.in != nil && c.in.state == missing:
 		b.addContainers(c)
-	case c.after != "" && b.deletes(c.directory, c.after):
+	case c.msg.GetAfter() != "" && b.deletes(c.msg.GetDirectory(), c.msg.GetAfter()):
 		c.read = noReadNeeded
-		if _, known := b.readIndex[c.directory]; !known {
-			b.readIndex[c.directory] = noReadNeeded
+		if _, known := b.readIndex[c.msg.GetDirectory()]; !known {
+			b.readIndex[c.msg.GetDirectory()] = noReadNeeded
 		}
 	default:
 		b.addRead(c)
@@ -142,7 +141,7 @@ func (b *batch) createsIn(directory string) bool {
 // batch before.
 func (b *batch) deletesIn(directory string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if r := w.release; r != nil && r.directory == directory && r.unknownSince.IsZero() {
+		if r := w.release; r != nil && r.msg.GetDirectory() == directory && r.unknownSince.IsZero() {
 			return true
 		}
 	}
@@ -153,7 +152,7 @@ func (b *batch) deletesIn(directory string) bool {
 // and the next create are mostly close to each other.
 func (b *batch) deletes(directory, node string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if r := w.release; r != nil && r.node == node && r.directory == directory {
+		if r := w.release; r != nil && r.msg.GetNode() == node && r.msg.GetDirectory() == directory {
 			return true
 		}
 	}
@@ -162,15 +161,15 @@ func (b *batch) deletes(directory, node string) bool {
 
 // addRead has the directory of a create read behind the transaction.
 func (b *batch) addRead(c *Create) {
-	i, known := b.readIndex[c.directory]
+	i, known := b.readIndex[c.msg.GetDirectory()]
 	if !known || i < 0 {
 		i = int32(len(b.reads))
-		b.readIndex[c.directory] = i
-		b.reads = append(b.reads, directoryRead{directory: c.directory})
-		b.size += zkconn.OpBytes + len(c.directory)
+		b.readIndex[c.msg.GetDirectory()] = i
+		b.reads = append(b.reads, directoryRead{directory: c.msg.GetDirectory()})
+		b.size += zkconn.OpBytes + len(c.msg.GetDirectory())
 	}
 	c.read = i
-	b.reads[i].withNames = b.reads[i].withNames || c.withNames
+	b.reads[i].withNames = b.reads[i].withNames || c.msg.GetListAfter()
 }
 
 // addContainers has the transaction make the directory of a create, behind those above that are
@@ -189,17 +188,17 @@ func (b *batch) addContainers(c *Create) {
 // setDirectory notes in an answer what the batch has learned of the create's directory.
 func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 	switch c.read {
-	case noReadNeeded: // the same transaction has deleted the node c.after
+	case noReadNeeded: // the same transaction has deleted the node After
 		msg.SameDirectory = true
 	case newDirectory: // it is as old as its nodes, and has no others
 		msg.DirectoryCzxid = msg.Czxid
-		if c.withNames {
+		if c.msg.GetListAfter() {
 			msg.Children = b.namesIn(c.in)
 		}
 	default:
 		if r := &b.reads[c.read]; r.err == nil {
 			msg.DirectoryCzxid = r.listing.Czxid
-			if c.withNames {
+			if c.msg.GetListAfter() {
 				msg.Children = r.listing.Children
 			}
 		}
@@ -211,7 +210,7 @@ func (b *batch) namesIn(d *directory) (names []string) {
 	for i, w := range b.writes {
 		if w.create != nil && w.create.in == d {
 			_, name := zkpath.Split(b.results[len(b.containers)+i].String)
-			names = append(names, strings.Clone(name))
+			names = append(names, name)
 		}
 	}
 	return names
@@ -230,9 +229,9 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	}
 	for _, w := range b.writes {
 		if c := w.create; c != nil {
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: c.path(), Data: c.data, ACL: acl, Flags: zk.FlagEphemeralSequential})
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: c.msg.GetDirectory(), Node: c.msg.GetPrefix(), Data: c.data(), ACL: acl, Flags: zk.FlagEphemeralSequential})
 		} else {
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.release.path(), Version: zkconn.AnyVersion})
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.release.msg.GetDirectory(), Node: w.release.msg.GetNode(), Version: zkconn.AnyVersion})
 		}
 	}
 	if sessionNode != "" && b.creates > 0 {

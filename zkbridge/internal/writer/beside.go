@@ -14,13 +14,13 @@ import (
 func (w *Writer) createBeside(c *Create) {
 	c.step = 0
 	w.epoch.Run(func(client zkconn.Client) func() {
-		err := client.CreateBeside(c.path(), c.data, zkpath.Join(c.directory, c.beside))
+		err := client.CreateBeside(c.path(), c.data(), zkpath.Join(c.msg.GetDirectory(), c.msg.GetBeside()))
 		if err != nil {
 			return func() { w.onBesideFailure(c, err) }
 		}
-		found, err := zkconn.LookUp(client, c.directory, c.prefix)
+		found, err := zkconn.LookUp(client, c.msg.GetDirectory(), c.msg.GetPrefix())
 		return func() {
-			c.node = c.prefix
+			c.node = c.msg.GetPrefix()
 			w.onLookup(c, found, err)
 		}
 	})
@@ -29,7 +29,7 @@ func (w *Writer) createBeside(c *Create) {
 func (w *Writer) onBesideFailure(c *Create, err error) {
 	switch outcome, why := zkconn.Classify(err); {
 	case zkconn.IsMissing(err):
-		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.beside)
+		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.msg.GetBeside())
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
 		w.Fail(c.group, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:

@@ -43,7 +43,7 @@ func (d *directory) isOpen() bool { return d.state == shown && len(d.line) == 0 
 func (w *Writer) mayBeNew(g *Group) bool {
 	return slices.ContainsFunc(g.creates, func(c *Create) bool {
 		sure := c.exists || c.seen
-		d := w.directories[c.directory]
+		d := w.directories[c.msg.GetDirectory()]
 		return d == nil && !sure || d != nil && !(sure && d.isOpen())
 	})
 }
@@ -54,12 +54,12 @@ func (w *Writer) mayBeNew(g *Group) bool {
 // directories that are new.
 func (w *Writer) enter(g *Group, again bool) {
 	for _, c := range g.creates {
-		d := w.directories[c.directory]
+		d := w.directories[c.msg.GetDirectory()]
 		if d == nil {
 			d = w.newDirectory(c)
-			w.directories[c.directory] = d
+			w.directories[c.msg.GetDirectory()] = d
 		}
-		if c.required == "" && d.required != "" {
+		if c.msg.GetRequired() == "" && d.required != "" {
 			d.required, d.refusal = "", nil // this create may make it
 		}
 		if c.in = d; !slices.Contains(g.directories, d) {
@@ -84,13 +84,13 @@ func (w *Writer) enter(g *Group, again bool) {
 
 // newDirectory returns what is known of the create's directory.
 func (w *Writer) newDirectory(c *Create) *directory {
-	d := &directory{path: c.directory, required: c.required}
+	d := &directory{path: c.msg.GetDirectory(), required: c.msg.GetRequired()}
 	switch {
-	case c.required == c.directory:
-		d.state, d.refusal = there, missingError(w.epoch.Client(), c.required)
+	case c.msg.GetRequired() == c.msg.GetDirectory():
+		d.state, d.refusal = there, missingError(w.epoch.Client(), c.msg.GetRequired())
 	case c.exists || c.seen:
 		d.state = there
-	case c.ownParent && c.required == "":
+	case c.msg.GetParentIsOwn() && c.msg.GetRequired() == "":
 		d.above = 1
 	}
 	return d

@@ -66,7 +66,7 @@ func (l *lines) refused(creates ...*Create) {
 	l.t.Helper()
 	for _, c := range creates {
 		if why := l.failed[c]; why != messages.Reason_NO_DIRECTORY {
-			l.t.Errorf("the create in %s has failed with %v", c.directory, why)
+			l.t.Errorf("the create in %s has failed with %v", c.msg.GetDirectory(), why)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // the writes behind it; the reads behind the transaction say which of their directories are
 // missing.
 func (w *Writer) onMissingDirectory(b *batch, i int) {
-	gone := map[string]bool{b.writes[i].create.directory: true}
+	gone := map[string]bool{b.writes[i].create.msg.GetDirectory(): true}
 	for _, r := range b.reads {
 		if zkconn.IsMissing(r.err) {
 			gone[r.directory] = true
@@ -26,7 +26,7 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 	}
 	var others []*Group
 	for _, g := range b.groups {
-		if !slices.ContainsFunc(g.creates, func(c *Create) bool { return gone[c.directory] }) {
+		if !slices.ContainsFunc(g.creates, func(c *Create) bool { return gone[c.msg.GetDirectory()] }) {
 			others = append(others, g)
 			continue
 		}
@@ -35,15 +35,15 @@ func (w *Writer) onMissingDirectory(b *batch, i int) {
 		}
 		w.forget(g)
 		for _, c := range g.creates {
-			if gone[c.directory] {
-				w.noteMissing(c.directory) // it may be open
+			if gone[c.msg.GetDirectory()] {
+				w.noteMissing(c.msg.GetDirectory()) // it may be open
 				c.exists, c.seen = false, false
 			}
 		}
 		w.enter(g, true)
 		for _, c := range g.creates {
-			if gone[c.directory] {
-				w.noteMissing(c.directory)
+			if gone[c.msg.GetDirectory()] {
+				w.noteMissing(c.msg.GetDirectory())
 			}
 		}
 	}

@@ -155,7 +155,7 @@ func (o orphan) delete(client zkconn.Client, session int64) error {
 		if err != nil || node == "" {
 			return err
 		}
-		path = zkpath.Join(o.create.directory, node)
+		path = zkpath.Join(o.create.msg.GetDirectory(), node)
 	}
 	err := deleteNode(client, path)
 	if zkconn.IsMissing(err) {
@@ -171,7 +171,7 @@ var errHidden = errors.New("the server lists neither the session's nodes nor the
 // the session's nodes, as ZooKeeper can since 3.6, needs neither the right to read the directory
 // nor an answer of the directory's size. The error is errHidden if there is no other way either.
 func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
-	err := zkconn.Barrier(client, c.directory)
+	err := zkconn.Barrier(client, c.msg.GetDirectory())
 	switch {
 	case zkconn.IsMissing(err):
 		return "", nil
@@ -189,10 +189,10 @@ func (c *Create) findNode(client zkconn.Client, session int64) (string, error) {
 	if outcome, _ := zkconn.Classify(err); outcome != zkconn.Refused {
 		return "", err
 	}
-	found, err := lookUpCreates(client, c.directory, []*Create{c})
+	found, err := lookUpCreates(client, c.msg.GetDirectory(), []*Create{c})
 	switch {
 	case err != nil && isPermanent(err):
-		return "", fmt.Errorf("%w: %w", errHidden, zkconn.ExplainRight(client, err, "READ", c.directory))
+		return "", fmt.Errorf("%w: %w", errHidden, zkconn.ExplainRight(client, err, "READ", c.msg.GetDirectory()))
 	case err != nil || found[0].Exists && found[0].Stat.EphemeralOwner != session:
 		return "", err
 	}

@@ -18,7 +18,7 @@ func (w *Writer) add(added *Group) {
 	} else {
 		w.queue = append(w.queue, added)
 	}
-	if added.release == nil || !added.release.relaxed || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
+	if added.release == nil || !added.release.msg.GetRelaxed() || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
 		w.changed = true
 	}
 }
@@ -140,7 +140,7 @@ func (w *Writer) addToBatch(b *batch, added *Group) bool {
 		return true
 	}
 	for _, c := range added.creates {
-		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.directory) }) {
+		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.msg.GetDirectory()) }) {
 			return false
 		}
 	}

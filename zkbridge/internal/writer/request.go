@@ -16,17 +16,10 @@ import (
 // Create is a messages.Create that is not answered.
 type Create struct {
 	reply.To
-	directory string
-	prefix    string
-	data      []byte
-	beside    string // the node without which this one is not created; empty for none
-	withNames bool   // the answer has the names in the directory
-	after     string // the directory is not read if the same transaction deletes this node
-	exists    bool   // the sender knows that the directory exists; otherwise it may be missing
-	seen      bool   // the sender has seen the directory in this session
-	ownParent bool   // the directory above is mostly missing if the directory is
-	required  string // the directory, or one above it, that must exist; empty for none
-	aclBytes  int    // size of the node's ACL in a message
+	msg      *messages.Create // nothing may write to it
+	exists   bool             // the sender knows that the directory exists; otherwise it may be missing
+	seen     bool             // the sender has seen the directory in this session
+	aclBytes int              // size of the node's ACL in a message
 
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
 	own    Group          // here, to allocate once
@@ -43,13 +36,7 @@ type Create struct {
 
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
-	c := &Create{To: to, aclBytes: zkconn.ACLBytes(acl), directory: msg.GetDirectory(), prefix: msg.GetPrefix(),
-		data: msg.GetData(), beside: msg.GetBeside(), withNames: msg.GetListAfter(), after: msg.GetAfter(),
-		exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), ownParent: msg.GetParentIsOwn(),
-		required: msg.GetRequired()}
-	if c.data == nil {
-		c.data = zkconn.NoData
-	}
+	c := &Create{To: to, msg: msg, exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), aclBytes: zkconn.ACLBytes(acl)}
 	c.self[0], c.own.creates, c.group = c, c.self[:], &c.own
 	return c
 }
@@ -60,27 +47,34 @@ func (c *Create) Group() *Group { return c.group }
 // Validate returns an error for a create that ZooKeeper would refuse below root. The directory's
 // path goes out twice: to create the node, and to read the directory.
 func (c *Create) Validate(root zkconn.Chroot) error {
-	if n := c.bytes() + len(c.directory) + 2*len(root); n > zkconn.MaxRequest {
+	if n := c.bytes() + len(c.msg.GetDirectory()) + 2*len(root); n > zkconn.MaxRequest {
 		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, zkconn.MaxRequest)
 	}
-	if err := zkpath.Check(c.directory); err != nil {
+	if err := zkpath.Check(c.msg.GetDirectory()); err != nil {
 		return err
 	}
-	if r := c.required; r != "" && r != c.directory && !strings.HasPrefix(c.directory, strings.TrimSuffix(r, "/")+"/") {
-		return fmt.Errorf("required directory %q: it must be %q or above it", r, c.directory)
+	if r := c.msg.GetRequired(); r != "" && r != c.msg.GetDirectory() && !strings.HasPrefix(c.msg.GetDirectory(), strings.TrimSuffix(r, "/")+"/") {
+		return fmt.Errorf("required directory %q: it must be %q or above it", r, c.msg.GetDirectory())
 	}
-	if c.beside != "" {
-		if err := zkpath.CheckName(c.beside); err != nil {
+	if c.msg.GetBeside() != "" {
+		if err := zkpath.CheckName(c.msg.GetBeside()); err != nil {
 			return err
 		}
 	}
-	return zkpath.CheckName(c.prefix)
+	return zkpath.CheckName(c.msg.GetPrefix())
 }
 
-func (c *Create) path() string { return zkpath.Join(c.directory, c.prefix) }
+func (c *Create) path() string { return zkpath.Join(c.msg.GetDirectory(), c.msg.GetPrefix()) }
 
 func (c *Create) bytes() int {
-	return len(c.directory) + len(c.prefix) + sequenceSize + len(c.data) + c.aclBytes
+	return len(c.msg.GetDirectory()) + len(c.msg.GetPrefix()) + sequenceSize + len(c.msg.GetData()) + c.aclBytes
+}
+
+func (c *Create) data() []byte {
+	if data := c.msg.GetData(); data != nil {
+		return data
+	}
+	return zkconn.NoData
 }
 
 // sequenceSize is the size of the sequence number that ZooKeeper appends to a name.
@@ -91,22 +85,20 @@ const sequenceSize = 10
 // that the bridge has given up may live on at the servers for longer than the bridge can know.
 type NodeRelease struct {
 	reply.To
-	group        Group // that has only this release
-	directory    string
-	node         string
-	relaxed      bool      // the delete does not hurry: the lock was handed on within this process
-	unknownSince time.Time // when the outcome of the delete became unknown
+	msg          *messages.ReleaseNode // nothing may write to it
+	group        Group                 // that has only this release
+	unknownSince time.Time             // when the outcome of the delete became unknown
 }
 
-// NewRelease returns a release of a node. A relaxed one waits for the next request while others are
-// under way.
-func NewRelease(to reply.To, directory, node string, relaxed bool) *NodeRelease {
-	r := &NodeRelease{To: to, directory: directory, node: node, relaxed: relaxed}
+// NewRelease returns a release of a node for the sender of msg. A relaxed one waits for the next
+// request while others are under way: the lock was handed on within this process.
+func NewRelease(to reply.To, msg *messages.ReleaseNode) *NodeRelease {
+	r := &NodeRelease{To: to, msg: msg}
 	r.group.release = r
 	return r
 }
 
-func (r *NodeRelease) path() string { return zkpath.Join(r.directory, r.node) }
+func (r *NodeRelease) path() string { return zkpath.Join(r.msg.GetDirectory(), r.msg.GetNode()) }
 
 // Group is what ZooKeeper executes as a whole or not at all: a release, a create, or several
 // creates, the parts of an atomic create.
@@ -114,9 +106,9 @@ type Group struct {
 	release  *NodeRelease // nil if there are creates
 	creates  []*Create
 	arrival  uint64 // place of the creates among all of the epoch, from 1; 0 for a release
-	failures int    // transactions that failed because of other requests
-	tries    int    // how often the creates were sent again
-	lookedUp int    // how many parts with an unknown outcome were looked for
+	failures int32  // transactions that failed because of other requests
+	tries    int32  // how often the creates were sent again
+	lookedUp int32  // how many parts with an unknown outcome were looked for
 
 	directories []*directory // of its creates, if one of them may be missing; each once
 }
@@ -143,12 +135,12 @@ func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
 // AtomicBytes returns the size of the create in an atomic create, with the operation that makes its
 // directory.
 func (c *Create) AtomicBytes(root zkconn.Chroot) int {
-	return 2*zkconn.OpBytes + c.bytes() + len(c.directory) + c.aclBytes + 2*len(root)
+	return 2*zkconn.OpBytes + c.bytes() + len(c.msg.GetDirectory()) + c.aclBytes + 2*len(root)
 }
 
 func (g *Group) bytes() (n int) {
 	if r := g.release; r != nil {
-		return zkconn.OpBytes + len(r.directory) + len(r.node)
+		return zkconn.OpBytes + len(r.msg.GetDirectory()) + len(r.msg.GetNode())
 	}
 	for _, c := range g.creates {
 		n += zkconn.OpBytes + c.bytes()

@@ -20,9 +20,9 @@ import (
 func (w *Writer) rollBack(c *Create, err error) {
 	failed := rollbackReply(func(result string) {
 		w.epoch.Fail(c, zkconn.ReasonFor(err), "create %s: it was made and %s: %v", c.path(), result,
-			zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory))
+			zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.msg.GetDirectory()))
 	})
-	w.Release(NewRelease(reply.To{Recipient: failed}, c.directory, c.node, false))
+	w.Release(NewRelease(reply.To{Recipient: failed}, &messages.ReleaseNode{Directory: c.msg.GetDirectory(), Node: c.node}))
 }
 
 // rollbackReply receives the answer to the release of a rollback. The create is open until then.
@@ -90,7 +90,7 @@ func (w *Writer) abandonRelease(r *NodeRelease, why messages.Reason, err error) 
 // writer deletes nodes that it finds later.
 func (w *Writer) abandonCreate(c *Create, err error) {
 	why := zkconn.ReasonFor(err)
-	err = zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.directory)
+	err = zkconn.ExplainRight(w.epoch.Client(), err, "READ", c.msg.GetDirectory())
 	for _, c := range c.group.creates {
 		w.addOrphan(c.path(), c, err)
 		w.epoch.Fail(c, why, "create %s may have been executed, and a node that is found later is deleted: %v", c.path(), err)

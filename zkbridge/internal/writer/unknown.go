@@ -29,7 +29,7 @@ func (w *Writer) lookUpLater(c *Create) {
 func (w *Writer) lookUpUnknown() {
 	byDirectory := map[string][]*Create{}
 	for _, c := range w.unknownCreates {
-		byDirectory[c.directory] = append(byDirectory[c.directory], c)
+		byDirectory[c.msg.GetDirectory()] = append(byDirectory[c.msg.GetDirectory()], c)
 	}
 	w.unknownCreates = nil
 	for _, directory := range slices.Sorted(maps.Keys(byDirectory)) {
@@ -73,7 +73,7 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 func (w *Writer) onAtomicLookup(c *Create, l *zkconn.Lookup) {
 	g := c.group
 	c.lookup = l
-	if g.lookedUp++; g.lookedUp < len(g.creates) {
+	if g.lookedUp++; int(g.lookedUp) < len(g.creates) {
 		return
 	}
 	g.lookedUp = 0
@@ -100,7 +100,7 @@ func (w *Writer) resubmit(g *Group) {
 func (w *Writer) lookUpCreated(c *Create, node string) {
 	c.node = node
 	w.epoch.Run(func(client zkconn.Client) func() {
-		l, err := zkconn.LookUp(client, c.directory, node)
+		l, err := zkconn.LookUp(client, c.msg.GetDirectory(), node)
 		return func() { w.onLookup(c, l, err) }
 	})
 }
@@ -114,7 +114,7 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 	case err != nil:
 		w.lookUpLater(c)
 	case !l.Exists:
-		w.epoch.Fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkpath.Join(c.directory, c.node))
+		w.epoch.Fail(c, messages.Reason_NODE_DELETED, "%s was deleted right after its creation", zkpath.Join(c.msg.GetDirectory(), c.node))
 	default:
 		w.created(c, &messages.Created{Id: c.ID, Epoch: c.Epoch, Node: l.Node, Czxid: l.Stat.Czxid, Step: c.step,
 			Children: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid})
@@ -162,7 +162,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 		g.Go(func() (err error) {
 			l := &found[i]
 			l.Node, l.Listing = node, listing
-			if !c.withNames && i < len(creates)-1 { // one list is enough for the lock: there may be many creates, and many names
+			if !c.msg.GetListAfter() && i < len(creates)-1 { // one list is enough for the lock: there may be many creates, and many names
 				l.Listing.Children = nil
 			}
 			path := zkpath.Join(directory, node)
@@ -175,11 +175,11 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 
 // nodeIn returns the create's node among the sorted names in the directory, or "".
 func (c *Create) nodeIn(sorted []string) string {
-	if c.beside == "" {
-		return findSequential(sorted, c.prefix)
+	if c.msg.GetBeside() == "" {
+		return findSequential(sorted, c.msg.GetPrefix())
 	}
-	if _, found := slices.BinarySearch(sorted, c.prefix); found {
-		return c.prefix
+	if _, found := slices.BinarySearch(sorted, c.msg.GetPrefix()); found {
+		return c.msg.GetPrefix()
 	}
 	return ""
 }

@@ -1,8 +1,6 @@
 package writer
 
 import (
-	"strings"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
@@ -54,7 +52,7 @@ type Writer struct {
 
 // Create creates the node of a create, or those of all parts of an atomic create, or none.
 func (w *Writer) Create(g *Group) {
-	if c := g.creates[0]; len(g.creates) == 1 && c.beside != "" {
+	if c := g.creates[0]; len(g.creates) == 1 && c.msg.GetBeside() != "" {
 		w.createBeside(c)
 		return
 	}
@@ -90,9 +88,9 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	case len(b.ops) > 1:
 		client.Multi(b.ops, executed)
 	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is answered with its czxid
-		client.CreateSequential(first.Path, first.Data, executed)
+		client.CreateSequential(zkpath.Join(first.Path, first.Node), first.Data, executed)
 	default:
-		client.Delete(first.Path, executed)
+		client.Delete(zkpath.Join(first.Path, first.Node), executed)
 	}
 	b.sendReads(client, answered)
 }
@@ -112,19 +110,21 @@ func (w *Writer) onBatchDone(b *batch) {
 // onSuccess answers the requests of a batch that ZooKeeper has executed.
 func (w *Writer) onSuccess(b *batch) {
 	czxid, results := b.czxid(), b.results[len(b.containers):]
+	answers := make([]messages.Created, b.creates) // one allocation for all
 	for i, sent := range b.writes {
 		if sent.release != nil {
 			w.released(sent.release, false) // the node was not missing
 			continue
 		}
 		c := sent.create
-		_, node := zkpath.Split(results[i].String)
-		if czxid == 0 { // of an atomic create in a session without the session node
+		_, node := zkpath.Split(results[i].String) // the name, or the path of a create that went alone
+		if czxid == 0 {                            // of an atomic create in a session without the session node
 			w.lookUpCreated(c, node)
 			continue
 		}
-		msg := &messages.Created{Id: c.ID, Epoch: c.Epoch, Czxid: czxid, Step: c.step,
-			Node: strings.Clone(node)} // a waiter keeps the name, and need not keep the whole path
+		msg := &answers[0]
+		answers = answers[1:]
+		msg.Id, msg.Epoch, msg.Node, msg.Czxid, msg.Step = c.ID, c.Epoch, node, czxid, c.step
 		b.setDirectory(msg, c)
 		w.created(c, msg)
 	}

@@ -35,7 +35,7 @@ func TestMinBatch(t *testing.T) {
 // exists. Locks that many requests share create and delete in each batch, and did a fifth less
 // while each batch waited for the one before.
 func TestDeleteShowsDirectory(t *testing.T) {
-	unknown := NewRelease(reply.To{}, "/locks/a", "n-1", false)
+	unknown := NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/a", Node: "n-1"})
 	unknown.unknownSince = time.Now()
 	for _, test := range []struct {
 		name    string
@@ -43,10 +43,10 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		waits   bool
 	}{
 		{"no delete", nil, true},
-		{"delete in the directory", NewRelease(reply.To{}, "/locks/a", "n-1", false), false},
-		{"delete in a directory below", NewRelease(reply.To{}, "/locks/a/b", "n-1", false), true},
-		{"delete of the directory's name", NewRelease(reply.To{}, "/locks", "a", false), true},
-		{"delete in a directory with a longer name", NewRelease(reply.To{}, "/locks/ab", "n-1", false), true},
+		{"delete in the directory", NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/a", Node: "n-1"}), false},
+		{"delete in a directory below", NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/a/b", Node: "n-1"}), true},
+		{"delete of the directory's name", NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks", Node: "a"}), true},
+		{"delete in a directory with a longer name", NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/ab", Node: "n-1"}), true},
 		{"delete whose outcome is unknown", unknown, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -156,7 +156,7 @@ func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
 		answered = func(results []zk.MultiResponse, err error) { then(results, c.onContainers(results, err)) }
 	}
 	sendQuery(c.session, encodeMulti(c.root, ops, containers),
-		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, len(ops)) }, answered)
+		func(r *reader) ([]zk.MultiResponse, error) { return r.results(c.root, ops) }, answered)
 }
 
 // onContainers notes what the answer to a transaction that makes containers says of the server, and

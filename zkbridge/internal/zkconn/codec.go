@@ -1,9 +1,11 @@
 package zkconn
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -58,7 +60,7 @@ func encodeRead(op int32, path string, watch bool) []byte {
 }
 
 func encodeCreate(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {
-	return appendCreate(newMessage(op, 2*OpBytes+len(path)+len(data)), path, data, acl, flags)
+	return appendCreateRest(appendText(newMessage(op, 2*OpBytes+len(path)+len(data)), path), data, acl, flags)
 }
 
 func encodeDelete(path string) []byte {
@@ -76,14 +78,14 @@ func encodeMulti(root Chroot, ops []Op, containers bool) []byte {
 			}
 		}
 		b = appendOpHeader(b, op.Kind.code, false)
-		path := root.prepend(op.Path)
+		b = appendPath(b, root, op.Path, op.Node)
 		switch op.Kind {
 		case OpCreate, OpContainer:
-			b = appendCreate(b, path, op.Data, op.ACL, op.Flags)
+			b = appendCreateRest(b, op.Data, op.ACL, op.Flags)
 		case OpSet:
-			b = appendInt(appendData(appendText(b, path), op.Data), op.Version)
+			b = appendInt(appendData(b, op.Data), op.Version)
 		default: // OpDelete, OpCheck
-			b = appendInt(appendText(b, path), op.Version)
+			b = appendInt(b, op.Version)
 		}
 	}
 	return appendOpHeader(b, -1, true)
@@ -95,8 +97,20 @@ func appendOpHeader(b []byte, op int32, end bool) []byte {
 	return appendInt(appendBool(appendInt(b, op), end), -1)
 }
 
-func appendCreate(b []byte, path string, data []byte, acl []zk.ACL, flags int32) []byte {
-	b = appendData(appendText(b, path), data)
+// appendPath appends the path of a node in a directory, below root. Without a node it appends the
+// path of the directory.
+func appendPath(b []byte, root Chroot, directory, node string) []byte {
+	if node == "" {
+		return appendText(b, root.prepend(directory))
+	}
+	directory = strings.TrimSuffix(directory, "/")
+	b = appendInt(b, int32(len(root)+len(directory)+1+len(node)))
+	return append(append(append(append(b, root...), directory...), '/'), node...)
+}
+
+// appendCreateRest appends what follows the path of a create.
+func appendCreateRest(b, data []byte, acl []zk.ACL, flags int32) []byte {
+	b = appendData(b, data)
 	b = appendInt(b, int32(len(acl)))
 	for _, a := range acl {
 		b = appendText(appendText(appendInt(b, a.Perms), a.Scheme), a.ID)
@@ -224,9 +238,17 @@ func (r *reader) stat() (s zk.Stat) {
 	return s
 }
 
-// results returns the results of a transaction, below root, and the first error among them.
-func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure error) {
-	all = make([]zk.MultiResponse, 0, ops)
+// results returns the results of a transaction, below root, and the first error among them. An
+// operation with a Node has the name of the node that was made as its String; others have the path.
+func (r *reader) results(root Chroot, ops []Op) (all []zk.MultiResponse, failure error) {
+	all = make([]zk.MultiResponse, 0, len(ops))
+	made := func() string {
+		path := r.take(int(r.int()))
+		if n := len(all); n < len(ops) && ops[n].Node != "" {
+			return string(path[bytes.LastIndexByte(path, '/')+1:])
+		}
+		return root.strip(string(path))
+	}
 	for {
 		op, last, _ := r.int(), r.bool(), r.int()
 		if last || r.bad {
@@ -235,9 +257,9 @@ func (r *reader) results(root Chroot, ops int) (all []zk.MultiResponse, failure 
 		var result zk.MultiResponse
 		switch op {
 		case opCreate:
-			result.String = root.strip(r.text())
+			result.String = made()
 		case opCreate2: // the answer to a container
-			result.String = root.strip(r.text())
+			result.String = made()
 			stat := r.stat()
 			result.Stat = &stat
 		case opSetData:

@@ -22,14 +22,18 @@ func TestGarbledAnswers(t *testing.T) {
 	b = appendInt(b, 11)
 	b = appendOpHeader(b, -1, true)
 	r := reader{rest: b}
-	if got, err := r.results("/root", 3); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
+	if got, err := r.results("/root", make([]Op, 3)); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
 		t.Errorf("%v, %v, %+v", got, err, got[2].Stat)
+	}
+	r = reader{rest: b}
+	if got, _ := r.results("/root", []Op{{Path: "/", Node: "n"}, {}, {}}); got[0].String != "n" {
+		t.Errorf("the name of a node is %q", got[0].String)
 	}
 	for _, c := range []struct {
 		whole []byte
 		read  func(*reader)
 	}{
-		{b, func(r *reader) { r.results("", 3) }},
+		{b, func(r *reader) { r.results("", make([]Op, 3)) }},
 		{append(appendData(nil, []byte("data")), make([]byte, 68)...), func(r *reader) { r.data(); r.stat() }},
 		{appendText(appendText(appendInt(nil, 2), "one"), "two"), func(r *reader) { r.texts() }},
 	} {
@@ -41,7 +45,7 @@ func TestGarbledAnswers(t *testing.T) {
 		}
 	}
 	unknown := reader{rest: appendOpHeader(appendOpHeader(nil, 99, false), -1, true)}
-	if unknown.results("", 1); !unknown.bad {
+	if unknown.results("", make([]Op, 1)); !unknown.bad {
 		t.Error("an operation 99 is accepted")
 	}
 	for _, length := range []int32{-2, math.MinInt32, math.MaxInt32} {

@@ -5,7 +5,8 @@ import "github.com/go-zookeeper/zk"
 // Op is an operation of a transaction.
 type Op struct {
 	Kind    *OpKind
-	Path    string
+	Path    string   // of the node, or with Node of its directory
+	Node    string   // the name in that directory, so that no path need be made; empty for none
 	Data    []byte   // of OpCreate, OpContainer and OpSet
 	ACL     []zk.ACL // of OpCreate and OpContainer
 	Flags   int32    // of OpCreate, go-zookeeper's
@@ -35,4 +36,4 @@ const AnyVersion = -1
 func CheckExists(path string) Op { return Op{Kind: OpCheck, Path: path, Version: AnyVersion} }
 
 // Bytes returns the size of the operation in a message.
-func (o Op) Bytes() int { return OpBytes + len(o.Path) + len(o.Data) + ACLBytes(o.ACL) }
+func (o Op) Bytes() int { return OpBytes + len(o.Path) + len(o.Node) + len(o.Data) + ACLBytes(o.ACL) }
