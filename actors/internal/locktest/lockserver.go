@@ -5,6 +5,7 @@ import (
 	"flag"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/test/bufconn"
 
@@ -15,6 +16,10 @@ import (
 // throughServer has Connect return Locks that live on a lock server of their own, in place of a
 // ZooKeeper session.
 var throughServer = flag.Bool("through-lock-server", false, "run the tests' locks through a lock server")
+
+// lease is the time of a client's lease. After the loss of a session, Close of the server waits for as
+// long.
+const lease = 10 * time.Second
 
 // NeedsZooKeeper skips a test with -through-lock-server: the why is what locks of a lock server do
 // not have.
@@ -29,7 +34,7 @@ func NeedsZooKeeper(t testing.TB, why string) {
 // test closes, before its own Locks.
 func ThroughServer(t testing.TB, locks *actors.Locks, cfg actors.Config) *actors.Locks {
 	t.Helper()
-	server, err := remote.NewServer(locks, remote.ServerConfig{Logger: cfg.Logger})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Logger: cfg.Logger})
 	Must(t, err)
 	l := bufconn.Listen(1 << 16)
 	g, served := server.GRPC(nil), make(chan struct{})
