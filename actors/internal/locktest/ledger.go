@@ -30,6 +30,9 @@ type Ledger struct {
 	unnamed int                    // owners without a name
 	Errs    int
 	Granted chan struct{} // receives a value at each grant, if the test waits for it
+	// SessionEnded reports whether the server has ended a session at its own will, of which its
+	// process may not know. It is nil where the server ends none.
+	SessionEnded func(id int64) bool
 }
 
 // NewLedger returns a ledger without grants.
@@ -87,8 +90,9 @@ func (h holder) String() string {
 // its nodes was deleted. Others may hold by now.
 func (l *Ledger) willBeLost(h holder) bool {
 	g, isGrant := h.grant.(*actors.Grant)
-	return isGrant && h.connection != nil && (g.Token().Czxid < h.connection.lostBefore ||
-		slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.Deleted[node] }))
+	return isGrant && (l.SessionEnded != nil && l.SessionEnded(g.Session()) ||
+		h.connection != nil && (g.Token().Czxid < h.connection.lostBefore ||
+			slices.ContainsFunc(g.Nodes(), func(node string) bool { return l.Deleted[node] })))
 }
 
 // removeLost removes the holders whose grants are about to be lost.
@@ -135,7 +139,7 @@ func (l *Ledger) add(h holder) {
 		r = &lockRecord{greatest: map[int]holder{}}
 		l.locks[h.LockPath] = r
 	}
-	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.grant.Err() != nil }) // its owner knows of the end
+	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.grant.Err() != nil || l.willBeLost(h) })
 	r.holders = append(r.holders, h)
 	used, total := map[string]int{}, 0
 	for i, other := range r.holders {

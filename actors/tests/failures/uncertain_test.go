@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,11 @@ func contendWithFault(t *testing.T, r locktest.Recipe, fault embedded.Fault) (fi
 	locktest.Bubble(t, func(v *locktest.Virtual) {
 		injected := v.Inject(fault)
 		l := locktest.NewLedger(v)
+		if fault.Action == embedded.ExpireSession {
+			l.SessionEnded = func(id int64) bool {
+				return !slices.ContainsFunc(v.Sessions(), func(s embedded.SessionInfo) bool { return s.ID == id })
+			}
+		}
 		done := make(chan int)
 		const rounds = 3
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
