@@ -97,9 +97,26 @@ func (s *session) handled(in incoming) {
 
 // Flush implements host.Collector: it sends what the messages since the last Flush have led to.
 func (s *session) Flush() {
-	for s.stream != nil && s.out.sent < len(s.out.unconfirmed) && s.stream.frames.hasRoom(func() { s.self.Tell(writable{}) }) {
+	for s.stream != nil && s.out.sent < len(s.out.unconfirmed) {
+		if s.stream.frames.extend(s.extend) {
+			continue
+		}
+		if !s.stream.frames.hasRoom(func() { s.self.Tell(writable{}) }) {
+			return
+		}
 		s.sendMessages()
 	}
+}
+
+// extend puts messages into a frame that has some, and reports whether it has.
+func (s *session) extend(last *messages.ClientFrame) bool {
+	has := len(last.Messages)
+	if has == 0 {
+		return false
+	}
+	last.Received = s.in.received
+	_, last.Messages = s.out.next(last.Messages)
+	return len(last.Messages) > has
 }
 
 // flushMessages sends all that is not sent yet.
@@ -110,7 +127,7 @@ func (s *session) flushMessages() {
 }
 
 func (s *session) sendMessages() {
-	first, all := s.out.next()
+	first, all := s.out.next(nil)
 	s.stream.frames.put(&messages.ClientFrame{Received: s.in.received, First: first, Messages: all})
 }
 

@@ -1,6 +1,9 @@
 package remote
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // frames sends the frames of one stream in order, in a goroutine of its own: a stream blocks while
 // the other end does not read.
@@ -38,6 +41,14 @@ func (f *frames[F]) hasRoom(again func()) bool {
 	return false
 }
 
+// extend has add put more into the last frame that waits. It returns false if none waits, or if add
+// returns false.
+func (f *frames[F]) extend(add func(last F) bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.queue) > 0 && add(f.queue[len(f.queue)-1])
+}
+
 // waiting returns how many frames wait.
 func (f *frames[F]) waiting() int {
 	f.mu.Lock()
@@ -72,6 +83,7 @@ func (f *frames[F]) notify() {
 
 func (f *frames[F]) run() error {
 	for {
+		runtime.Gosched() // those that are about to put more have it go by the same frame
 		f.mu.Lock()
 		queue, closed := f.queue, f.closed
 		f.queue = nil

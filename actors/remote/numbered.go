@@ -15,6 +15,7 @@ type outbox[M proto.Message] struct {
 	bytes       int    // their sum
 	first       uint64 // number of the first of unconfirmed; 0 means 1
 	sent        int    // how many of unconfirmed the present stream has
+	frameBytes  int    // of the messages that next has put into the last frame
 }
 
 // The limits of one frame, in messages and in bytes. A message that is larger goes alone.
@@ -29,20 +30,24 @@ func (o *outbox[M]) add(m M) {
 	o.bytes += size
 }
 
-// next returns messages for a frame that the present stream does not have yet, and the number of
-// the first.
-func (o *outbox[M]) next() (first uint64, messages []M) {
-	waiting := o.unconfirmed[o.sent:]
-	n, bytes := 0, 0
-	for n < len(waiting) && n < maxFrameMessages {
-		if bytes += o.sizes[o.sent+n]; n > 0 && bytes > maxFrameBytes {
+// next puts messages that the present stream does not have yet into a frame, and returns the number
+// of its first. The messages that the frame has already are those of the last next.
+func (o *outbox[M]) next(frame []M) (first uint64, messages []M) {
+	first = o.number() + uint64(o.sent-len(frame))
+	if len(frame) == 0 {
+		o.frameBytes = 0
+		frame = make([]M, 0, min(len(o.unconfirmed)-o.sent, maxFrameMessages))
+	}
+	for o.sent < len(o.unconfirmed) && len(frame) < maxFrameMessages {
+		bytes := o.frameBytes + o.sizes[o.sent]
+		if len(frame) > 0 && bytes > maxFrameBytes {
 			break
 		}
-		n++
+		frame = append(frame, o.unconfirmed[o.sent])
+		o.frameBytes = bytes
+		o.sent++
 	}
-	first = o.number() + uint64(o.sent)
-	o.sent += n
-	return first, slices.Clone(waiting[:n])
+	return first, frame
 }
 
 func (o *outbox[M]) number() uint64 { return max(o.first, 1) }

@@ -1,8 +1,6 @@
 package remote
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
@@ -368,29 +366,29 @@ func (c *servedClient) Flush() {
 			c.cutOff("the client does not read what the server sends", nil)
 		}
 	}
-	for c.stream != nil && c.out.sent < len(c.out.unconfirmed) && c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
-		first, all := c.out.next()
+	for c.stream != nil && c.out.sent < len(c.out.unconfirmed) {
+		if c.stream.frames.extend(c.extend) {
+			continue
+		}
+		if !c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
+			return
+		}
+		first, all := c.out.next(nil)
 		c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, First: first, Messages: all})
 	}
 }
 
-func (c *servedClient) text() string {
-	return fmt.Sprintf("%s %s %s (client %d)", c.peer.Name, c.peer.Address, c.name, c.number)
+// extend puts messages into a frame that has some, and reports whether it has.
+func (c *servedClient) extend(last *messages.ServerFrame) bool {
+	has := len(last.Messages)
+	if has == 0 {
+		return false
+	}
+	last.Received = c.in.received
+	_, last.Messages = c.out.next(last.Messages)
+	return len(last.Messages) > has
 }
 
-// maxOwner bounds the name of an owner, as a lock does.
-const maxOwner = 1 << 10
-
-// owner returns the name that an owner of the client has on the server: owners of other clients are
-// others.
-func (c *servedClient) owner(name string) string {
-	if name == "" {
-		return ""
-	}
-	scoped := fmt.Sprintf("%d/%s", c.number, name)
-	if len(scoped) > maxOwner && len(name) <= maxOwner {
-		sum := sha256.Sum256([]byte(name))
-		scoped = fmt.Sprintf("%d/%s", c.number, hex.EncodeToString(sum[:]))
-	}
-	return scoped
+func (c *servedClient) text() string {
+	return fmt.Sprintf("%s %s %s (client %d)", c.peer.Name, c.peer.Address, c.name, c.number)
 }

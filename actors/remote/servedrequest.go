@@ -3,6 +3,8 @@ package remote
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -197,6 +199,23 @@ func tooLarge(what string, size, most int) string {
 		return ""
 	}
 	return fmt.Sprintf("the %s has %d bytes: a lock server takes %d at most", what, size, most)
+}
+
+// maxOwner bounds the name of an owner, as a lock does.
+const maxOwner = 1 << 10
+
+// owner returns the name that an owner of the client has on the server: owners of other clients are
+// others.
+func (c *servedClient) owner(name string) string {
+	if name == "" {
+		return ""
+	}
+	scoped := fmt.Sprintf("%d/%s", c.number, name)
+	if len(scoped) > maxOwner && len(name) <= maxOwner {
+		sum := sha256.Sum256([]byte(name))
+		scoped = fmt.Sprintf("%d/%s", c.number, hex.EncodeToString(sum[:]))
+	}
+	return scoped
 }
 
 // begin hands a request to the lock's actor.
