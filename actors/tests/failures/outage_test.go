@@ -132,22 +132,3 @@ func TestEnsembleLosesLeader(t *testing.T) {
 	leader.Start(t)
 	b.Clean()
 }
-
-// A holder holds, and a waiter waits, for an hour of virtual time.
-func TestLongHold(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(v *locktest.Virtual) {
-		mu := v.Mutex()
-		other := v.Mutex()
-		g := locktest.Lock(v, mu)
-		f := other.Acquire(context.Background())
-		<-time.After(time.Hour)
-		if g.Err() != nil || len(v.LockNodes()) != 2 {
-			v.Errorf("%v; nodes %v", g.Err(), v.LockNodes())
-		}
-		locktest.Pending(v, f)
-		locktest.Unlock(v, g)
-		locktest.Unlock(v, locktest.Result(v, f))
-		v.Clean()
-	})
-}

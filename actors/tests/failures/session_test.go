@@ -2,7 +2,6 @@ package failures
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -63,83 +62,5 @@ func TestDeadlineOutlivesSession(t *testing.T) {
 		}
 		locktest.Unlock(v, g)
 		v.Clean()
-	})
-}
-
-// Many waiters of one session keep their order in the next.
-func TestManyWaitersLoseSession(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		mu := locks.Mutex(b.LockPath)
-		g := locktest.Lock(b, mu)
-		var fs []*actors.Future[*actors.Grant]
-		for i := range 30 {
-			fs = append(fs, mu.Acquire(locktest.Within(b)))
-			if i%10 == 0 {
-				b.WaitNodes(i + 2)
-			}
-		}
-		fs[7].Cancel()
-		b.ExpireSession(locks)
-		locktest.Is(b, locktest.Failure(b, fs[7]), actors.ErrCancelled)
-		locktest.Closes(b, g.Done(), "the lost grant")
-		results := make(chan actors.Token, len(fs))
-		for i, f := range fs {
-			if i != 7 {
-				go func() {
-					g, err := f.Result()
-					if err != nil {
-						b.Error(err)
-					} else {
-						results <- g.Token()
-						g.Release()
-						return
-					}
-					results <- actors.Token{}
-				}()
-			}
-		}
-		last := g.Token()
-		for range len(fs) - 1 {
-			token := <-results
-			locktest.ExpectIncreasing(b, last, token)
-			last = token
-		}
-		g.Release()
-	})
-}
-
-// The session expires again and again while goroutines acquire and release.
-func TestSessionsComeAndGo(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks, others := b.Locks(), b.Locks()
-		stop := make(chan struct{})
-		done := make(chan int)
-		for _, mu := range []*actors.Mutex{locks.Mutex(b.LockPath), others.Mutex(b.LockPath), locks.Mutex(b.LockPath)} {
-			go func() {
-				n := 0
-				for ; !locktest.IsClosed(stop); n++ {
-					g, err := mu.Lock(locktest.Within(b))
-					if err != nil {
-						b.Error(err)
-						break
-					}
-					// The client may see the end of its node before the end of the session.
-					if err := g.Unlock(locktest.Within(b)); err != nil && !errors.Is(err, actors.ErrNodeDeleted) {
-						locktest.Is(b, err, actors.ErrSessionLost)
-					}
-				}
-				done <- n
-			}()
-		}
-		for range 3 {
-			b.ExpireSession(locks)
-		}
-		close(stop)
-		for range 3 {
-			if n := <-done; n == 0 {
-				b.Error("a process has never held")
-			}
-		}
 	})
 }

@@ -102,6 +102,8 @@ var endings = []ending{
 			if !locktest.IsClosed(f.Done()) {
 				c.Error("the future goes on after Cancel")
 			}
+			f.Cancel()
+			c.expectText(locktest.Failure(c, f), "future was cancelled")
 		})
 	}},
 	{name: "context ends while waiting", run: func(c *cell) {
@@ -112,6 +114,12 @@ var endings = []ending{
 		c.waitIdle()
 		cancel(why)
 		locktest.Is(c, locktest.Failure(c, f), why)
+		_, err := c.row.waiter(c.theirs, c.LockPath).Lock(ctx, c.row.Options...)
+		locktest.Is(c, err, why)
+		ctx, cancelTheirs := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancelTheirs()
+		_, err = c.row.waiter(c.theirs, c.LockPath).Lock(ctx, c.row.Options...)
+		locktest.Is(c, err, context.DeadlineExceeded)
 		c.expectOthersGoOn()
 	}},
 	{name: "time-out while waiting", run: func(c *cell) {
@@ -119,6 +127,7 @@ var endings = []ending{
 		begun := time.Now()
 		f := c.row.waiter(c.ours, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.WithTimeout(50*time.Millisecond))...)
 		locktest.Is(c, locktest.Failure(c, f), actors.ErrTimedOut)
+		c.expectText(locktest.Failure(c, f), "50ms")
 		if took := time.Since(begun); took < 50*time.Millisecond {
 			c.Errorf("timed out after %v", took)
 		}
@@ -127,7 +136,9 @@ var endings = []ending{
 	{name: "try", run: func(c *cell) {
 		c.hold()
 		for _, locks := range []*actors.Locks{c.ours, c.theirs} {
-			locktest.Is(c, locktest.Failure(c, c.row.waiter(locks, c.LockPath).Acquire(context.Background(), append(c.row.Options, actors.Try())...)), actors.ErrNotAcquired)
+			_, err := c.row.waiter(locks, c.LockPath).Lock(context.Background(), append(c.row.Options, actors.Try())...)
+			locktest.Is(c, err, actors.ErrNotAcquired)
+			c.expectText(err)
 		}
 		c.expectOthersGoOn()
 	}},

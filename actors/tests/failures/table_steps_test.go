@@ -23,6 +23,14 @@ func (c *cell) endRequest(why error, end func(f *actors.Future[*actors.Grant])) 
 	c.expectOthersGoOn()
 }
 
+// expectText checks that an error names the lock, and has the parts.
+func (c *cell) expectText(err error, parts ...string) {
+	c.Helper()
+	if err != nil {
+		locktest.ExpectParts(c, err.Error(), append(parts, c.LockPath)...)
+	}
+}
+
 // expectOthersGoOn checks that a request that has ended has left no node, and that it has not
 // changed the grants.
 func (c *cell) expectOthersGoOn() {

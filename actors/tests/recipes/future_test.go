@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -14,42 +13,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
-
-func TestCancelWhileWaiting(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
-		g := locktest.Lock(b, mu)
-		for _, other := range []*actors.Mutex{mu, elsewhere} {
-			f := other.Acquire(locktest.Within(b))
-			b.WaitNodes(2)
-			f.Cancel()
-			f.Cancel()
-			locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
-			locktest.ExpectParts(b, locktest.Failure(b, f).Error(), b.LockPath+": future was cancelled")
-			b.WaitNodes(1)
-		}
-		locktest.Unlock(b, g)
-	})
-}
-
-// The request in the middle of the queue is cancelled. The next does not hold while the first
-// holds.
-func TestCancelInTheMiddle(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		first, second, third := b.Mutex(), b.Mutex(), b.Mutex()
-		g := locktest.Lock(b, first)
-		middle := second.Acquire(locktest.Within(b))
-		b.WaitNodes(2)
-		last := third.Acquire(locktest.Within(b))
-		b.WaitNodes(3)
-		middle.Cancel()
-		b.WaitNodes(2)
-		locktest.Pending(b, last)
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, locktest.Result(b, last))
-	})
-}
 
 func TestCancelBeforeAnything(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -306,26 +269,5 @@ func TestCancelWithoutAnswer(t *testing.T) {
 		}
 		locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
 		b.WaitNodes(0)
-	})
-}
-
-func TestManyHandlesOneContext(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu := b.Mutex()
-		ctx, cancel := context.WithCancelCause(b.Context())
-		g := locktest.Lock(b, mu)
-		var fs []*actors.Future[*actors.Grant]
-		for range 50 {
-			fs = append(fs, mu.Acquire(ctx))
-		}
-		b.WaitNodes(51)
-		why := errors.New("over")
-		cancel(why)
-		for _, f := range fs {
-			locktest.Is(b, locktest.Failure(b, f), why)
-		}
-		b.WaitNodes(1)
-		locktest.Unlock(b, g)
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() == 0 }, "no watch is left")
 	})
 }

@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,26 +77,6 @@ func TestOwnerWaitsTwice(t *testing.T) {
 		}
 		locktest.Unlock(b, h)
 		locktest.Unlock(b, g)
-	})
-}
-
-func Test2Clients(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		one, two := b.Mutex(), b.Mutex()
-		token := actors.Token{}
-		for range 3 {
-			for _, pair := range [][2]*actors.Mutex{{one, two}, {two, one}} {
-				g := locktest.Lock(b, pair[0])
-				waiting := pair[1].Acquire(locktest.Within(b))
-				b.WaitNodes(2)
-				locktest.Pending(b, waiting)
-				locktest.Must(b, g.Unlock(locktest.Within(b)))
-				h := locktest.Result(b, waiting)
-				locktest.ExpectIncreasing(b, token, g.Token(), h.Token())
-				token = h.Token()
-				locktest.Unlock(b, h)
-			}
-		}
 	})
 }
 
@@ -197,25 +176,6 @@ func TestNodeAndToken(t *testing.T) {
 	})
 }
 
-func TestTry(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
-		g := locktest.Lock(b, mu, actors.Try())
-		_, err := mu.Lock(locktest.Within(b), actors.Try())
-		locktest.Is(b, err, actors.ErrNotAcquired)
-		_, err = elsewhere.Lock(locktest.Within(b), actors.Try())
-		locktest.Is(b, err, actors.ErrNotAcquired)
-		if err == nil || !strings.Contains(err.Error(), b.LockPath) {
-			b.Errorf("the error does not name the path: %v", err)
-		}
-		b.WaitNodes(1)
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, locktest.Lock(b, elsewhere, actors.Try()))
-		locktest.Unlock(b, locktest.Lock(b, mu, actors.Try()))
-	})
-}
-
 // Many goroutines try at one time, on several connections. At most one holds.
 func TestTryMany(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -245,69 +205,18 @@ func TestTryMany(t *testing.T) {
 	})
 }
 
-func TestTimeout(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
-		g := locktest.Lock(b, mu)
-		for _, other := range []*actors.Mutex{mu, elsewhere} {
-			begun := time.Now()
-			_, err := other.Lock(locktest.Within(b), actors.WithTimeout(50*time.Millisecond))
-			locktest.Is(b, err, actors.ErrTimedOut)
-			if err == nil || !strings.Contains(err.Error(), "50ms") {
-				b.Errorf("the error does not name the timeout: %v", err)
-			}
-			if took := time.Since(begun); took < 50*time.Millisecond {
-				b.Errorf("timed out after %v", took)
-			}
-			b.WaitNodes(1)
-		}
-		locktest.Unlock(b, g)
-	})
-}
-
-func TestTimeoutBoundsTheWaitOnly(t *testing.T) {
+// The time-out and the context of a request bound its wait, and not the grant.
+func TestOnlyTheWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
-		mu := v.Mutex()
-		g := locktest.Lock(v, mu, actors.WithTimeout(50*time.Millisecond))
+		ctx, cancel := context.WithCancel(v.Context())
+		g, err := v.Mutex().Lock(ctx, actors.WithTimeout(50*time.Millisecond))
+		locktest.Must(v, err)
+		cancel()
 		<-time.After(time.Hour)
 		if g.Err() != nil {
 			v.Error(g.Err())
 		}
 		locktest.Unlock(v, g)
-	})
-}
-
-func TestContextEnds(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		mu, elsewhere := locks.Mutex(b.LockPath), b.Mutex()
-		g := locktest.Lock(b, mu)
-		for _, other := range []*actors.Mutex{mu, elsewhere} {
-			ctx, cancel := context.WithTimeout(b.Context(), 30*time.Millisecond)
-			_, err := other.Lock(ctx)
-			cancel()
-			locktest.Is(b, err, context.DeadlineExceeded)
-
-			cause := errors.New("the reason")
-			ctx2, cancel2 := context.WithCancelCause(b.Context())
-			f := other.Acquire(ctx2)
-			b.WaitNodes(2)
-			cancel2(cause)
-			locktest.Is(b, locktest.Failure(b, f), cause)
-			b.WaitNodes(1)
-		}
-		locktest.Unlock(b, g)
-		// The context limits the wait, and not the grant.
-		ctx, cancel := context.WithCancel(b.Context())
-		g, err := mu.Lock(ctx)
-		locktest.Must(b, err)
-		cancel()
-		locktest.Unlock(b, locktest.Lock(b, locks.Mutex(b.LockPath+"/other")))
-		if g.Err() != nil || len(b.LockNodes()) == 0 {
-			b.Error(g.Err())
-		}
-		locktest.Unlock(b, g)
 	})
 }
