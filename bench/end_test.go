@@ -101,6 +101,9 @@ func TestEveryPeer(t *testing.T) {
 			continue
 		}
 		missing := slices.ContainsFunc(r.Missing, func(line string) bool { return strings.HasPrefix(line, s.peer.name+" is left out") })
+		if missing && zktest.Exhaustive() {
+			t.Errorf("%s is left out", s.peer.name)
+		}
 		if got := r.roundsOf(s.scenario.name, s.peer.name); missing == (len(got) > 0) || !missing && len(got) != minRounds {
 			t.Errorf("%s %s: missing %v, rounds %v", s.scenario.name, s.peer.name, missing, got)
 		}
