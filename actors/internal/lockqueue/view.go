@@ -156,10 +156,11 @@ func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 // forget empties the list, holders and waiting, and returns the entries that were in the list. They
 // keep their stages, and waitingTries still counts them. So the caller adds each of them anew, or
 // corrects waitingTries.
-func (s *State) forget() []*entry {
-	entries := slices.Collect(own(s.contenders))
+func (s *State) forget() (entries []*entry) {
 	for _, c := range s.contenders {
-		c.listed = false
+		if c.listed = false; c.entry != nil {
+			entries = append(entries, c.entry)
+		}
 	}
 	s.contenders, s.foreign, s.holders, s.completeThrough = nil, 0, nil, nothingKnown
 	clear(s.byKind)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -206,7 +207,7 @@ func (m *Manager) start(e *Entry) {
 		m.entries[e.Path+d.Suffix] = e
 	}
 	m.inOrder = append(m.inOrder, e)
-	m.system.Start(fmt.Sprintf("%s/%d%s", m.name, m.started, e.Path), func(self *host.Ref) host.Actor {
+	m.system.Start(m.name+"/"+strconv.FormatUint(m.started, 10)+e.Path, func(self *host.Ref) host.Actor {
 		e.Self = self
 		return m.newActor(e)
 	})
