@@ -58,27 +58,6 @@ func TestNumbersBeginAgain(t *testing.T) {
 	}
 }
 
-// The same with a holder of this library, in the other order.
-func TestNumbersBeginAgainForAHolder(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		conn := b.Client(b)
-		one, two := b.Mutex(), b.Mutex()
-		for range 4 {
-			locktest.Unlock(b, locktest.Lock(b, one))
-			locktest.Unlock(b, locktest.Lock(b, two))
-		}
-		removeDirectory(b, conn)
-		g := locktest.Lock(b, one)
-		f := two.Acquire(locktest.Within(b))
-		b.WaitNodes(2)
-		_, err := two.Lock(locktest.Within(b), actors.Try())
-		locktest.Is(b, err, actors.ErrNotAcquired)
-		locktest.Pending(b, f)
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, locktest.Result(b, f))
-	})
-}
-
 // The node of a waiter is deleted, and all other nodes with the directory.
 func TestDirectoryDeletedWhileWaiting(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {

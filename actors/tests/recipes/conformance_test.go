@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -148,30 +147,6 @@ func TestReadWriteInOrder(t *testing.T) {
 	})
 }
 
-// kazoo's test_lock_reacquire and similar tests: a handle can acquire again after each way in which
-// a request ends.
-func TestLockReacquire(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu, other := b.Mutex(), b.Mutex()
-		for range 2 {
-			locktest.Unlock(b, locktest.Lock(b, mu))
-			held := locktest.Lock(b, other)
-			_, err := mu.Lock(locktest.Within(b), actors.Try())
-			locktest.Is(b, err, actors.ErrNotAcquired)
-			_, err = mu.Lock(locktest.Within(b), actors.WithTimeout(1))
-			locktest.Is(b, err, actors.ErrTimedOut)
-			f := mu.Acquire(locktest.Within(b))
-			f.Cancel()
-			locktest.Is(b, locktest.Failure(b, f), actors.ErrCancelled)
-			ctx, cancel := context.WithCancel(b.Context())
-			cancel()
-			_, err = mu.Lock(ctx)
-			locktest.Is(b, err, context.Canceled)
-			locktest.Unlock(b, held)
-		}
-	})
-}
-
 // etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
 // does not hold while the first holds.
 func TestMutexWaitsOnCurrentHolder(t *testing.T) {
@@ -188,22 +163,6 @@ func TestMutexWaitsOnCurrentHolder(t *testing.T) {
 		locktest.Pending(b, third)
 		locktest.Unlock(b, g)
 		locktest.Unlock(b, locktest.Result(b, third))
-	})
-}
-
-// Consul's LockDeleteKey: the node is deleted by an operator, ten times.
-func TestLockDeleteKey(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		conn, mu := b.Client(b), b.Mutex()
-		for range 10 {
-			g := locktest.Lock(b, mu, actors.Revocable())
-			zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() > 0 }, "the holder watches its node")
-			locktest.Must(b, conn.Delete(g.Node(), -1))
-			locktest.Closes(b, g.Done(), "the grant")
-			locktest.Is(b, g.Err(), actors.ErrNodeDeleted)
-			locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNodeDeleted)
-		}
-		locktest.Unlock(b, locktest.Lock(b, mu))
 	})
 }
 

@@ -2,9 +2,7 @@ package recipes
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -68,37 +66,6 @@ func TestCustomKindsExclude(t *testing.T) {
 			}
 			locktest.Unlock(b, g)
 		}
-	})
-}
-
-// Clients lock random kinds. Two kinds that exclude each other never hold together.
-func TestCustomContention(t *testing.T) {
-	locktest.NeedsZooKeeper(t, "a rule of the program's own")
-	locktest.Each(t, func(b *locktest.Fixture) {
-		var mu sync.Mutex
-		inside := map[string]int{}
-		count := func(kind string, change int) {
-			mu.Lock()
-			defer mu.Unlock()
-			for other, n := range inside {
-				if change > 0 && n > 0 && excludes(kind, other) {
-					b.Errorf("%s beside %d of %s", kind, n, other)
-				}
-			}
-			inside[kind] += change
-		}
-		all := []*actors.Custom{newTable(b), newTable(b), newTable(b), newTable(b)}
-		b.Turns(8, 15, func(i int) locktest.Turn {
-			kind := kindsOfATable[rand.IntN(len(kindsOfATable))]
-			mode := all[i/2].Kind(kind)
-			return locktest.Turn{Lock: mode, Inside: func(*actors.Grant) {
-				count(kind, 1)
-				if _, err := mode.Participants(locktest.Within(b)); err != nil { // which takes a while
-					b.Error(err)
-				}
-				count(kind, -1)
-			}}
-		})
 	})
 }
 

@@ -1,10 +1,8 @@
 package recipes
 
 import (
-	"math/rand/v2"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -170,30 +168,6 @@ func TestStaleWriterDoesNotRead(t *testing.T) {
 		locktest.Is(b, w.Unlock(locktest.Within(b)), actors.ErrSessionLost)
 		locktest.Unlock(b, other)
 		locktest.Unlock(b, locktest.Lock(b, rw.Read(), actors.WithOwner("me")))
-	})
-}
-
-// Clients read and write at random. No writer holds beside another holder, and readers share.
-func TestReadWriteBasic(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		var readers, writers, shared atomic.Int32
-		all := []*actors.RWMutex{b.RWMutex(), b.RWMutex(), b.RWMutex(), b.RWMutex()}
-		b.Turns(8, 40, func(i int) locktest.Turn {
-			mode, inside := all[i/2].Read(), &readers
-			if rand.IntN(3) == 0 {
-				mode, inside = all[i/2].Write(), &writers
-			}
-			return locktest.Turn{Lock: mode, Inside: func(*actors.Grant) {
-				inside.Add(1)
-				defer inside.Add(-1)
-				r, w := readers.Load(), writers.Load()
-				if w > 1 || w == 1 && r > 0 {
-					b.Errorf("%d writers and %d readers at once", w, r)
-				}
-				shared.Store(max(shared.Load(), r))
-			}}
-		})
-		b.Logf("%d readers at most", shared.Load())
 	})
 }
 
