@@ -33,8 +33,9 @@ func With[Option ~func(*manager.Recipe) error](r *manager.Recipe, options []Opti
 	if changed.RequireDirectory {
 		changed.Name += " in a directory that must exist"
 	}
-	if changed.LocalQueue != nil { // last of all, so that the order of options does not matter
-		return withLocalQueue(&changed), nil
+	if q := changed.LocalQueue; q != nil { // last of all, so that the order of options does not matter
+		changed.Name += fmt.Sprintf(" with a local queue (%d grants, %v, lingering %v)", q.Grants, q.Time, q.Linger)
+		changed.NewActor = newLocalQueue
 	}
 	return &changed, nil
 }
@@ -79,14 +80,6 @@ func LocalQueue(c manager.LocalQueueConfig) func(*manager.Recipe) error {
 		r.LocalQueue = &manager.LocalQueueConfig{Grants: cmp.Or(c.Grants, d.Grants), Time: cmp.Or(c.Time, d.Time), Linger: cmp.Or(c.Linger, d.Linger)}
 		return nil
 	}
-}
-
-// withLocalQueue returns the recipe with its local queue in front of its lock.
-func withLocalQueue(r *manager.Recipe) *manager.Recipe {
-	front, config := *r, r.LocalQueue
-	front.Name = fmt.Sprintf("%s with a local queue (%d grants, %v, lingering %v)", r.Name, config.Grants, config.Time, config.Linger)
-	front.NewActor = newLocalQueue
-	return &front
 }
 
 // CheckPermits is the first option of every semaphore.

@@ -39,12 +39,11 @@ func Semaphore(permits int, countPath string) *manager.Recipe {
 		r.Name, r.MaxPermits = "semaphore of as many as "+countPath+" says", math.MaxInt32
 		leases = 0 // until the number is known
 	}
-	r.Directories = []manager.Directory{{Suffix: queue.RequestQueueSuffix, Recipe: requestQueue}, {Suffix: queue.LeasesSuffix, Recipe: leasesOf(leases)}}
+	r.Directories = []manager.Directory{
+		{Suffix: queue.RequestQueueSuffix, Recipe: requestQueue},
+		{Suffix: queue.LeasesSuffix, Recipe: &manager.Recipe{Name: "semaphore's leases", Rule: queue.Leases(leases), Kinds: r.Kinds}},
+	}
 	return r
-}
-
-func leasesOf(permits int) *manager.Recipe {
-	return &manager.Recipe{Name: "semaphore's leases", Rule: queue.Leases(permits), Kinds: []string{"permit"}}
 }
 
 // Custom returns the recipe of a lock with a rule of the user. It keeps copies of all that the
