@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"fmt"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -71,6 +72,27 @@ func TestCreateAtomically(t *testing.T) {
 		createAtomically(users, dirs)
 		createdAtomically(t, users, dirs, conn)
 	})
+}
+
+// Without a session node the transaction does not return its zxid: a read of each node does. A node
+// whose directory the client may not read is deleted again, and its create fails with the reason.
+func TestCreateAtomicallyWithoutSessionNode(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	conn := s.Client(t)
+	users, dirs := newUsers(t, userWithoutSessionNode(t, s).bridge, s, 3)
+	createAtomically(users, dirs)
+	createdAtomically(t, users, dirs, conn)
+	setRights(t, conn, dirs[1], zk.PermAll&^zk.PermRead)
+	createAtomically(users, dirs)
+	if m := next[*messages.Failed](users[1]); m.GetReason() != messages.Reason_NO_AUTH || !strings.Contains(m.GetDetail(), "it was made and is deleted again") {
+		t.Error(m)
+	}
+	createdAtomically(t, []*user{users[0], users[2]}, []string{dirs[0], dirs[2]}, conn)
+	setRights(t, conn, dirs[1], zk.PermAll)
+	if names := s.Nodes(t, dirs[1]); len(names) != 0 {
+		t.Errorf("nodes %v", names)
+	}
 }
 
 // The bridge keeps the data of a directory, and reads its czxid, which the transaction does not
