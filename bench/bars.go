@@ -26,8 +26,9 @@ type goal struct {
 
 // figure names a value of a summary. A figure without a scenario is 1.
 type figure struct {
-	scenario, peer, key string  // key: ops, p50, roundTripsKey, or an extra field
+	scenario, peer, key string  // key: ops, p50, roundTripsKey, inTurnKey, or an extra field
 	plus                float64 // what a goal adds to the value
+	calls               float64 // how many bare calls a goal adds to it
 }
 
 func ops(scenario, peer string) figure { return extra(scenario, peer, "ops") }
@@ -40,6 +41,17 @@ func (f figure) and(plus float64) figure {
 	f.plus = plus
 	return f
 }
+
+func (f figure) andCalls(n float64) figure {
+	f.calls = n
+	return f
+}
+
+// bareCall is the time of a bare gRPC call.
+var bareCall = p50("remote", "grpc")
+
+// inTurnKey is how many acquires, one behind the other, make a second.
+const inTurnKey = "in turn per second"
 
 // The fields of a run over a network, measured in its round: the time of a bare round trip, and how many there are in a second.
 const (
@@ -92,6 +104,8 @@ var goals = []goal{
 	{over: ops("semaphore", "actorlock"), under: ops("semaphore", "curator"), atLeast: 10},
 	{over: ops("remote-many256", "actorlock-remote"), under: ops("remote-many256", "actorlock"), atLeast: 0.5},
 	{over: ops("remote-hot64", "actorlock-remote"), under: ops("remote-hot64", "zklock"), atLeast: 2},
+	{over: p50("remote", "actorlock-remote"), under: p50("remote", "actorlock").andCalls(2.5), atMost: 1},
+	{over: ops("remote-hot64", "actorlock-remote"), under: extra("remote", "grpc", inTurnKey), atLeast: 0.70},
 }
 
 func (f figure) of(r run) float64 {
@@ -102,6 +116,8 @@ func (f figure) of(r run) float64 {
 		return r.P50
 	case roundTripsKey:
 		return 1e6 / r.Extra[bareKey] // +Inf without a network
+	case inTurnKey:
+		return 1e6 / r.P50
 	}
 	return r.Extra[f.key]
 }
@@ -110,14 +126,22 @@ func (f figure) String() string {
 	switch f.key {
 	case "ops":
 		return f.peer + " per second"
+	case inTurnKey:
+		return f.peer + " " + inTurnKey
 	case "p50":
-		return "p50 of " + f.peer
+		return f.withPlus("p50 of " + f.peer)
 	case roundTripsKey, bareKey:
 		return f.key
 	}
-	text := fmt.Sprintf("%s of %s", f.key, f.peer)
-	if f.plus != 0 {
-		text = fmt.Sprintf("(%s + %v)", text, f.plus)
+	return f.withPlus(fmt.Sprintf("%s of %s", f.key, f.peer))
+}
+
+func (f figure) withPlus(text string) string {
+	switch {
+	case f.calls != 0:
+		return fmt.Sprintf("(%s + %v × %s)", text, f.calls, bareCall)
+	case f.plus != 0:
+		return fmt.Sprintf("(%s + %v)", text, f.plus)
 	}
 	return text
 }
@@ -154,17 +178,29 @@ func (g goal) measure(all summaries) bar {
 
 // ratios returns the ratio of two figures for each round in which both were measured, in the order of the rounds. A figure of 0 counts as not measured.
 func (all summaries) ratios(over, under figure) (ratios []float64) {
-	rounds := all.rounds(over)
-	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		r, base := rounds[round], 1.0
-		if under.scenario != "" {
-			base = under.of(all.rounds(under)[round]) + under.plus
-		}
-		if value := over.of(r); value > 0 && base > under.plus && !math.IsInf(base, 0) {
+	for _, round := range slices.Sorted(maps.Keys(all.rounds(over))) {
+		value, ok := all.value(over, round)
+		if base, measured := all.value(under, round); ok && measured {
 			ratios = append(ratios, value/base)
 		}
 	}
 	return ratios
+}
+
+// value returns a figure in a round, and whether it was measured. 0 and +Inf were not.
+func (all summaries) value(f figure, round int) (v float64, measured bool) {
+	if f.scenario == "" {
+		return 1, true
+	}
+	v = f.of(all.rounds(f)[round])
+	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, false
+	}
+	if f.calls == 0 {
+		return v + f.plus, true
+	}
+	call, measured := all.value(bareCall, round)
+	return v + f.calls*call, measured
 }
 
 // rounds returns the runs of the figure's scenario and peer, by round.

@@ -159,6 +159,10 @@ func TestBarsOfOtherKinds(t *testing.T) {
 			{Scenario: "many256", OpsPerSec: 10_000},
 			{Scenario: "fleet", Extra: map[string]float64{packetsOf(2): 8.4}},
 			{Scenario: "fleet", Peer: "zklock", Extra: map[string]float64{packetsOf(2): 8}},
+			{Scenario: "remote", P50: 500},
+			{Scenario: "remote", Peer: "grpc", P50: 200},
+			{Scenario: "remote", Peer: "actorlock-remote", P50: 900},
+			{Scenario: "remote-hot64", Peer: "actorlock-remote", OpsPerSec: 3000},
 		} {
 			is.Peer, is.Round = cmp.Or(is.Peer, "actorlock"), round+1
 			r.Runs = append(r.Runs, is)
@@ -175,6 +179,8 @@ func TestBarsOfOtherKinds(t *testing.T) {
 		"rtt2-hot64: actorlock per second at least 44.8 × round trips per second":                       "50.000 true",
 		"cold256: actorlock per second at least 0.3 × many256: actorlock per second":                    "0.400 true",
 		"fleet: packets_per_handoff_2 of actorlock at most 1 × (packets_per_handoff_2 of zklock + 0.5)": "0.988 true",
+		"remote: p50 of actorlock-remote at most 1 × (p50 of actorlock + 2.5 × p50 of grpc)":            "0.900 true",
+		"remote-hot64: actorlock-remote per second at least 0.7 × remote: grpc in turn per second":      "0.600 false",
 	}
 	if !maps.Equal(measured, want) {
 		t.Errorf("measured are %v", measured)
