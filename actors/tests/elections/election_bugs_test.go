@@ -260,7 +260,8 @@ func TestCurator653BothReconnect(t *testing.T) {
 func TestCurator696NodeOfTheOldSession(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
-		one, two := twoCandidates(v, locktest.NewLedger(v), v.Locks(), v.Locks())
+		long := func(cfg *actors.Config) { cfg.SessionTimeout = locktest.LongSession } // a lock server's clients come back within seconds
+		one, two := twoCandidates(v, locktest.NewLedger(v), v.Locks(long), v.Locks(long))
 		first, old := one.Leads(), v.LockNodes()
 		// The processes cannot close their lost sessions, as if they had been killed.
 		unclosed := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})
