@@ -15,7 +15,7 @@ var (
 func cold(name string, clients int) scenario {
 	return scenario{
 		name: name,
-		about: fmt.Sprintf("Clients: %d, of one process. Each acquires and releases a lock on a path that nobody has used before, and goes on "+
+		about: fmt.Sprintf("Clients: %d, of one process. Each acquires and releases a lock on a path that was not used before, and goes on "+
 			"to another such path. The time includes the making of the directory.", clients),
 		fits: func(p peer) bool { return p.reference },
 		run: func(ctx context.Context, t *trial) (run, error) {

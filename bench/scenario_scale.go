@@ -17,7 +17,7 @@ const mainSize = 100
 
 var scale = scenario{
 	name: "scale",
-	about: "Acquires with 10, 100, 1000 and 10,000 waiters on one lock, as far as a peer supports it; the line in the table is for 100. " +
+	about: "One lock has 10, 100, 1000 and 10,000 waiters, up to the number that a peer supports; the line in the table is for 100. " +
 		"For this library also 10 to 100,000 locks that up to 256 clients use in turn, memory, and the time that Connect takes. " +
 		"Each size gets a quarter of the time.",
 	fits:   func(p peer) bool { return p.waiters >= mainSize },
