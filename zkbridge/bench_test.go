@@ -94,7 +94,7 @@ func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 func BenchmarkNewDirectories(b *testing.B) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
-		"zookeeper": zktest.Real,
+		"zookeeper": func(t testing.TB) *zktest.Server { return zktest.Own(t, zktest.Heap(2048)) },
 	} {
 		for _, n := range []int{1000, 20_000, 100_000} {
 			for kind, create := range map[string]func(*testing.B, *Bridge, string, int){"bridge": createInNew, "bare": createBare} {

@@ -89,11 +89,10 @@ func (r *reasons) notice() string {
 	return "zktest: " + strings.Join(r.list, "; ") + ": the tests that need one were skipped"
 }
 
-// command returns the command of one server: a small virtual machine that starts quickly, without
-// syncs to the disk, because no test cuts the power.
+// command returns the command of one server, without syncs to the disk, because no test cuts the
+// power.
 func (inst install) command(config string, containerInterval time.Duration, heap int) *exec.Cmd {
-	return exec.Command(inst.java,
-		fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	return exec.Command(inst.java, append(machineFlags(heap),
 		"-XX:-UsePerfData", // writes a file to /tmp that a killed process leaves there
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-Dzookeeper.jmx.log4j.disable=true",
@@ -102,7 +101,19 @@ func (inst install) command(config string, containerInterval time.Duration, heap
 		"-Dzookeeper.extendedTypesEnabled=true",
 		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", containerInterval.Milliseconds()),
 		"-cp", inst.classPath,
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)...)
+}
+
+// machineFlags returns the flags of the virtual machine for a heap of so many MiB. With the memory
+// of tests it stays small. With more memory it is for a benchmark, and has the collector that Java
+// chooses, as the servers of users have. It starts quickly with any: in the first seconds of a
+// server, the slower compiler takes more time than it saves.
+func machineFlags(heap int) []string {
+	flags := []string{fmt.Sprintf("-Xmx%dm", heap), "-XX:TieredStopAtLevel=1"}
+	if heap <= defaultHeap {
+		flags = append(flags, "-XX:+UseSerialGC")
+	}
+	return flags
 }
 
 // config returns the zoo.cfg of one server. The peers are the "server.N=" lines of an ensemble.

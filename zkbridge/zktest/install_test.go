@@ -2,7 +2,9 @@ package zktest
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +26,16 @@ func TestNoticeNamesEveryReasonOnce(t *testing.T) {
 	}
 	if got := r.notice(); got != "zktest: no program a; no program b: the tests that need one were skipped" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A benchmark's server has the collector that Java chooses.
+func TestServerWithMoreMemory(t *testing.T) {
+	for heap, small := range map[int]bool{defaultHeap: true, defaultHeap + 1: false} {
+		flags := install{java: "java"}.command("zoo.cfg", 0, heap).Args
+		if slices.Contains(flags, "-XX:+UseSerialGC") != small || !slices.Contains(flags, fmt.Sprintf("-Xmx%dm", heap)) {
+			t.Errorf("with %d MiB: %q", heap, flags)
+		}
 	}
 }
 

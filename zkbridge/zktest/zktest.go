@@ -35,6 +35,9 @@ const defaultTick = 200 * time.Millisecond
 // default is a minute.
 const defaultContainerInterval = 500 * time.Millisecond
 
+// defaultHeap is the memory of a real server in MiB.
+const defaultHeap = 256
+
 // ServerOption changes the configuration of a server that belongs to one test.
 type ServerOption func(*serverOptions)
 
@@ -84,7 +87,8 @@ func ContainerInterval(d time.Duration) ServerOption {
 }
 
 // Heap sets how much memory a real server may use, in MiB; the default is 256. A node takes up to a
-// KiB, and a server that lacks memory ends. The embedded server ignores the setting.
+// KiB, and a server that lacks memory ends. A server with more memory than the default also has
+// the collector that Java chooses. The embedded server ignores the setting.
 func Heap(mib int) ServerOption {
 	return func(o *serverOptions) { o.heap = mib }
 }
@@ -105,7 +109,7 @@ func Links() ServerOption {
 func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []ServerOption) serverOptions {
-	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval, heap: 256}
+	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval, heap: defaultHeap}
 	for _, opt := range opts {
 		opt(&o)
 	}
