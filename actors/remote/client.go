@@ -48,9 +48,10 @@ type session struct {
 	dialing     bool
 	lease       lease.ClientEnd
 	id          heldLease
-	letGo       heldLease     // to be named by the next Hello
-	letGoAt     time.Duration // when that may be said: work that is to stop has the margin
-	believing   *belief       // nil before the first answer of a lease
+	letGo       heldLease              // to be named by the next Hello
+	letGoAt     time.Duration          // when that may be said: work that is to stop has the margin
+	believing   *belief                // nil before the first answer of a lease
+	leaving     map[*clientStream]bool // streams of leases that the client has let go of, until they end
 	out         outbox[*messages.ClientMessage]
 	in          arrivals
 	suspended   string             // what the server says of its session; "" if it is connected
@@ -101,12 +102,18 @@ type (
 		from          *host.Ref
 		message       *messages.ClientMessage
 	}
-	newServers  struct{ servers []string }
-	renewalDue  struct{}
-	lapseDue    struct{}
-	redialDue   struct{}
-	writable    struct{}
-	settled     struct{} // no end of a grant is under way to a lock's actor
+	newServers struct{ servers []string }
+	renewalDue struct{}
+	lapseDue   struct{}
+	redialDue  struct{}
+	writable   struct{}
+	settled    struct{} // no end of a grant is under way to a lock's actor
+	// ownersKnow: the owners have been told that the lease of the stream is over. Their work has the
+	// margin to stop.
+	ownersKnow struct {
+		stream *clientStream
+		margin time.Duration
+	}
 	closeNow    struct{}
 	closeFailed struct{ why error }
 )
@@ -120,7 +127,7 @@ type incoming struct {
 
 func openSession(system *host.System, clock *zkbridge.Clock, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
 	s := &session{dial: dial, name: name, margin: margin, clock: clock, log: log, stopped: make(chan struct{}), servers: servers,
-		requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{}}
+		leaving: map[*clientStream]bool{}, requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.Store(&snapshot{Session: zkbridge.Session{State: messages.SessionState_LOST}, outageSince: time.Now(), outageWhy: "not connected yet"})
 	s.self = system.Start("lock-server", func(self *host.Ref) host.Actor { s.self = self; return s })
@@ -152,6 +159,10 @@ func (s *session) Receive(from ask.Recipient, msg any) {
 		s.setServers(msg.servers)
 	case settled:
 		s.leaveIfIdle()
+	case ownersKnow:
+		s.leaveStream(msg.stream)
+		time.AfterFunc(msg.margin, msg.stream.bye)
+		s.redialLater()
 	case closeNow:
 		s.close()
 	case closeFailed:
@@ -240,16 +251,23 @@ func (s *session) Close() error {
 
 func (s *session) close() {
 	s.closing = true
-	if s.stream == nil || s.id.lease == 0 {
-		if s.id.lease != 0 {
-			s.closeFailed = errors.New("there is no stream")
-		}
-		s.self.Stop()
-		return
+	if s.stream != nil {
+		s.leaving[s.stream] = true
+		s.leaveStream(s.stream)
+	} else if s.id.lease != 0 {
+		s.closeFailed = errors.New("there is no stream")
 	}
-	s.flushMessages()
-	s.stream.frames.put(&messages.ClientFrame{Bye: true, Received: s.in.received})
-	s.stream.frames.close()
+	for stream := range s.leaving {
+		stream.bye() // no owner needs its margin any more
+	}
+	s.stopIfLeft()
+}
+
+// stopIfLeft ends a session that closes, once the servers have confirmed each Bye.
+func (s *session) stopIfLeft() {
+	if s.closing && len(s.leaving) == 0 {
+		s.self.Stop()
+	}
 }
 
 // Stopped implements host.Actor.
@@ -265,6 +283,9 @@ func (s *session) Stopped(failure any) {
 		}
 	}
 	s.dropStream()
+	for stream := range s.leaving {
+		s.drop(stream)
+	}
 	s.end()
 	s.failQuestions(messages.Reason_CLOSED, "")
 	s.set(messages.SessionState_ENDED, nil, "closed")

@@ -131,12 +131,32 @@ func (s *session) leaveIfIdle() {
 	if !s.goingAway.Load() || s.stream == nil || s.held > 0 || s.settling.Load() > 0 || s.id.lease == 0 {
 		return
 	}
-	s.flushMessages() // a Cancel behind Bye would come too late: a lock-delay would begin
-	s.stream.frames.put(&messages.ClientFrame{Bye: true, Received: s.in.received})
-	s.stream.frames.close()
-	s.stream = nil
 	s.nextServer()
-	s.lose("the lock server is about to end")
-	s.letGo = heldLease{} // Bye has said so
-	s.redialLater()
+	s.leave("the lock server is about to end")
+}
+
+// leave lets go of the lease. Bye says so to the server, behind what the owners have released and
+// cancelled before they learned of the loss: a lock-delay would begin otherwise.
+func (s *session) leave(why string) {
+	for number, t := range s.requests {
+		if !t.granted { // by what has arrived
+			s.out.add(cancel(number))
+		}
+	}
+	s.leaving[s.stream] = true
+	s.lose(why)
+	know := ownersKnow{s.stream, s.letGoAt - s.clock.Now()}
+	s.letGo = heldLease{} // no Hello may say so ahead of that
+	go func() {
+		s.settle()
+		s.self.Tell(know)
+	}()
+}
+
+// leaveStream has only Bye follow by a stream.
+func (s *session) leaveStream(stream *clientStream) {
+	if s.stream == stream {
+		s.flushMessages()
+		s.stream = nil
+	}
 }

@@ -121,9 +121,13 @@ func holdExpired(number uint64) *messages.ClientMessage {
 func (l *clientLock) withdraw(id requests.ID) {
 	o := l.open[id]
 	if o != nil && o.epoch != 0 {
-		l.tellServer(o, &messages.ClientMessage{What: &messages.ClientMessage_Cancel{Cancel: &messages.Cancel{RequestId: o.number}}})
+		l.tellServer(o, cancel(o.number))
 	}
 	l.forget(id)
+}
+
+func cancel(number uint64) *messages.ClientMessage {
+	return &messages.ClientMessage{What: &messages.ClientMessage_Cancel{Cancel: &messages.Cancel{RequestId: number}}}
 }
 
 func (l *clientLock) forget(id requests.ID) {

@@ -18,11 +18,15 @@ const maxUnconfirmed = 1 << 16
 // epoch is over.
 func (s *session) onOutgoing(o outgoing) {
 	now := s.state.Load()
-	if o.epoch != now.Epoch || now.State == messages.SessionState_LOST || s.id.lease == 0 { // a new lease has no epoch yet
+	lost := now.State == messages.SessionState_LOST
+	if o.epoch != now.Epoch || lost && (s.id.lease != 0 || s.stream == nil) { // a new lease has no epoch yet
 		return
 	}
 	switch o.message.What.(type) {
 	case *messages.ClientMessage_Acquire:
+		if lost {
+			return
+		}
 		if len(s.out.unconfirmed) >= maxUnconfirmed {
 			o.from.Tell(incoming{o.epoch, o.number, &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 				Detail: "too many messages wait for the lock server"}, false})

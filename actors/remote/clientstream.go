@@ -77,7 +77,7 @@ func (s *session) connect(server string, hello *messages.Hello, limit time.Durat
 	case err != nil:
 		err = fmt.Errorf("%s: %w", server, err)
 	case frame.GetEnded() != nil:
-		err = fmt.Errorf("%s: %w", server, &messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail})
+		err = fmt.Errorf("%s: %w", server, refusalOf(frame.Ended))
 	case frame.GetWelcome().GetLease() == 0:
 		err = fmt.Errorf("%s: its first answer is no Welcome: it is no lock server", server)
 	case frame.Welcome.Resumed && frame.Welcome.Lease != hello.Lease:
@@ -96,6 +96,15 @@ func (s *session) connect(server string, hello *messages.Hello, limit time.Durat
 		}
 	})
 	return c
+}
+
+// refusalOf returns the end of a lease, or the answer to a Hello, as an error.
+func refusalOf(e *messages.Ended) error { return &messages.Refused{Reason: e.Reason, Detail: e.Detail} }
+
+// bye says Bye by the stream, once, behind what waits.
+func (c *clientStream) bye() {
+	c.frames.put(&messages.ClientFrame{Bye: true})
+	c.frames.close()
 }
 
 // onConnected begins the use of a stream.
@@ -140,6 +149,9 @@ func (s *session) onConnectError(c connected) {
 	if s.ctx.Err() == nil {
 		s.lastError.Store(&connectError{c.err, time.Now()})
 	}
+	if _, is := errors.AsType[*messages.Refused](c.err); is && s.id.lease != 0 {
+		s.lose("the lock server does not resume the lease: " + c.err.Error())
+	}
 	if s.id.lease == 0 && c.server == s.servers[s.server] { // the end of the lease may have been the next server's turn
 		s.nextServer()
 	}
@@ -147,15 +159,9 @@ func (s *session) onConnectError(c connected) {
 }
 
 // redialLater dials again after a pause that grows with the attempts.
-func (s *session) redialLater() { s.redialAfter(s.nextPause()) }
-
-func (s *session) redialAfter(d time.Duration) {
-	time.AfterFunc(d, func() { s.self.Tell(redialDue{}) })
-}
-
-func (s *session) nextPause() time.Duration {
+func (s *session) redialLater() {
 	s.attempts++
-	return pause(s.attempts - 1)
+	time.AfterFunc(pause(s.attempts-1), func() { s.self.Tell(redialDue{}) })
 }
 
 // pause returns how long to wait after a failed attempt.
@@ -190,17 +196,20 @@ func (s *session) drop(stream *clientStream) {
 }
 
 func (s *session) onStreamEnded(stream *clientStream, err error) {
+	if s.leaving[stream] {
+		delete(s.leaving, stream)
+		if s.closing && !errors.Is(err, io.EOF) {
+			s.closeFailed = err
+		}
+		s.stopIfLeft()
+	}
 	if s.stream != stream {
 		return
 	}
-	if s.closing {
-		if !errors.Is(err, io.EOF) {
-			s.closeFailed = err
-		}
-		s.self.Stop()
+	s.dropStream()
+	if s.id.lease == 0 { // ownersKnow follows
 		return
 	}
-	s.dropStream()
 	err = fmt.Errorf("%s: %w", s.id.server, err)
 	s.lastError.Store(&connectError{err, time.Now()})
 	s.suspend("the stream has ended: " + err.Error())
@@ -237,6 +246,9 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.onStreamEnded(stream, err)
 		return
 	}
+	if s.id.lease == 0 { // Ended has come, and Bye follows
+		return
+	}
 	if frame.Renewed != nil {
 		s.onRenewed(frame.Renewed)
 	}
@@ -249,26 +261,11 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 	if frame.GoAway {
 		s.goingAway.Store(true)
 	}
-	if frame.Ended != nil && s.id.lease != 0 {
-		detail := (&messages.Refused{Reason: frame.Ended.Reason, Detail: frame.Ended.Detail}).Error()
+	if frame.Ended != nil {
 		if frame.Ended.Reason == messages.Reason_CLOSED {
 			s.nextServer()
 		}
-		stream := s.stream
-		s.stream = nil
-		s.lose("the lock server has ended the lease: " + detail)
-		s.letGo = heldLease{}
-		pause, margin := s.nextPause(), max(s.letGoAt-s.clock.Now(), 0)
-		go func() { // the server may wait for it
-			s.settle()
-			s.redialAfter(pause)
-			select {
-			case <-time.After(margin):
-			case <-s.ctx.Done():
-			}
-			stream.frames.put(&messages.ClientFrame{Bye: true})
-			stream.frames.close()
-		}()
+		s.leave("the lock server has ended the lease: " + refusalOf(frame.Ended).Error())
 		return
 	}
 	s.leaveIfIdle()

@@ -174,10 +174,22 @@ func (g gated) Send(f *messages.ClientFrame) error {
 	return g.ClientTransport.Send(f)
 }
 
-// A client that leaves a draining server tells it before of all that it has cancelled, also if these
-// messages had to wait: no lock-delay begins.
+// endings are the ways in which a lock server ends.
+var endings = map[string]func(*remote.LockServer) error{
+	"drain": func(s *remote.LockServer) error { return s.Drain(context.Background(), time.Hour) },
+	"close": (*remote.LockServer).Close,
+}
+
+// A client that leaves a server which ends tells it before of all that it has cancelled, also if
+// these messages had to wait: no lock-delay begins.
 func TestLeaveBehindACancel(t *testing.T) {
 	t.Parallel()
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) { leaveBehindACancel(t, end) })
+	}
+}
+
+func leaveBehindACancel(t *testing.T, end func(*remote.LockServer) error) {
 	zktest.Bubble(t, func(t *testing.T) {
 		w := newWorld(t, 1, "first", "second")
 		for _, name := range w.names {
@@ -204,13 +216,13 @@ func TestLeaveBehindACancel(t *testing.T) {
 			}
 		}
 		pending.Cancel()
-		drained := make(chan error, 1)
-		go func() { drained <- w.servers[0].server.Drain(context.Background(), time.Hour) }()
+		ended := make(chan error, 1)
+		go func() { ended <- end(w.servers[0].server) }()
 		<-time.After(time.Millisecond)
 		w.heal()
-		<-time.After(200 * time.Millisecond) // the client hears of the drain
+		<-time.After(200 * time.Millisecond) // the client hears of the end
 		close(g.open)
-		if err := <-drained; err != nil {
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 		begun := time.Now()
@@ -237,4 +249,124 @@ func TestLeaveBehindACancel(t *testing.T) {
 			w.closeServer(s)
 		}
 	})
+}
+
+// A request that a server grants while its client leaves was never held: no lock-delay begins.
+func TestLeaveAheadOfAGrant(t *testing.T) {
+	t.Parallel()
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				w := newWorld(t, 1, "first", "second")
+				for _, name := range w.names {
+					w.startServer(name)
+				}
+				l, other := w.dial("client", w.names), w.dial("other", w.names[1:])
+				delayed := actors.LockDelay(time.Minute)
+				held := lockOf(t, other.Mutex("/a", delayed))
+				pending := l.Mutex("/a", delayed).Acquire(t.Context())
+				<-time.After(100 * time.Millisecond)
+				w.cut("client", "first", time.Second)
+				ended := make(chan error, 1)
+				go func() { ended <- end(w.servers[0].server) }()
+				<-time.After(100 * time.Millisecond) // the client hears of the end
+				begun := time.Now()
+				if err := held.Unlock(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if _, err := pending.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took > 10*time.Second {
+					t.Errorf("a lock-delay has begun: the lock was granted after %v", took)
+				}
+				for _, l := range []*actors.Locks{l, other} {
+					if err := l.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, s := range w.servers {
+					w.closeServer(s)
+				}
+			})
+		})
+	}
+}
+
+// A client that closes while it leaves a server tells the server so before it ends.
+func TestCloseWhileLeaving(t *testing.T) {
+	t.Parallel()
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				w := newWorld(t, 1, "server")
+				w.startServer("server")
+				l := w.dial("client", w.names)
+				ended := make(chan error, 1)
+				begun := time.Now()
+				go func() { ended <- end(w.servers[0].server) }()
+				for now := range l.Sessions(t.Context()) {
+					if now.State == messages.SessionState_LOST {
+						break
+					}
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took > time.Second {
+					t.Errorf("the server has waited for %v", took)
+				}
+				w.closeServer(w.servers[0])
+			})
+		})
+	}
+}
+
+// Close of a server that has lost its session ends when all clients have let go: once they have heard
+// of the loss, or at the end of the lease of one that is cut off.
+func TestCloseAfterALostSession(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(w *world){
+		"told": func(*world) {},
+		"broken stream": func(w *world) { // the client hears of the loss when it wants to resume
+			w.cut("server", "client", 400*time.Millisecond)
+			time.AfterFunc(300*time.Millisecond, func() { w.breakStreams("client", "") })
+		},
+		"cut off": func(w *world) { w.cut("server", "client", time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				w := newWorld(t, 1, "server")
+				w.startServer("server")
+				l := w.dial("client", w.names)
+				g := lockOf(t, l.Mutex("/a"))
+				until, cut := l.Session().Deadline, name == "cut off"
+				fault(w)
+				w.zk.Expire(t, w.servers[0].locks.Session().ID)
+				<-time.After(time.Second)
+				if held := g.Err() == nil; held != cut {
+					t.Errorf("a second after the loss: %v", g.Err())
+				}
+				begun := time.Now()
+				if err := w.servers[0].server.Close(); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); !cut && took > time.Second {
+					t.Errorf("Close has waited for %v", took)
+				}
+				if left := time.Until(until); cut && left > 0 {
+					t.Errorf("Close has ended, and the client may believe for %v", left)
+				}
+				w.heal()
+				l.Close()
+				w.closeServer(w.servers[0])
+			})
+		})
+	}
 }

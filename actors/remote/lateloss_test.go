@@ -74,6 +74,45 @@ func TestLossHeardLate(t *testing.T) {
 	})
 }
 
+// A lock that hears of a Cancel ahead of the end of the lease tells the server, though the client has
+// let go by then: no lock-delay begins.
+func TestCancelAheadOfALoss(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "first", "second")
+		for _, name := range w.names {
+			w.startServer(name)
+		}
+		l, delayed := w.dial("client", w.names), actors.LockDelay(time.Minute)
+		w.cut("first", "client", time.Hour)
+		pending := l.Mutex("/lock", delayed).Acquire(t.Context())
+		<-time.After(100 * time.Millisecond) // the server has granted it
+		b := make(busy)
+		access.Manager(l).Open()[0].Entry.Self.Tell(lock.TakeBack{From: b})
+		w.heal()
+		<-time.After(200 * time.Millisecond)
+		pending.Cancel()
+		closed := make(chan error, 1)
+		go func() { closed <- w.servers[0].server.Close() }()
+		<-time.After(200 * time.Millisecond)
+		close(b)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		begun := time.Now()
+		lockOf(t, l.Mutex("/lock", delayed))
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("a lock-delay has begun: the next acquire took %v", took)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, s := range w.servers {
+			w.closeServer(s)
+		}
+	})
+}
+
 // A re-entry that waits when its owner loses the lock fails, as in a process with ZooKeeper: it would
 // become a grant of its own otherwise.
 func TestReentryOfALostGrant(t *testing.T) {

@@ -33,7 +33,7 @@ type servedClient struct {
 	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended
 	draining  bool
-	over      bool // the lease has ended, and the actor waits for the locks' answers
+	over      bool // the lease has ended, and the actor waits for the locks' answers and the client's Bye
 }
 
 // serverStream is a stream of a client.
@@ -100,7 +100,7 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		c.lease.LetGo()
 		c.endLease(messages.Reason_SESSION_LOST, "the client has let go of it")
 	case leaseTimer:
-		if !c.over {
+		if !c.over || c.lease.Believed(c.now()) {
 			c.startTimer() // the clocks of the timer and of the lease differ
 		}
 	case drain:
@@ -145,7 +145,13 @@ func (c *servedClient) startTimer() {
 
 // onFrame handles a frame of the client.
 func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) {
-	if c.stream != stream || c.over {
+	if c.stream != stream {
+		return
+	}
+	if c.over {
+		if f.Bye {
+			c.lease.LetGo()
+		}
 		return
 	}
 	seen, err := c.in.accept(f.First, len(f.Messages))
@@ -261,9 +267,6 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		return
 	}
 	c.over = true
-	if c.timer != nil {
-		c.timer.Stop()
-	}
 	held := 0
 	for _, r := range c.requests {
 		if r.granted != nil {
@@ -278,8 +281,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		delete(c.questions, id)
 	}
 	if c.stream != nil && reason != 0 {
-		c.stream.end(reason, detail)
-		c.stream = nil
+		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
 	}
 	if held > 0 && reason != 0 {
 		log := c.server.log.Warn
@@ -297,11 +299,15 @@ func (s *serverStream) end(reason messages.Reason, detail string) {
 	s.close()
 }
 
-// stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests. A
-// client that has said Bye learns by the end of its stream that all is given back.
+// stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests and
+// the client believes no more. A client that has said Bye learns by the end of its stream that all is
+// given back.
 func (c *servedClient) stopIfDone() {
-	if !c.over || len(c.requests) > 0 {
+	if !c.over || len(c.requests) > 0 || c.lease.Believed(c.now()) {
 		return
+	}
+	if c.timer != nil {
+		c.timer.Stop()
 	}
 	if c.stream != nil {
 		c.stream.close()

@@ -82,7 +82,6 @@ type LockServer struct {
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
-	believed time.Duration // until when clients may believe whose leases ended with a session
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
 	health    atomic.Pointer[health.Server]  // nil before GRPC
@@ -271,14 +270,11 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 // sameAs reports whether the certificate of a client that comes again names the same client.
 func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
 
-// ended forgets a client whose lease has ended and whose requests are answered.
+// ended forgets a client that believes no more and whose requests are answered.
 func (s *LockServer) ended(c *servedClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clients, c.id)
-	if c.lease.Believed(c.now()) {
-		s.believed = max(s.believed, c.lease.Count())
-	}
 	s.noteEndLocked()
 }
 
@@ -313,27 +309,14 @@ func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
 func (s *LockServer) awaitDisbelief(ctx context.Context) error {
 	select {
 	case <-s.allEnded: // also if ctx has ended
-	default:
-		select {
-		case <-s.allEnded:
-		case <-ctx.Done():
-			return fmt.Errorf("%d clients may believe in their locks: %w", s.Clients(), context.Cause(ctx))
-		}
-	}
-	// Leases may have ended with a ZooKeeper session while their clients believed.
-	s.mu.Lock()
-	left := s.believed - s.manager.Session.Now()
-	s.mu.Unlock()
-	if left <= 0 {
 		return nil
+	default:
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-s.allEnded:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("clients may believe in their locks for %v: %w", left, context.Cause(ctx))
+		return fmt.Errorf("%d clients may believe in their locks: %w", s.Clients(), context.Cause(ctx))
 	}
 }
 
