@@ -196,7 +196,7 @@ type ServerFrame struct {
 	Renewed *Renewed `protobuf:"bytes,2,opt,name=renewed,proto3" json:"renewed,omitempty"`
 	// The state of the server's ZooKeeper session has changed.
 	State *State `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// The lease is over: the client must let go of all that it held by it.
+	// The lease is over: the client must let go of all that it held by it, and says Bye when it has.
 	Ended *Ended `protobuf:"bytes,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The server is about to end: the client should release, and ask another server from now on.
 	GoAway bool `protobuf:"varint,5,opt,name=go_away,json=goAway,proto3" json:"go_away,omitempty"`
@@ -377,7 +377,8 @@ func (x *Hello) GetClient() string {
 	return ""
 }
 
-// Welcome is the answer to a Hello.
+// Welcome is the answer to a Hello. The answer is Ended if the server grants no lease and does not
+// have the one to resume.
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lease uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
