@@ -6,9 +6,3 @@ func (m *Manager) SetClosed() {
 	defer m.mu.Unlock()
 	m.closed = true
 }
-
-// HoldMessages has the actors hear nothing of the session until the call of pass.
-func (m *Manager) HoldMessages() (pass func()) {
-	m.mu.Lock()
-	return m.mu.Unlock
-}
