@@ -72,11 +72,14 @@ func (d *testDialer) cut() {
 // waitSent waits until n requests of a type were sent since take.
 func (d *testDialer) waitSent(t *testing.T, op embedded.Op, n int) {
 	t.Helper()
-	zktest.Eventually(t, timeLimit, func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.counts[op] == n
-	}, "%d requests %v were sent", n, op)
+	zktest.Eventually(t, timeLimit, func() bool { return d.sent(op) == n }, "%d requests %v were sent", n, op)
+}
+
+// sent returns how many requests of a type were sent since take.
+func (d *testDialer) sent(op embedded.Op) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counts[op]
 }
 
 // take returns the counts since its last call, without pings.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -14,37 +16,52 @@ import (
 )
 
 // The bridge sends a transaction for a directory that exists before earlier ones are answered, as
-// soon as there is as much to send as is in flight.
+// soon as there is as much to send as is in flight, or has waited for half a millisecond.
 func TestTransactionsUnderWay(t *testing.T) {
 	t.Parallel()
-	s := zktest.Embedded(t)
-	var d testDialer
-	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
-	u.created(dir, "zero-")
-	d.take()
-	s.Embedded().Pause()
-	const rest = 5
-	for _, transactions := range []int{1, 2, 2, 3} { // sent after each create
-		u.createInExisting(dir, "n-")
-		d.waitSent(t, embedded.OpMulti, transactions)
-		u.flush()
-	}
-	for range rest {
-		u.createInExisting(dir, "n-")
-	}
-	u.flush()
-	d.waitSent(t, embedded.OpMulti, writer.MaxInFlight)
-	s.Embedded().Resume()
-	var sizes []int
-	for range 4 + rest {
-		if m := next[*messages.Created](u); m.GetStep() == 0 {
-			sizes = append(sizes, 0)
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		d := testDialer{dial: s.Dial}
+		b := connected(t, Config{Servers: s.Addr(), Dial: d.Dial})
+		defer b.Close()
+		u, dir := newUser(t, b), s.Path(t)
+		u.created(dir, "zero-")
+		d.take()
+		s.Embedded().Pause()
+		creates := 0
+		afterCreates := func(n, transactions int) {
+			t.Helper()
+			for range n {
+				u.createInExisting(dir, "n-")
+			}
+			creates += n
+			synctest.Wait()
+			if sent := d.sent(embedded.OpMulti); sent != transactions {
+				t.Errorf("%d transactions are sent after %d creates, not %d", sent, creates, transactions)
+			}
 		}
-		sizes[len(sizes)-1]++
-	}
-	if fmt.Sprint(sizes) != "[1 1 2 5]" {
-		t.Errorf("transactions of %v", sizes)
-	}
+		for _, transactions := range []int{1, 2, 2, 3} {
+			afterCreates(1, transactions)
+		}
+		afterCreates(5, 3) // beside three in flight, none is sent at once
+		<-time.After(600 * time.Microsecond)
+		afterCreates(0, 4)
+		for n := range writer.MaxInFlight {
+			afterCreates(1, min(4+n, writer.MaxInFlight))
+			<-time.After(600 * time.Microsecond)
+		}
+		s.Embedded().Resume()
+		var sizes []int
+		for range creates {
+			if m := next[*messages.Created](u); m.GetStep() == 0 {
+				sizes = append(sizes, 0)
+			}
+			sizes[len(sizes)-1]++
+		}
+		if fmt.Sprint(sizes) != "[1 1 2 5 1 1 1 1 1 1 1 1 1 1 1 1 4]" {
+			t.Errorf("transactions of %v", sizes)
+		}
+	})
 }
 
 // Creates make their nodes in the order in which they arrive, also those that arrive while the

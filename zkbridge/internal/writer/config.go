@@ -21,9 +21,15 @@ type Dependencies struct {
 }
 
 const (
-	// MaxInFlight bounds the batches in flight from the queue: the fewer there are, the more each
+	// fewInFlight is how many batches from the queue may be in flight beside which another one is
+	// only sent because what is in it has waited for maxWait: the fewer there are, the more each
 	// carries. 3 or 4 are best, as measured.
-	MaxInFlight = 3
+	fewInFlight = 3
+	// MaxInFlight bounds the batches in flight from the queue.
+	MaxInFlight = 16
+	// maxWait is how long requests wait at most for a fuller batch. Where a round trip takes longer
+	// than the server needs for a batch, they would otherwise wait for most of a round trip.
+	maxWait = 500 * time.Microsecond
 	// maxNewInFlight bounds those from the lines of directories. A lock in use waits for the server
 	// behind them, and three make no more new paths a second than two.
 	maxNewInFlight = 2

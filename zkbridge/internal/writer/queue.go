@@ -64,10 +64,9 @@ func (w *Writer) Changed() bool { return w.changed }
 // InFlight returns the number of batches that are sent and not answered.
 func (w *Writer) InFlight() int { return len(w.inFlight) + len(w.newInFlight) }
 
-// sendBatches sends the batches that build returns, until fewer wait than are worth another batch,
-// or limit batches are in flight.
-func (w *Writer) sendBatches(inFlight *[]*batch, limit int, waiting func() int, build func() *batch) {
-	for len(w.unsent) == 0 && len(*inFlight) < limit && waiting() >= minBatch(*inFlight) {
+// sendBatches sends the batches that build returns, while another one is worth it.
+func (w *Writer) sendBatches(inFlight *[]*batch, isWorthIt func() bool, build func() *batch) {
+	for len(w.unsent) == 0 && isWorthIt() {
 		b := build()
 		if b == nil {
 			return
@@ -76,6 +75,26 @@ func (w *Writer) sendBatches(inFlight *[]*batch, limit int, waiting func() int, 
 		w.cfg.OnBatch(len(b.writes))
 		b.noteSent(w.cfg.Now())
 		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
+	}
+}
+
+// isWorthSending reports whether so many groups that wait are worth another batch.
+func isWorthSending(waiting int, inFlight []*batch, few int) bool {
+	return len(inFlight) < few && waiting >= minBatch(inFlight)
+}
+
+// limitWait has what waits in the queue sent after maxWait at the latest.
+func (w *Writer) limitWait() {
+	if len(w.queue) > 0 && w.stopWait == nil {
+		w.stopWait = w.epoch.AfterFunc(maxWait, func() { w.overdue, w.changed = true, true })
+	}
+}
+
+// endWait begins the wait of what stays in the queue anew.
+func (w *Writer) endWait() {
+	if w.stopWait != nil {
+		w.stopWait()
+		w.stopWait, w.overdue = nil, false
 	}
 }
 
@@ -96,6 +115,7 @@ func minBatch(inFlight []*batch) (n int) {
 
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
+	w.endWait()
 	b, n := w.newBatch(), 0
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++

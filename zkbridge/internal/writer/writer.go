@@ -10,8 +10,8 @@ import (
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
 // together make one batch. It is sent at once if no batch is in flight; otherwise more are
-// collected until they are worth another batch (minBatch). The fewer writes are in flight, the
-// fewer are enough.
+// collected until they are worth another batch (minBatch), or have waited for maxWait. The fewer
+// writes are in flight, the fewer are enough.
 //
 // Batches keep their order, and so do contenders of one lock, also if their directory is missing.
 // There are two exceptions, in which a request may be sent again behind later ones: ZooKeeper has
@@ -32,7 +32,9 @@ type Writer struct {
 	cfg    Dependencies
 	jitter zkconn.Jitter
 
-	changed bool // something has changed since the last Flush, so that a batch may be worth sending
+	changed  bool   // something has changed since the last Flush, so that a batch may be worth sending
+	overdue  bool   // what is in the queue has waited for maxWait
+	stopWait func() // stops the timer for that; nil: nothing waits for a fuller batch
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
 	unsent      []*batch // that could not be sent: Flush sends nothing until a retry puts their groups in front of the queue
@@ -60,19 +62,24 @@ func (w *Writer) Create(g *Group) {
 }
 
 // Flush sends batches from the queue, and from the lines of directories, until what is left is too
-// little for another batch (minBatch), or too many batches are in flight. It sends none while
-// batches wait for a retry: they come first.
+// little for another batch, or too many batches are in flight. It sends none while batches wait for
+// a retry: they come first.
 func (w *Writer) Flush() {
 	if !w.changed {
 		return
 	}
 	w.changed = false
-	limit, limitNew := MaxInFlight, maxNewInFlight
+	few, fewNew, most := fewInFlight, maxNewInFlight, MaxInFlight
 	if w.SessionNode == "" { // each create or atomic create goes alone; only deletes share a batch
-		limit, limitNew = MaxSingle, MaxSingle
+		few, fewNew, most = MaxSingle, MaxSingle, MaxSingle
 	}
-	w.sendBatches(&w.inFlight, limit, func() int { return len(w.queue) }, w.buildBatch)
-	w.sendBatches(&w.newInFlight, limitNew, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
+	w.sendBatches(&w.inFlight, func() bool {
+		return isWorthSending(len(w.queue), w.inFlight, few) || w.overdue && len(w.inFlight) < most
+	}, w.buildBatch)
+	w.sendBatches(&w.newInFlight, func() bool {
+		return isWorthSending(len(w.offeredAgain)+len(w.offered), w.newInFlight, fewNew)
+	}, w.buildNewBatch)
+	w.limitWait()
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
