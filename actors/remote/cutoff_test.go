@@ -199,3 +199,37 @@ func TestRenewalsOfOneClient(t *testing.T) {
 		w.closeServer(w.servers[0])
 	})
 }
+
+// readingClient sends the frames, and takes what the server sends.
+type readingClient struct {
+	deafClient
+	got chan *messages.ServerFrame
+}
+
+// Send implements remote.ServerTransport.
+func (r *readingClient) Send(f *messages.ServerFrame) error { r.got <- f; return nil }
+
+// A client may ask for a lock before it renews its lease.
+func TestAcquireAheadOfTheFirstRenewal(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "server")
+		w.startServer("server")
+		ctx, cancel := context.WithCancel(t.Context())
+		acquire := &messages.AcquireLock{Path: "/a", Lock: &messages.LockSpec{}, Acquire: &messages.Acquire{RequestId: 1}}
+		c := &readingClient{deafClient{ctx: ctx, frames: []*messages.ClientFrame{{Hello: &messages.Hello{Version: 1}},
+			{First: 1, Messages: []*messages.ClientMessage{{What: &messages.ClientMessage_Acquire{Acquire: acquire}}}}}}, make(chan *messages.ServerFrame, 100)}
+		done := make(chan struct{})
+		go func() { defer close(done); w.servers[0].server.Connect(c, "reading") }()
+		answer := <-c.got
+		for answer.Ended == nil && len(answer.Messages) == 0 {
+			answer = <-c.got
+		}
+		if answer.Ended != nil || answer.Messages[0].GetGranted() == nil {
+			t.Errorf("the answer is %v", answer)
+		}
+		cancel()
+		<-done
+		w.closeServer(w.servers[0])
+	})
+}

@@ -24,7 +24,7 @@ type servedClient struct {
 	// Only the actor uses these.
 	lease     *lease.ServerEnd
 	renewals  rate
-	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer
+	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer or grant
 	stream    *serverStream
 	out       outbox[*messages.ServerMessage]
 	in        arrivals

@@ -329,6 +329,9 @@ func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uin
 	if r.over {
 		return // the Cancel takes it back
 	}
+	if c.epoch == 0 { // the client has not renewed its lease yet
+		c.epoch = g.Epoch
+	}
 	if g.Epoch != c.epoch {
 		c.endLease(messages.Reason_SESSION_LOST, "the ZooKeeper session of the lock server is lost")
 		return
