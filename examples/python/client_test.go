@@ -173,3 +173,34 @@ func TestClient(t *testing.T) {
 		t.Errorf("the client has stopped behind the end of the server's session: %q", nodes)
 	}
 }
+
+// The client resumes its lease when its connection breaks, and holds and waits on.
+func TestClientResumes(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	interpreter := python(t)
+	_, addr := startLockd(t, zk)
+	proxy, path := zktest.Proxy(t, addr), zk.Path(t)
+	holds := start(t, interpreter, "client.py", proxy.Addr(), path)
+	holds.wantLine(t, "holds ")
+	waits := start(t, interpreter, "client.py", proxy.Addr(), path)
+	zktest.Eventually(t, timeLimit, func() bool { return len(zk.Nodes(t, path)) == 2 }, "another client waits")
+	proxy.BlackHole(true) // what is under way is lost
+	proxy.Cut()
+	proxy.BlackHole(false)
+	locks, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if _, err := locks.Mutex(path).Lock(t.Context(), actors.WithTimeout(6*time.Second)); !errors.Is(err, actors.ErrTimedOut) {
+		t.Errorf("the lease is not resumed: %v", err)
+	}
+	holds.in.Close()
+	holds.wantLine(t, "released")
+	holds.wantCode(t, 0)
+	waits.wantLine(t, "holds ")
+	waits.in.Close()
+	waits.wantLine(t, "released")
+	waits.wantCode(t, 0)
+}
