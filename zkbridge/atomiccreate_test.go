@@ -81,6 +81,12 @@ func TestCreateAtomicallyWithoutSessionNode(t *testing.T) {
 	s := zktest.Embedded(t)
 	conn := s.Client(t)
 	users, dirs := newUsers(t, userWithoutSessionNode(t, s).bridge, s, 3)
+	home, _ := zkpath.Split(dirs[1])
+	for _, path := range []string{home, dirs[1]} { // no container, which the server removes when it is empty
+		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	createAtomically(users, dirs)
 	createdAtomically(t, users, dirs, conn)
 	setRights(t, conn, dirs[1], zk.PermAll&^zk.PermRead)
