@@ -28,7 +28,6 @@ type bridgeActor struct {
 	failed        bool                     // the bridge has ended by a panic
 	subs          map[ask.Recipient]uint64 // with the number of each subscription
 	subscriptions uint64                   // so far
-	subscribing   []func()                 // subscribe those that have asked for it, in their order: see admit
 	timers        timers                   // beside those of the epoch
 
 	former       formerTokens
@@ -82,7 +81,6 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 // sends what the messages asked for. The startJobs make the session ready for requests; from then
 // on the other jobs run, too (epoch.go).
 func (a *bridgeActor) Flush() {
-	a.admit()
 	ep := a.epoch
 	if ep == nil || !ep.isConnected() || !ep.hasWork() {
 		return

@@ -30,11 +30,8 @@ func (a *bridgeActor) Stopped(failure any) {
 	}
 	defer a.unblockCallers()
 	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
-	for _, subscribe := range a.subscribing {
-		subscribe()
-	}
 	a.publish(detail)
-	a.subs, a.subscribing = nil, nil
+	a.subs = nil
 	if !a.failed {
 		a.closeLostSessionsNow()
 	}

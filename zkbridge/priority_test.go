@@ -66,51 +66,6 @@ func TestAnswersGoBeforeRequests(t *testing.T) {
 	}
 }
 
-// Of many actors that subscribe at one moment the bridge admits a few at a time, so that the
-// requests that they send then do not stand before those of others. It admits all in the end, also
-// if it ends meanwhile.
-func TestSubscribersAreAdmittedByAndBy(t *testing.T) {
-	const n = 64 * 20
-	b := connected(t, Config{Servers: zktest.Embedded(t).Addr()})
-	subscribers := make([]mailbox, n)
-	admitted := func() (count int) {
-		for _, s := range subscribers {
-			count += min(len(s), 1)
-		}
-		return count
-	}
-	subscribe := func() {
-		for i := range subscribers {
-			subscribers[i] = make(mailbox, 2)
-			b.Ref().SendSubscribe(&messages.Subscribe{}, subscribers[i])
-		}
-	}
-	before := make(chan int, 1)
-	b.runInActor(func(*bridgeActor) {
-		subscribe()
-		b.ref.Tell(task(func(*bridgeActor) { before <- admitted() })) // from here, so that nothing comes between
-	})
-	if got := <-before; got > n/4 {
-		t.Errorf("%d of %d are admitted before a request", got, n)
-	}
-	for _, s := range subscribers {
-		if m, ok := (<-s).(*messages.SessionChanged); !ok || m.GetState() != messages.SessionState_CONNECTED {
-			t.Fatal(m)
-		}
-	}
-	b.runInActor(func(a *bridgeActor) {
-		subscribe()
-		a.self.Stop()
-	})
-	for _, s := range subscribers {
-		for m := range s {
-			if m.(*messages.SessionChanged).GetState() == messages.SessionState_ENDED {
-				break
-			}
-		}
-	}
-}
-
 // bulk keeps a bridge busy with requests of users that get no answer before end.
 type bulk struct {
 	sent map[string]int // requests under way and not answered, by the first part of the path

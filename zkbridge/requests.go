@@ -23,13 +23,11 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
-	a.subscribing = append(a.subscribing, func() {
-		if _, known := a.subs[from]; !known {
-			a.subscriptions++
-			a.subs[from] = a.subscriptions
-		}
-		a.tellState(from)
-	})
+	if _, known := a.subs[from]; !known {
+		a.subscriptions++
+		a.subs[from] = a.subscriptions
+	}
+	a.tellState(from)
 }
 
 // Unsubscribe implements messages.BridgeHandler. It also ends the sender's watches.
@@ -38,28 +36,8 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
 		return // it has neither
 	}
 	delete(a.subs, from)
-	if len(a.subscribing) > 0 { // its Subscribe may be among them
-		a.subscribing = append(a.subscribing, func() { delete(a.subs, from) })
-	}
 	if a.epoch != nil {
 		a.epoch.watches.dropAll(from)
-	}
-}
-
-// maxAdmitted is how many of them are admitted at once.
-const maxAdmitted = 8
-
-// admit answers some of those that have subscribed. Each of them then sends requests of its own:
-// thousands of locks that are used for the first time at one moment must not fill the mailbox in
-// front of the requests of other locks.
-func (a *bridgeActor) admit() {
-	n := min(len(a.subscribing), maxAdmitted)
-	for _, admit := range a.subscribing[:n] {
-		admit()
-	}
-	clear(a.subscribing[:n])
-	if a.subscribing = a.subscribing[n:]; len(a.subscribing) > 0 {
-		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
 	}
 }
 

@@ -34,6 +34,7 @@ type Actor struct {
 // Init makes l the Actor of the entry.
 func (l *Actor) Init(e *manager.Entry, b Behavior) {
 	l.Entry, l.behavior = e, b
+	l.suspended = e.SessionAtStart.GetState() == messages.SessionState_SUSPENDED
 }
 
 // LockActor marks the actors of locks.

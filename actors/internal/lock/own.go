@@ -55,6 +55,8 @@ func (l *Actor) receiveOwn(msg any) {
 		l.onTick()
 	case manager.StateChange:
 		l.onSessionState(msg)
+		l.Detail = ""
+		l.behavior.ReceiveOther(nil, msg.SessionChanged) // a recipe with directories takes it as of the bridge
 	case host.Terminated:
 		l.senderEnded(msg.Actor)
 	case host.Undelivered:
@@ -120,11 +122,11 @@ const SessionOverdue = "the session is over or past its deadline"
 // also says why.
 func (l *Actor) checkSession(msg any) {
 	switch msg := msg.(type) {
-	case *messages.SessionChanged:
+	case manager.StateChange:
 		if msg.State == messages.SessionState_LOST {
 			return
 		}
-	case *messages.Lost, manager.StateChange:
+	case *messages.Lost:
 		return
 	}
 	if epoch := l.behavior.Epoch(); epoch != 0 && l.Manager.Session.LostAt(epoch, l.now()) {

@@ -21,6 +21,9 @@ type Entry struct {
 	Deps []*Entry
 	// Tally counts for this actor and some others.
 	Tally *Tally
+	// SessionAtStart is the state of the session when the actor was started, or nil if there was
+	// none yet. Each later change comes as a StateChange.
+	SessionAtStart *messages.SessionChanged
 
 	// users counts the entries that build upon this one, and the callers that keep its PID. Above 0
 	// it does not retire.
@@ -40,12 +43,8 @@ func (e *Entry) releaseDeps() {
 type (
 	// Tick comes every second or more often. The actor answers it with RetireIfQuiet.
 	Tick struct{}
-	// StateChange is the state of the session: it comes at each change, before the bridge's own
-	// message.
-	StateChange struct {
-		State messages.SessionState
-		Epoch uint64
-	}
+	// StateChange is the state of the session. It comes at each change.
+	StateChange struct{ *messages.SessionChanged }
 	// RefuseWaiting is sent to all actors when their locks are drained. An actor sends it to itself
 	// again when one of its grants ends later: the owner may wait for another one.
 	RefuseWaiting struct{}

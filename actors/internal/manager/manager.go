@@ -80,10 +80,11 @@ type Manager struct {
 	tallies [tallyCount]Tally
 
 	mu         sync.Mutex
-	entries    map[string]*Entry // by path; an entry of several directories also by theirs
-	inOrder    []*Entry          // in the order of their start; up to the next tick also forgotten entries
-	ticks      *time.Timer       // until the next tick; nil while there are no entries
-	tickDue    []*Entry          // entries that get the tick under way yet
+	session    *messages.SessionChanged // as the bridge has told it last; nil before
+	entries    map[string]*Entry        // by path; an entry of several directories also by theirs
+	inOrder    []*Entry                 // in the order of their start; up to the next tick also forgotten entries
+	ticks      *time.Timer              // until the next tick; nil while there are no entries
+	tickDue    []*Entry                 // entries that get the tick under way yet
 	atNextTick []func()
 	running    sync.WaitGroup // actors whose Stopped has not returned
 	closed     bool
@@ -200,7 +201,7 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 // start needs m.mu.
 func (m *Manager) start(e *Entry) {
 	m.started++
-	e.Tally = &m.tallies[m.started%tallyCount]
+	e.Tally, e.SessionAtStart = &m.tallies[m.started%tallyCount], m.session
 	m.running.Add(1)
 	m.entries[e.Path] = e
 	for _, d := range e.Recipe.Directories {
@@ -287,9 +288,8 @@ func (m *Manager) Closed() bool {
 }
 
 // Tell implements ask.Recipient: the manager is a subscriber of the bridge, and passes each state
-// of the session on to all actors. It has subscribed before them, so an actor hears the state here
-// first. An actor that starts later needs no state: it grants nothing before ZooKeeper answers, so
-// before a CONNECTED that it hears.
+// of the session on to all actors. The actors need no subscriptions of their own: one that starts
+// has the present state from the manager, and misses no change.
 func (m *Manager) Tell(msg any) {
 	s, ok := msg.(*messages.SessionChanged)
 	if !ok {
@@ -298,7 +298,8 @@ func (m *Manager) Tell(msg any) {
 	m.logSession(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var change any = StateChange{s.State, s.Epoch}
+	m.session = s
+	var change any = StateChange{s}
 	for _, e := range m.activeEntries() {
 		e.Self.Tell(change)
 	}

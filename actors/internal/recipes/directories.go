@@ -10,7 +10,8 @@ import (
 )
 
 // directories holds the directories of one actor: one, or the two of a semaphore. It is a client of
-// the bridge, and has the methods of a lock.Behavior that do not depend on the recipe.
+// the bridge, hears of the session by its manager, and has the methods of a lock.Behavior that do
+// not depend on the recipe.
 type directories struct {
 	*lock.Actor
 	epoch      uint64 // of the session, in which the nodes live; 0 before the first session
@@ -21,10 +22,17 @@ type directories struct {
 	second     *directory // of a semaphore's leases; nil for other locks
 }
 
-// init subscribes to the bridge.
-func (ds *directories) init(a *lock.Actor) {
-	ds.Actor = a
-	ds.bridge().SendSubscribe(&messages.Subscribe{}, a.Self)
+// sessionClient is an actor with directories.
+type sessionClient interface {
+	SessionChanged(from ask.Recipient, msg *messages.SessionChanged)
+}
+
+// beginSession tells an actor that is complete the present state of the session.
+func (ds *directories) beginSession(actor sessionClient) {
+	if now := ds.SessionAtStart; now != nil {
+		actor.SessionChanged(nil, now)
+		ds.Detail = ""
+	}
 }
 
 func (ds *directories) bridge() messages.BridgeRef { return ds.Manager.Bridge.Ref() }

@@ -48,12 +48,13 @@ func newLocalQueue(e *manager.Entry) host.Actor {
 	l := &localQueueActor{config: config}
 	l.state = localqueue.New(l, e.Recipe.Rule, uint32(min(config.Grants, 1<<30)))
 	l.Init(e, l)
-	l.directories.init(&l.Actor)
+	l.directories.Actor = &l.Actor
 	l.first = l.newDirectory(e.Path, e.Recipe, &l.below)
 	l.below = below{turn: &l.turn, directory: &l.first, machine: l}
 	if e.Recipe.Rule.Downgrades() {
 		l.ownerBelow = "the local queue"
 	}
+	l.beginSession(l)
 	return l
 }
 

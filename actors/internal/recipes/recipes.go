@@ -63,8 +63,9 @@ func Custom(name string, rule queue.Rule, kinds []string) *manager.Recipe {
 func newLock(e *manager.Entry) host.Actor {
 	l := &lockActor{}
 	l.Init(e, l)
-	l.directories.init(&l.Actor)
+	l.directories.Actor = &l.Actor
 	l.first = l.newDirectory(e.Path, e.Recipe, l)
+	l.beginSession(l)
 	return l
 }
 

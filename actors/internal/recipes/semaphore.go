@@ -33,7 +33,7 @@ type semaphoreActor struct {
 func newSemaphore(e *manager.Entry) host.Actor {
 	s := &semaphoreActor{}
 	s.Init(e, s)
-	s.directories.init(&s.Actor)
+	s.directories.Actor = &s.Actor
 	requestQueue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
 	s.first = s.newDirectory(e.Path+requestQueue.Suffix, requestQueue.Recipe, &s.queue)
 	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, &s.leases)
@@ -47,6 +47,7 @@ func newSemaphore(e *manager.Entry) host.Actor {
 		s.state = semaphore.New(s, unknownPermits, false)
 		s.count = newPermitCount(s)
 	}
+	s.beginSession(s)
 	return s
 }
 
