@@ -33,7 +33,7 @@ func (s *session) renew() {
 	if s.believing == nil {
 		unanswered = maxUnansweredFirst + s.rounds()
 	}
-	if s.stream.renewals >= unanswered { // the stream is of no use: another one may be
+	if s.stream.renewals >= unanswered && !s.stream.draining { // the stream is of no use: another one may be
 		s.onStreamEnded(s.stream, fmt.Errorf("%d renewals have no answer", s.stream.renewals))
 		return
 	}

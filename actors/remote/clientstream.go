@@ -18,7 +18,8 @@ type clientStream struct {
 	transport clientTransport
 	frames    *frames[*messages.ClientFrame]
 	cancel    context.CancelFunc
-	renewals  int // sent since the last answer
+	renewals  int  // sent since the last answer
+	draining  bool // the server answers no renewals from some time on
 }
 
 // redial opens a stream, unless there is one.
@@ -259,6 +260,7 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.deliver(m)
 	}
 	if frame.GoAway {
+		stream.draining = true
 		s.goingAway.Store(true)
 	}
 	if frame.Ended != nil {

@@ -154,6 +154,30 @@ func TestLeaveADrainingServer(t *testing.T) {
 	})
 }
 
+// A holder that does not release while its server drains loses its lease in the end. Neither end says
+// that the other has no connection.
+func TestDrainEndsALease(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "server")
+		w.startServer("server")
+		var log bytes.Buffer
+		l, err := remote.DialBy(t.Context(), w.dialer("client"), w.names, remote.DialConfig{Config: actors.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := lockOf(t, l.Mutex("/a"))
+		if err := w.servers[0].server.Drain(t.Context(), time.Second); err != nil {
+			t.Error(err)
+		}
+		if g.Err() == nil || l.Stats().Suspensions > 0 {
+			t.Errorf("%v, %s", g.Err(), &log)
+		}
+		l.Close()
+		w.closeServer(w.servers[0])
+	})
+}
+
 // gated is a stream whose Send waits while its gate is shut.
 type gated struct {
 	remote.ClientTransport

@@ -71,7 +71,11 @@ func (c *servedClient) now() time.Duration { return c.server.manager.Session.Now
 // Receive implements host.Actor.
 func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 	if !c.over && c.lease.Ended(c.now()) {
-		c.endLease(messages.Reason_SESSION_LOST, "the client has not renewed it in time")
+		why := "the client has not renewed it in time"
+		if c.draining {
+			why = "the lock server drains, and the client has not released"
+		}
+		c.endLease(messages.Reason_SESSION_LOST, why)
 	}
 	switch msg := msg.(type) {
 	case received:
