@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,5 +193,21 @@ func TestManyPermits(t *testing.T) {
 	}
 	if err := errors.Join(held.Err(), g.Unlock(t.Context()), held.Unlock(t.Context())); err != nil {
 		t.Error(err)
+	}
+}
+
+// What cannot be the list of lock servers, or the configuration of one, is refused with its value.
+func TestBadConfigurations(t *testing.T) {
+	for _, list := range []string{"", "a,,b", ":7400", "http://a:7400", "a b", "a:", "a:0", "a:65536", "a:http", "::1:x"} {
+		_, err := remote.Dial(t.Context(), list, remote.DialConfig{Insecure: true})
+		if !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), strconv.Quote(list)) {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+	locks := dial(t, serve(t, zktest.Embedded(t).Addr(), remote.ServerConfig{}).addr)
+	for _, cfg := range []remote.ServerConfig{{Lease: -1}, {Lease: 1}, {MaxClients: -1}, {MaxRequestsPerClient: -1}} {
+		if _, err := remote.NewServer(locks, cfg); !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), "must be") {
+			t.Errorf("%+v: %v", cfg, err)
+		}
 	}
 }

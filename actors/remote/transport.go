@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/actorlock/actorlock/actors"
@@ -46,8 +47,9 @@ func parseServers(list string) ([]string, error) {
 		if err != nil {
 			host, port = strings.Trim(item, "[]"), defaultPort
 		}
-		if host == "" || port == "" || strings.ContainsAny(host, "/ ") || err != nil && strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return nil, fmt.Errorf("%w: lock server %q in %q: it must be host:port or a host, with commas between", actors.ErrInvalid, item, list)
+		number, numberErr := strconv.ParseUint(port, 10, 16)
+		if host == "" || numberErr != nil || number == 0 || strings.ContainsAny(host, "/ ") || err != nil && strings.Contains(host, ":") && net.ParseIP(host) == nil {
+			return nil, fmt.Errorf("%w: lock server %q in %q: it must be host:port, with a port from 1 to 65535, or a host, and commas between", actors.ErrInvalid, item, list)
 		}
 		if server := net.JoinHostPort(host, port); !slices.Contains(servers, server) {
 			servers = append(servers, server)

@@ -36,7 +36,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/actorlock/actorlock/examples/internal/console"
@@ -82,8 +84,12 @@ func (o *lockdFlags) check(args []string) error {
 		return fmt.Errorf("argument %q: no arguments are accepted beside the flags", args[0])
 	case o.listen == "":
 		return errors.New("-listen is missing: it must be the address for clients, as in :7400")
+	case !isAddress(o.listen):
+		return fmt.Errorf("-listen %q: it must be host:port or :port, as in :7400", o.listen)
 	case o.margin <= 0:
 		return fmt.Errorf("-margin %v: it must be positive", o.margin)
+	case o.Session > 0 && o.margin > o.Session/2:
+		return fmt.Errorf("-margin %v, -session %v: the margin must be half of the session timeout at most", o.margin, o.Session)
 	case o.lease <= 0:
 		return fmt.Errorf("-lease %v: it must be positive", o.lease)
 	case o.drain < 0:
@@ -93,6 +99,14 @@ func (o *lockdFlags) check(args []string) error {
 		return err
 	}
 	return o.clients.Check(o.insecure)
+}
+
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
 }
 
 // parse returns the options in the arguments and the environment. It prints the usage for -h, and
