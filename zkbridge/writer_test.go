@@ -20,48 +20,87 @@ import (
 func TestTransactionsUnderWay(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
-		s := zktest.Virtual(t)
-		d := testDialer{dial: s.Dial}
-		b := connected(t, Config{Servers: s.Addr(), Dial: d.Dial})
-		defer b.Close()
-		u, dir := newUser(t, b), s.Path(t)
-		u.created(dir, "zero-")
-		d.take()
-		s.Embedded().Pause()
+		w := newUnderWay(t)
 		creates := 0
-		afterCreates := func(n, transactions int) {
+		create := func(n, transactions int) {
 			t.Helper()
 			for range n {
-				u.createInExisting(dir, "n-")
+				w.createInExisting(w.dir, "n-")
 			}
 			creates += n
-			synctest.Wait()
-			if sent := d.sent(embedded.OpMulti); sent != transactions {
-				t.Errorf("%d transactions are sent after %d creates, not %d", sent, creates, transactions)
-			}
+			w.wantSent(transactions)
 		}
 		for _, transactions := range []int{1, 2, 2, 3} {
-			afterCreates(1, transactions)
+			create(1, transactions)
 		}
-		afterCreates(5, 3) // beside three in flight, none is sent at once
+		create(5, 3) // beside three in flight, none is sent at once
 		<-time.After(600 * time.Microsecond)
-		afterCreates(0, 4)
+		w.wantSent(4)
 		for n := range writer.MaxInFlight {
-			afterCreates(1, min(4+n, writer.MaxInFlight))
+			create(1, min(4+n, writer.MaxInFlight))
 			<-time.After(600 * time.Microsecond)
 		}
-		s.Embedded().Resume()
-		var sizes []int
-		for range creates {
-			if m := next[*messages.Created](u); m.GetStep() == 0 {
-				sizes = append(sizes, 0)
-			}
-			sizes[len(sizes)-1]++
-		}
-		if fmt.Sprint(sizes) != "[1 1 2 5 1 1 1 1 1 1 1 1 1 1 1 1 4]" {
+		if sizes := fmt.Sprint(w.answers(creates)); sizes != "[1 1 2 5 1 1 1 1 1 1 1 1 1 1 1 1 4]" {
 			t.Errorf("transactions of %v", sizes)
 		}
 	})
+}
+
+// So it does for directories that may be missing, beside fewer transactions.
+func TestTransactionsForNewDirectories(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newUnderWay(t)
+		for n, transactions := range []int{1, 2, 2, 2} {
+			w.create(fmt.Sprint(w.dir, "/", n), "n-")
+			w.wantSent(transactions)
+		}
+		<-time.After(600 * time.Microsecond)
+		w.wantSent(3)
+		if sizes := fmt.Sprint(w.answers(4)); sizes != "[1 1 2]" {
+			t.Errorf("transactions of %v", sizes)
+		}
+	})
+}
+
+// underWay is a user in a bubble whose server does not answer until answers is called.
+type underWay struct {
+	*user
+	t      *testing.T
+	server *zktest.Server
+	dir    string // exists
+	dialer testDialer
+}
+
+func newUnderWay(t *testing.T) *underWay {
+	w := &underWay{t: t, server: zktest.Virtual(t)}
+	w.dialer.dial = w.server.Dial
+	w.user, w.dir = newUser(t, connected(t, Config{Servers: w.server.Addr(), Dial: w.dialer.Dial})), w.server.Path(t)
+	w.created(w.dir, "zero-")
+	w.dialer.take()
+	w.server.Embedded().Pause()
+	return w
+}
+
+// wantSent checks how many transactions are sent at this moment.
+func (w *underWay) wantSent(transactions int) {
+	w.t.Helper()
+	synctest.Wait()
+	if sent := w.dialer.sent(embedded.OpMulti); sent != transactions {
+		w.t.Errorf("%d transactions are sent, not %d", sent, transactions)
+	}
+}
+
+// answers has the server answer the creates, and returns the number of them in each transaction.
+func (w *underWay) answers(creates int) (sizes []int) {
+	w.server.Embedded().Resume()
+	for range creates {
+		if m := next[*messages.Created](w.user); m.GetStep() == 0 {
+			sizes = append(sizes, 0)
+		}
+		sizes[len(sizes)-1]++
+	}
+	return sizes
 }
 
 // Creates make their nodes in the order in which they arrive, also those that arrive while the

@@ -22,17 +22,17 @@ type Dependencies struct {
 
 const (
 	// fewInFlight is how many batches from the queue may be in flight beside which another one is
-	// only sent because what is in it has waited for maxWait: the fewer there are, the more each
-	// carries. 3 or 4 are best, as measured.
+	// sent before it is overdue: the fewer there are, the more each carries. 3 or 4 are best, as
+	// measured.
 	fewInFlight = 3
-	// MaxInFlight bounds the batches in flight from the queue.
+	// fewNewInFlight is the same for the lines of directories. A lock in use waits for the server
+	// behind them, and three make no more new paths a second than two.
+	fewNewInFlight = 2
+	// MaxInFlight bounds the batches of either kind that are in flight.
 	MaxInFlight = 16
 	// maxWait is how long requests wait at most for a fuller batch. Where a round trip takes longer
 	// than the server needs for a batch, they would otherwise wait for most of a round trip.
 	maxWait = 500 * time.Microsecond
-	// maxNewInFlight bounds those from the lines of directories. A lock in use waits for the server
-	// behind them, and three make no more new paths a second than two.
-	maxNewInFlight = 2
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a
 	// writer without a session node. There each create goes alone, since only a request of its own
 	// returns its czxid.

@@ -162,13 +162,13 @@ func (w *Writer) survey(b *batch, behind []container) {
 			b.reads = append(b.reads, directoryRead{directory: path})
 		}
 	}
-	w.newInFlight = append(w.newInFlight, b)
+	w.newInFlight.add(b)
 	b.answersDue.Store(int32(len(b.reads)))
 	b.sendReads(w.epoch.Client(), b.countAnswer(func() { w.epoch.Post(func() { w.onSurveyed(b, behind) }) }))
 }
 
 func (w *Writer) onSurveyed(b *batch, behind []container) {
-	w.newInFlight = without(w.newInFlight, b)
+	w.newInFlight.remove(b)
 	isMissing := func(path string) bool { return zkconn.IsMissing(b.reads[b.readIndex[path]].err) } // one that may not be read exists
 	switch {
 	case slices.ContainsFunc(b.reads, func(r directoryRead) bool { return zkconn.IsTransient(r.err) }):
@@ -195,11 +195,11 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 
 // makeRoot makes the chroot, which was deleted, and has a batch sent again.
 func (w *Writer) makeRoot(b *batch) {
-	w.newInFlight = append(w.newInFlight, b)
+	w.newInFlight.add(b)
 	w.epoch.Run(func(client zkconn.Client) func() {
 		err := zkconn.MakeDirectory(client, "/")
 		return func() {
-			w.newInFlight = without(w.newInFlight, b)
+			w.newInFlight.remove(b)
 			switch {
 			case zkconn.IsTransient(err):
 				w.retryUnsent(b)

@@ -18,7 +18,7 @@ func (w *Writer) add(added *Group) {
 	} else {
 		w.queue = append(w.queue, added)
 	}
-	if added.release == nil || !added.release.msg.GetRelaxed() || len(w.inFlight) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
+	if added.release == nil || !added.release.msg.GetRelaxed() || len(w.inFlight.batches) == 0 { // a relaxed release goes with what follows: 4 % of the CPU time of an acquire of a hot lock
 		w.changed = true
 	}
 }
@@ -62,60 +62,71 @@ func (w *Writer) sendAgain(b *batch, answered *Group) {
 func (w *Writer) Changed() bool { return w.changed }
 
 // InFlight returns the number of batches that are sent and not answered.
-func (w *Writer) InFlight() int { return len(w.inFlight) + len(w.newInFlight) }
+func (w *Writer) InFlight() int { return len(w.inFlight.batches) + len(w.newInFlight.batches) }
 
-// sendBatches sends the batches that build returns, while another one is worth it.
-func (w *Writer) sendBatches(inFlight *[]*batch, isWorthIt func() bool, build func() *batch) {
-	for len(w.unsent) == 0 && isWorthIt() {
+// flight is the batches from the queue, or from the lines of directories, that are sent and not
+// answered.
+type flight struct {
+	batches  []*batch
+	overdue  bool   // what is to be sent has waited for maxWait
+	stopWait func() // stops the timer for that; nil: nothing waits for a fuller batch
+}
+
+// bounds are those of a flight.
+type bounds struct {
+	few        int // batches beside which another one is sent if it is full enough (minBatch)
+	operations int // beside which another batch is sent if it is overdue
+}
+
+func (f *flight) add(b *batch) { f.batches = append(f.batches, b) }
+
+func (f *flight) remove(b *batch) {
+	f.batches = slices.DeleteFunc(f.batches, func(other *batch) bool { return other == b })
+}
+
+// sendBatches sends the batches that build returns, while what waits is worth another batch.
+func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build func() *batch) {
+	for len(w.unsent) == 0 && f.isWorthAnother(waiting(), most) {
+		f.endWait()
 		b := build()
 		if b == nil {
-			return
+			break
 		}
-		*inFlight = append(*inFlight, b)
+		f.add(b)
 		w.cfg.OnBatch(len(b.writes))
 		b.noteSent(w.cfg.Now())
 		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
 	}
-}
-
-// isWorthSending reports whether so many groups that wait are worth another batch.
-func isWorthSending(waiting int, inFlight []*batch, few int) bool {
-	return len(inFlight) < few && waiting >= minBatch(inFlight)
-}
-
-// limitWait has what waits in the queue sent after maxWait at the latest.
-func (w *Writer) limitWait() {
-	if len(w.queue) > 0 && w.stopWait == nil {
-		w.stopWait = w.epoch.AfterFunc(maxWait, func() { w.overdue, w.changed = true, true })
+	if f.stopWait == nil && waiting() > 0 {
+		f.stopWait = w.epoch.AfterFunc(maxWait, func() { f.overdue, w.changed = true, true })
 	}
 }
 
-// endWait begins the wait of what stays in the queue anew.
-func (w *Writer) endWait() {
-	if w.stopWait != nil {
-		w.stopWait()
-		w.stopWait, w.overdue = nil, false
+// isWorthAnother reports whether so many groups that wait are worth another batch.
+func (f *flight) isWorthAnother(waiting int, most bounds) bool {
+	writes, operations := 0, 0
+	for _, b := range f.batches {
+		writes, operations = writes+len(b.writes), operations+len(b.ops)
+	}
+	full := len(f.batches) < most.few && waiting >= minBatch(writes)
+	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)
+}
+
+// endWait begins the wait of what is left anew.
+func (f *flight) endWait() {
+	if f.stopWait != nil {
+		f.stopWait()
+		f.stopWait, f.overdue = nil, false
 	}
 }
 
-// without returns the batches without one of them.
-func without(all []*batch, b *batch) []*batch {
-	return slices.DeleteFunc(all, func(other *batch) bool { return other == b })
-}
-
-// minBatch returns how many groups are worth a batch beside those in flight: as many as these have
-// writes, but no more than half of what fits. Otherwise small batches would follow large ones, as
-// the actors that wait for an answer send their next requests one after the other.
-func minBatch(inFlight []*batch) (n int) {
-	for _, b := range inFlight {
-		n += len(b.writes)
-	}
-	return min(n, maxOps/2)
-}
+// minBatch returns how many groups are worth a batch beside so many writes in flight: as many, but
+// no more than half of what fits. Otherwise small batches would follow large ones, as the actors
+// that wait for an answer send their next requests one after the other.
+func minBatch(writes int) int { return min(writes, maxOps/2) }
 
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
-	w.endWait()
 	b, n := w.newBatch(), 0
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++
@@ -160,7 +171,7 @@ func (w *Writer) addToBatch(b *batch, added *Group) bool {
 		return true
 	}
 	for _, c := range added.creates {
-		if slices.ContainsFunc(w.inFlight, func(f *batch) bool { return f.mayFail && f.createsIn(c.msg.GetDirectory()) }) {
+		if slices.ContainsFunc(w.inFlight.batches, func(f *batch) bool { return f.mayFail && f.createsIn(c.msg.GetDirectory()) }) {
 			return false
 		}
 	}

@@ -32,20 +32,18 @@ type Writer struct {
 	cfg    Dependencies
 	jitter zkconn.Jitter
 
-	changed  bool   // something has changed since the last Flush, so that a batch may be worth sending
-	overdue  bool   // what is in the queue has waited for maxWait
-	stopWait func() // stops the timer for that; nil: nothing waits for a fuller batch
+	changed bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
 	unsent      []*batch // that could not be sent: Flush sends nothing until a retry puts their groups in front of the queue
-	inFlight    []*batch // from the queue, sent and not answered
+	inFlight    flight   // from the queue
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // groups with creates that have come so far
 
 	directories  map[string]*directory // that may be missing
 	offered      []*directory          // whose lines are to be sent
 	offeredAgain []*directory          // the same, of batches that were not executed: they come first
-	newInFlight  []*batch              // from these lines, sent and not answered, or waiting for what survey reads
+	newInFlight  flight                // from these lines, also those that wait for what survey reads
 	existing     int                   // up to maxExisting: how often directories existed that the session had not seen, of late
 
 	unknownCreates []*Create // that may have made a node: lookUpUnknown will look for it
@@ -69,17 +67,12 @@ func (w *Writer) Flush() {
 		return
 	}
 	w.changed = false
-	few, fewNew, most := fewInFlight, maxNewInFlight, MaxInFlight
+	most, mostNew := bounds{fewInFlight, MaxInFlight / 2 * maxOps}, bounds{fewNewInFlight, fewNewInFlight * maxOps}
 	if w.SessionNode == "" { // each create or atomic create goes alone; only deletes share a batch
-		few, fewNew, most = MaxSingle, MaxSingle, MaxSingle
+		most, mostNew = bounds{few: MaxSingle}, bounds{few: MaxSingle}
 	}
-	w.sendBatches(&w.inFlight, func() bool {
-		return isWorthSending(len(w.queue), w.inFlight, few) || w.overdue && len(w.inFlight) < most
-	}, w.buildBatch)
-	w.sendBatches(&w.newInFlight, func() bool {
-		return isWorthSending(len(w.offeredAgain)+len(w.offered), w.newInFlight, fewNew)
-	}, w.buildNewBatch)
-	w.limitWait()
+	w.sendBatches(&w.inFlight, most, func() int { return len(w.queue) }, w.buildBatch)
+	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
@@ -104,7 +97,8 @@ func (b *batch) send(client zkconn.Client, done func()) {
 
 // onBatchDone answers the requests of a batch, or sends them again.
 func (w *Writer) onBatchDone(b *batch) {
-	w.inFlight, w.newInFlight = without(w.inFlight, b), without(w.newInFlight, b)
+	w.inFlight.remove(b)
+	w.newInFlight.remove(b)
 	// A success has a result for each operation, and the zxid if the session node is written.
 	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode() && b.czxid() == 0) {
 		w.onSuccess(b)

@@ -9,23 +9,40 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestMinBatch(t *testing.T) {
-	inFlight := func(sizes ...int) (all []*batch) {
+func TestIsWorthAnother(t *testing.T) {
+	inFlight := func(sizes ...int) (f flight) {
 		for _, n := range sizes {
-			all = append(all, &batch{writes: make([]write, n)})
+			f.add(&batch{writes: make([]write, n), ops: make([]zkconn.Op, 2*n)})
 		}
-		return all
+		return f
 	}
+	most := bounds{few: 3, operations: 2 * maxOps}
 	for _, c := range []struct {
-		sizes []int
-		want  int
-	}{{nil, 0}, {[]int{1}, 1}, {[]int{1, 2}, 3}, {[]int{maxOps}, maxOps / 2}} {
-		if n := minBatch(inFlight(c.sizes...)); n != c.want {
-			t.Errorf("beside %v: %d, want %d", c.sizes, n, c.want)
+		sizes           []int
+		enough, overdue int // how many are worth another batch, also if they are overdue; 0: none
+	}{
+		{nil, 1, 1},
+		{[]int{1}, 1, 1},
+		{[]int{1, 2}, 3, 1},
+		{[]int{1, 2, 1}, 0, 1},
+		{[]int{maxOps - 1}, maxOps / 2, 1},
+		{[]int{maxOps}, maxOps / 2, maxOps / 2},
+		{[]int{maxOps / 2, 1, maxOps / 2}, 0, 0},
+		{slices.Repeat([]int{1}, MaxInFlight), 0, 0},
+	} {
+		f := inFlight(c.sizes...)
+		for _, want := range []int{c.enough, c.overdue} {
+			for n := range maxOps {
+				if f.isWorthAnother(n, most) != (want > 0 && n >= want) {
+					t.Errorf("beside %v, overdue %v: wrong for %d", c.sizes, f.overdue, n)
+				}
+			}
+			f.overdue = true
 		}
 	}
 }
@@ -59,7 +76,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 				w.Release(test.release)
 			}
 			create()
-			w.inFlight = []*batch{w.buildBatch()}
+			w.inFlight.add(w.buildBatch())
 			create()
 			if waits := w.buildBatch() == nil; waits != test.waits {
 				t.Errorf("a later create waits: %v", waits)
