@@ -233,3 +233,28 @@ func TestAcquireAheadOfTheFirstRenewal(t *testing.T) {
 		w.closeServer(w.servers[0])
 	})
 }
+
+// A server that drains does not wait for a client whose connection has ended before its lease was
+// granted: it believes in nothing, and has nothing to resume.
+func TestDrainWithoutAGrantedLease(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "server")
+		w.startServer("server")
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &readingClient{deafClient{ctx: ctx, frames: []*messages.ClientFrame{{Hello: &messages.Hello{Version: 1}}}}, make(chan *messages.ServerFrame, 100)}
+		done := make(chan struct{})
+		go func() { defer close(done); w.servers[0].server.Connect(c, "reading") }()
+		<-c.got
+		cancel()
+		<-done
+		begun := time.Now()
+		if err := w.servers[0].server.Drain(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the drain took %v", took)
+		}
+		w.closeServer(w.servers[0])
+	})
+}

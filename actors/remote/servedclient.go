@@ -88,6 +88,9 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 	case detached:
 		if c.stream == msg.stream {
 			c.stream = nil
+			if c.lease.Count() == 0 { // the client believes in nothing, and has nothing to resume
+				c.endLease(messages.Reason_SESSION_LOST, "the client has gone before the lease was granted")
+			}
 		}
 	case halfClosed:
 		if c.stream != msg.stream {
