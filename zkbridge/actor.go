@@ -55,6 +55,12 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
+	if a.epoch == nil || !a.epoch.take(newCreate{from: from, single: msg}, msg) {
+		a.openCreate(from, msg)
+	}
+}
+
+func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create) {
 	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
 	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
 		a.epoch.create(c.Group())
@@ -91,6 +97,7 @@ func (a *bridgeActor) Flush() {
 	}
 	ep.startJobs.flush()
 	if ep.ready {
+		ep.takeUpNewCreates()
 		ep.writer.Flush() // before the jobs, to which the writer adds jobs
 		for _, j := range ep.allJobs() {
 			j.flush()

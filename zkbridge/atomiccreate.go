@@ -50,6 +50,13 @@ type atomicCreateRequest struct {
 	log   *slog.Logger
 }
 
+func (r atomicCreateRequest) creates() (all []*messages.Create) {
+	for _, p := range r.specs {
+		all = append(all, p.Create)
+	}
+	return all
+}
+
 // Fail implements request.
 func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
 	for _, p := range r.specs {
@@ -58,6 +65,12 @@ func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
 }
 
 func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
+	if a.epoch == nil || !a.epoch.take(newCreate{parts: r}, r.creates()...) {
+		a.openAtomicCreate(r)
+	}
+}
+
+func (a *bridgeActor) openAtomicCreate(r atomicCreateRequest) {
 	var parts []*writer.Create
 	for _, p := range r.specs {
 		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))

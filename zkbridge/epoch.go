@@ -24,6 +24,7 @@ type epoch struct {
 
 	open   map[writer.Request]uint64 // requests that are not answered, with the number of each
 	opened uint64                    // requests so far
+	fresh  newCreates                // creates that are to be opened
 
 	startJobs *jobs // of what must be done before requests; it runs also before the session is ready
 	writer    *writer.Writer
@@ -54,7 +55,7 @@ const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether a job, or the writer, has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.startJobs.hasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.allJobs(), (*jobs).hasWork))
+	return ep.startJobs.hasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.allJobs(), (*jobs).hasWork))
 }
 
 // allJobs returns the jobs of a session that is ready, in the order in which they are flushed:
@@ -107,6 +108,7 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 		r.Fail(why, detail)
 	}
 	ep.open = nil
+	ep.failNewCreates(why, detail)
 }
 
 // openInOrder returns the requests that are not answered, in the order in which they came.

@@ -59,6 +59,9 @@ func (w *Writer) Create(g *Group) {
 	w.add(g)
 }
 
+// NewWaiting returns how many directories that may be missing have creates that are to be sent.
+func (w *Writer) NewWaiting() int { return len(w.offeredAgain) + len(w.offered) }
+
 // Flush sends batches from the queue, and from the lines of directories, until what is left is too
 // little for another batch, or too many batches are in flight. It sends none while batches wait for
 // a retry: they come first.

@@ -1,0 +1,126 @@
+package zkbridge
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+const manyNew = 20 * maxNewCreates
+
+// newDirectoriesUser is a user who sends many creates in new directories, which ZooKeeper does not
+// make before the call of goOn.
+func newDirectoriesUser(t *testing.T, maxOutstanding int) (u *user, home string, goOn func()) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	var blocked atomic.Bool
+	end := make(chan struct{})
+	f := &faultyClient{multi: func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
+		if blocked.Load() && ops[0].Kind == zkconn.OpContainer {
+			<-end
+		}
+		return send()
+	}}
+	u, home = userOfFaulty(t, Config{Servers: s.Addr(), MaxOutstanding: maxOutstanding}, f), s.Path(t)
+	u.created(home, "n-")
+	blocked.Store(true)
+	return u, home, func() { close(end) }
+}
+
+func (u *user) createInNew(directory string) {
+	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "n-"}, u)
+}
+
+func (u *user) createInSeen(directory string) {
+	u.bridge.Ref().SendCreate(&messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "n-", DirectorySeen: true}, u)
+}
+
+// Of many creates in new directories the bridge takes few up before a request behind them. Those of
+// one directory keep their order.
+func TestNewDirectoriesHoldUpNoOthers(t *testing.T) {
+	u, home, goOn := newDirectoriesUser(t, 0)
+	takenUp := make(chan int, 1)
+	last := fmt.Sprintf("%s/%d", home, manyNew-1)
+	u.batch(func() {
+		for i := range manyNew {
+			u.createInNew(fmt.Sprintf("%s/%d", home, i))
+		}
+		u.createInSeen(home)
+		u.bridge.ref.Tell(task(func(a *bridgeActor) { takenUp <- manyNew - a.epoch.fresh.n }))
+		u.createInSeen(last)
+	})
+	if n := <-takenUp; n > 4*maxNewCreates {
+		t.Errorf("%d of %d are taken up before another request", n, manyNew)
+	}
+	if m := next[*messages.Created](u); m.GetId() != u.lastID-1 {
+		t.Errorf("%v is created before the node that others do not wait for", m)
+	}
+	goOn()
+	var inLast []uint64
+	for range manyNew + 1 {
+		if m := next[*messages.Created](u); m.GetId() == u.lastID || m.GetId() == u.lastID-2 {
+			inLast = append(inLast, m.GetId())
+			if want := fmt.Sprintf("n-%010d", len(inLast)-1); m.GetNode() != want {
+				t.Errorf("%v, not %s", m, want)
+			}
+		}
+	}
+	if len(inLast) != 2 || inLast[0] > inLast[1] {
+		t.Errorf("the nodes in %s are of %v", last, inLast)
+	}
+}
+
+// The creates that the bridge has not taken up end with the session, or with the bridge.
+func TestNewDirectoriesAtTheEnd(t *testing.T) {
+	for why, end := range map[messages.Reason]func(a *bridgeActor){
+		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.onSessionEvent(sessionOverdue, "for a test") },
+		messages.Reason_CLOSED:       func(a *bridgeActor) { a.self.Stop() },
+	} {
+		t.Run(why.String(), func(t *testing.T) {
+			u, home, goOn := newDirectoriesUser(t, 0)
+			defer goOn()
+			u.batch(func() {
+				for i := range manyNew {
+					u.createInNew(fmt.Sprintf("%s/%d", home, i))
+				}
+				u.bridge.CreateAtomically([]CreateSpec{{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/a", Prefix: "n-"}}})
+				u.bridge.ref.Tell(task(end))
+			})
+			answered := map[uint64]bool{}
+			for range manyNew + 1 {
+				m := next[*messages.Failed](u)
+				if answered[m.GetId()] || m.GetReason() != why {
+					t.Fatal(m)
+				}
+				answered[m.GetId()] = true
+			}
+		})
+	}
+}
+
+// The limit counts those that the bridge has not taken up.
+func TestNewDirectoriesOverTheLimit(t *testing.T) {
+	u, home, goOn := newDirectoriesUser(t, manyNew)
+	const over = 100
+	u.batch(func() {
+		for i := range manyNew + over {
+			u.createInNew(fmt.Sprintf("%s/%d", home, i))
+		}
+	})
+	for range over {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_LIMIT_EXCEEDED {
+			t.Fatal(m)
+		}
+	}
+	goOn()
+	for range manyNew {
+		next[*messages.Created](u)
+	}
+	none[*messages.Failed](u)
+}
