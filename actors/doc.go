@@ -18,6 +18,7 @@
 //   - actors/internal/check: what is wrong with a path or another input.
 //   - actors/internal/lockqueue, localqueue, semaphore, lease: the state machines that
 //     decide, without I/O or time.
+//   - actors/internal/stack: one of these on top of others.
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //
 // The files of this package, in reading order: actors.go (Locks and Config), mutex.go (also of the

@@ -28,7 +28,7 @@ func (l *Queue) serve(b *localOwner) bool {
 	switch {
 	case l.hold.stage == unsent:
 		l.hold = nodeHold{node: l.acquireNode(b.kind, b.data, b.onlyTries())}
-		l.hold.id = l.hold.serial
+		l.hold.first = l.hold.id
 		return false
 	case l.hold.stage == creating || l.blocked(b.kind):
 		return false
@@ -67,6 +67,9 @@ func (l *Queue) mayGrant(kind queue.Kind) bool {
 // node of the given kind would.
 func (l *Queue) suffices(kind queue.Kind) bool {
 	have := l.hold.kind
+	if kind == have {
+		return true
+	}
 	for _, blockers := range l.rule.BlockedBy {
 		if blockers.Has(kind) && !blockers.Has(have) {
 			return false
@@ -107,7 +110,7 @@ func (l *Queue) dropFirst() bool {
 	if l.holders.kinds[beside.kind] == 0 || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
 		return false
 	}
-	l.actor.ReleaseNode(first.serial)
+	l.cancel(first)
 	*first, *beside = *beside, node{}
 	return true
 }
@@ -133,25 +136,36 @@ func (l *Queue) idle() bool {
 	return l.hold.stage == held && l.holders.empty() && l.waiting.empty()
 }
 
-// acquireNode asks for a node.
+// acquireNode asks for a node. It may be one of two: the places of their requests differ.
 func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
-	l.lastSerial++
-	l.actor.AcquireNode(l.lastSerial, kind, try, data)
-	return node{stage: creating, serial: l.lastSerial, kind: kind, try: try}
+	l.lastNumber++
+	place := 1 + uint32(l.hold.id)%2
+	r := &requests.Incoming{ID: requests.ID(l.lastNumber)<<32 | requests.ID(place), Kind: kind, Permits: 1, Try: try, NotifyContended: true, Data: data}
+	if l.rule.Downgrades() {
+		r.Owner = "the local queue"
+	}
+	l.Add(requests.AcquireBelow, r.ID).Request = r
+	return node{stage: creating, id: r.ID, kind: kind, try: try}
 }
 
 func (l *Queue) releaseNodes() {
-	for _, serial := range l.NodeHolds() {
-		l.actor.ReleaseNode(serial)
+	for _, p := range []*node{&l.hold.beside, &l.hold.node} {
+		if p.open() {
+			l.cancel(p)
+		}
 	}
 	l.hold = nodeHold{}
+}
+
+func (l *Queue) cancel(p *node) {
+	l.Add(requests.CancelBelow, p.id)
 }
 
 // startTimer keeps the idle node hold for a while. The timer is not stopped when an owner is
 // granted: it is started once more when it ends.
 func (l *Queue) startTimer() {
 	l.timerRuns, l.unused = true, true
-	l.actor.StartIdleTimer()
+	l.Add(requests.StartIdleTimer, 0)
 }
 
 func (l *Queue) grant(b *localOwner) {
@@ -173,7 +187,8 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 	}
 	token := l.hold.token
 	token.Step = b.step
-	l.actor.GrantBy(r.id, l.nodeFor(r.kind).serial, token)
+	f := l.Add(requests.Grant, r.id)
+	f.By, f.Token = l.nodeFor(r.kind).id, token
 	l.notify(r)
 }
 
@@ -213,10 +228,10 @@ func (l *Queue) notify(r *ownerRequest) {
 	}
 	if l.contended() && r.notifyContended {
 		r.notifyContended = false
-		l.actor.NotifyContended(r.id)
+		l.Add(requests.NotifyContended, r.id)
 	}
 	if l.revoked() {
-		l.actor.RequestRevoke(r.id) // a further one has no effect
+		l.Add(requests.RequestRevoke, r.id) // a further one has no effect
 	}
 }
 
@@ -225,7 +240,7 @@ func (l *Queue) lose(why requests.Reason) {
 	l.refuseEntering(why)
 	for b := range l.holders.All() {
 		for _, r := range slices.Clone(b.requests) {
-			l.actor.Lose(r.id, why)
+			l.Add(requests.Lose, r.id).Reason = why
 			l.drop(b, r.id)
 		}
 	}

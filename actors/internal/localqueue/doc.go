@@ -1,6 +1,6 @@
 // Package localqueue is the state machine of a local queue: the owners of one process use one
-// contender of a lock in turn. It does no I/O and knows neither time nor contexts: its QueueActor
-// performs what it asks for.
+// contender of a lock in turn. It does no I/O and knows neither time nor contexts: its effects say
+// what is to be done (package stack).
 //
 // # Rules
 //
@@ -17,7 +17,7 @@
 //   - A client that asks for a node uses up the budget. Each holder hears of it, also one that enters again
 //     later (notify): the loss of the node would end its grant.
 //   - The loss of a node ends all grants that were made of the node hold.
-//   - News of an earlier node hold do not count: each AcquireNode has a serial of its own.
+//   - News of an earlier node hold do not count: each request for a node has an ID of its own.
 //   - Tokens of one node hold differ by their step: the number of the grant. A later node hold has
 //     a later czxid. So the tokens of conflicting grants increase.
 //

@@ -27,8 +27,8 @@ type queueModel struct {
 	token   requests.Token  // of the last grant
 
 	// The node hold, granted or asked for.
-	nodes    []*node // at most two
-	first    uint64  // serial of its first node
+	nodes    []*node     // at most two
+	first    requests.ID // of its first node
 	czxid    int64
 	refused  bool // the lock below has refused the second node
 	granted  int  // number of grants made of it
@@ -42,8 +42,8 @@ type modelRequest struct {
 	asked bool // it has had a RequestRevoke
 	owner string
 	try   bool
-	stage progress // queued, creating: it waits for a second node beside the one by which its owner holds; held or releasing
-	by    uint64   // serial of the node by which it holds
+	stage progress    // queued, creating: it waits for a second node beside the one by which its owner holds; held or releasing
+	by    requests.ID // of the node by which it holds
 	token requests.Token
 	place requests.ID // of the owner's first request, with which its later ones share the place
 }
@@ -54,9 +54,9 @@ const releasing = refused + 1
 // ownerHolds reports whether the owner of a request counts among the holders because of it.
 func (r *modelRequest) ownerHolds() bool { return r.stage == held || r.stage == creating }
 
-func (m *queueModel) nodeOf(serial uint64) *node {
+func (m *queueModel) nodeOf(id requests.ID) *node {
 	for _, n := range m.nodes {
-		if n.serial == serial {
+		if n.id == id {
 			return n
 		}
 	}
@@ -82,48 +82,52 @@ func (m *queueModel) step(e queueEvent) {
 	m.check()
 }
 
-func (m *queueModel) perform(f machinetest.Effect) {
+func (m *queueModel) perform(f requests.Effect) {
 	r := m.open[f.ID]
 	switch f.Kind {
-	case "AcquireNode":
+	case requests.AcquireBelow:
 		m.acquireNode(f)
-	case "ReleaseNode":
-		n := m.nodeOf(f.Serial)
+	case requests.CancelBelow:
+		n := m.nodeOf(f.ID)
 		if n == nil {
-			m.t.Fatalf("node %d is released and was not acquired", f.Serial)
+			m.t.Fatalf("node %d is released and was not acquired", f.ID)
 		}
 		m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
 		for _, r := range m.open {
-			if r.stage == held && r.by == f.Serial {
-				m.t.Fatalf("node %d is released while request %d holds by it", f.Serial, r.id)
+			if r.stage == held && r.by == f.ID {
+				m.t.Fatalf("node %d is released while request %d holds by it", f.ID, r.id)
 			}
 		}
-	case "StartIdleTimer":
+	case requests.NoteNode:
+		if n := m.nodeOf(f.ID); n == nil || n.stage != held || f.First != (f.ID == m.first) {
+			m.t.Fatalf("%+v is noted, of the nodes %v", f, m.nodes)
+		}
+	case requests.StartIdleTimer:
 		if m.timerRuns {
 			m.t.Fatal("a second timer is started")
 		}
 		m.timerRuns = true
-	case "Grant":
+	case requests.Grant:
 		if f.Token != machinetest.TokenAt(f.Token.Czxid, f.Token.Step) {
 			m.t.Fatalf("request %d is granted with the generation of another czxid: %v", f.ID, f.Token)
 		}
-		m.grant(r, m.nodeOf(f.Serial), f.Token)
-	case "Refuse":
+		m.grant(r, m.nodeOf(f.By), f.Token)
+	case requests.Refuse:
 		if r == nil {
 			m.t.Fatalf("request %d is refused but was not open", f.ID)
 		}
 		m.forget(r)
-	case "RequestRevoke":
+	case requests.RequestRevoke:
 		if r.stage != held || !m.revoked() {
 			m.t.Fatalf("request %d is asked to release in stage %d, by the nodes %v", f.ID, r.stage, m.nodes)
 		}
 		r.asked = true
-	case "Lose":
+	case requests.Lose:
 		if r.stage != held {
 			m.t.Fatalf("request %d is lost but was in stage %d", f.ID, r.stage)
 		}
 		m.forget(r)
-	case "ConfirmRelease":
+	case requests.ConfirmRelease:
 		if r.stage != releasing {
 			m.t.Fatalf("request %d is released but was in stage %d", f.ID, r.stage)
 		}
@@ -138,14 +142,16 @@ func (m *queueModel) forget(r *modelRequest) {
 
 // acquireNode checks that a node is the first, or a second one that the rule lets an owner have
 // beside the first.
-func (m *queueModel) acquireNode(f machinetest.Effect) {
+func (m *queueModel) acquireNode(f requests.Effect) {
+	r := f.Request
 	switch {
 	case len(m.nodes) == 0:
-		m.first, m.timeUsed, m.refused, m.granted = f.Serial, false, false, 0
-	case len(m.nodes) > 1 || m.nodes[0].stage != held || f.Try || f.NodeKind == m.nodes[0].kind || !m.rule.EntersFrom(f.NodeKind).Has(m.nodes[0].kind):
-		m.t.Fatalf("node %d of kind %d is asked for beside %v", f.Serial, f.NodeKind, m.nodes)
+		m.first, m.timeUsed, m.refused, m.granted = f.ID, false, false, 0
+	case len(m.nodes) > 1 || m.nodes[0].stage != held || r.Try || r.Kind == m.nodes[0].kind || !m.rule.EntersFrom(r.Kind).Has(m.nodes[0].kind) ||
+		uint32(f.ID) == uint32(m.nodes[0].id):
+		m.t.Fatalf("node %d of kind %d is asked for beside %v", f.ID, r.Kind, m.nodes)
 	}
-	m.nodes = append(m.nodes, &node{stage: creating, serial: f.Serial, kind: f.NodeKind, try: f.Try})
+	m.nodes = append(m.nodes, &node{stage: creating, id: f.ID, kind: r.Kind, try: r.Try})
 }
 
 // grant checks that no holder blocks a grant, that it passes no earlier request, and its token.
@@ -184,7 +190,7 @@ func (m *queueModel) grant(r *modelRequest, by *node, token requests.Token) {
 			m.t.Fatalf("request %d is grant %d of the node hold (time used: %t, revoked: %t) while others want it", r.id, m.granted, m.timeUsed, m.revoked())
 		}
 	}
-	r.stage, r.token, r.by = held, token, by.serial
+	r.stage, r.token, r.by = held, token, by.id
 	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelRequest) bool { return o == r })
 }
 
@@ -259,12 +265,18 @@ func (m *queueModel) release(r *modelRequest) {
 	m.step(func(l *Queue) { l.Release(r.id) })
 }
 
+// answer answers the request for a node.
+func (m *queueModel) answer(n *node, told requests.Effect) {
+	told.ID = n.id
+	m.step(func(l *Queue) { l.Answered(told) })
+}
+
 func (m *queueModel) nodeGranted(n *node) {
 	n.stage = held
-	if n.serial == m.first {
+	if n.id == m.first {
 		m.czxid++
 	}
-	m.step(func(l *Queue) { l.NodeGranted(n.serial, machinetest.TokenAt(m.czxid, uint32(m.czxid%3))) })
+	m.answer(n, requests.Effect{Kind: requests.Grant, Token: machinetest.TokenAt(m.czxid, uint32(m.czxid%3))})
 }
 
 // acquire adds a request of an owner that may have others, which wait or hold.
@@ -310,20 +322,22 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 			if why == requests.NotAcquired && !n.try {
 				t.Skip("it is no try")
 			}
-			m.refused = n.serial != m.first
+			m.refused = n.id != m.first
 			m.nodes = slices.DeleteFunc(m.nodes, func(o *node) bool { return o == n })
-			m.step(func(l *Queue) { l.NodeRefused(n.serial, why) })
+			m.answer(n, requests.Effect{Kind: requests.Refuse, Reason: why})
 		},
-		"loss of a node": func(*rapid.T) { m.step(func(l *Queue) { l.NodeLost(m.drawNode(held).serial, requests.SessionLost) }) },
+		"loss of a node": func(*rapid.T) {
+			m.answer(m.drawNode(held), requests.Effect{Kind: requests.Lose, Reason: requests.SessionLost})
+		},
 		"wait of another process": func(*rapid.T) {
 			n := m.drawNode(held)
 			n.contended = true
-			m.step(func(l *Queue) { l.NodeContended(n.serial) })
+			m.answer(n, requests.Effect{Kind: requests.NotifyContended})
 		},
 		"revoke of a node": func(*rapid.T) {
 			n := m.drawNode(held)
 			n.revoked = true
-			m.step(func(l *Queue) { l.NodeRevoked(n.serial) })
+			m.answer(n, requests.Effect{Kind: requests.RequestRevoke})
 		},
 		"time budget is used": func(*rapid.T) {
 			m.drawNode(held)
@@ -331,18 +345,19 @@ func (m *queueModel) actions() map[string]func(*rapid.T) {
 			m.step(func(l *Queue) { l.TimeBudgetUsed(m.first) })
 		},
 		"answer for a former node hold": func(t *rapid.T) {
-			serial := m.queue.lastSerial - uint64(rapid.IntRange(0, 3).Draw(t, "ago"))
-			if m.nodeOf(serial) != nil || serial == m.first {
+			number := m.queue.lastNumber - uint32(rapid.IntRange(0, 3).Draw(t, "ago"))
+			id := requests.ID(number)<<32 | requests.ID(rapid.IntRange(1, 2).Draw(t, "place"))
+			if m.nodeOf(id) != nil || id == m.first {
 				t.Skip("it is not a former one")
 			}
-			m.step(rapid.SampledFrom([]queueEvent{
-				func(l *Queue) { l.NodeGranted(serial, requests.Token{}) },
-				func(l *Queue) { l.NodeRefused(serial, requests.Cancelled) },
-				func(l *Queue) { l.NodeLost(serial, requests.SessionLost) },
-				func(l *Queue) { l.NodeContended(serial) },
-				func(l *Queue) { l.NodeRevoked(serial) },
-				func(l *Queue) { l.TimeBudgetUsed(serial) },
-			}).Draw(t, "event"))
+			kind := requests.EffectKind(rapid.IntRange(int(requests.Grant), int(requests.NotifyContended)+1).Draw(t, "kind"))
+			m.step(func(l *Queue) {
+				if kind > requests.NotifyContended {
+					l.TimeBudgetUsed(id)
+				} else {
+					l.Answered(requests.Effect{Kind: kind, ID: id, Reason: requests.SessionLost})
+				}
+			})
 		},
 		"idle timer fires": func(t *rapid.T) {
 			if !m.timerRuns {
@@ -385,7 +400,7 @@ func (m *queueModel) finish() {
 func testHistories(t *testing.T, rule queue.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.IntRange(1, 4).Draw(t, "budget")
-		m := &queueModel{t: t, rule: rule, budget: budget, queue: New(&machinetest.LocalRecorder{}, rule, uint32(budget)), open: map[requests.ID]*modelRequest{}}
+		m := &queueModel{t: t, rule: rule, budget: budget, queue: New(rule, uint32(budget)), open: map[requests.ID]*modelRequest{}}
 		machinetest.Repeat(t, m.actions())
 		m.finish()
 	})

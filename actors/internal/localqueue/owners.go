@@ -62,7 +62,9 @@ func (l *Queue) drop(b *localOwner, id requests.ID) {
 		l.downgrade(b)
 		return
 	}
-	delete(l.owners, b.owner)
+	if b.owner != "" {
+		delete(l.owners, b.owner)
+	}
 	switch b.stage {
 	case queued:
 		l.waiting.remove(b)
@@ -138,7 +140,7 @@ func (l *Queue) refuseThose(of *line, why requests.Reason, refused func(ownerReq
 	for b := range of.All() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
-				l.actor.RefuseRequest(r.id, why)
+				l.Refuse(r.id, why)
 				l.drop(b, r.id)
 			}
 		}

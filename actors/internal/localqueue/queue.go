@@ -8,12 +8,12 @@ import (
 // Queue is the queue of the owners of one process for one lock. It is used by one goroutine at a
 // time; the package's documentation says how it works.
 type Queue struct {
-	actor  QueueActor
+	requests.EffectList
 	rule   queue.Rule
 	budget uint32
 
 	hold       nodeHold
-	lastSerial uint64 // of the last AcquireNode
+	lastNumber uint32 // of a request for a node
 	requests   requests.Table[localOwner]
 	owners     map[string]*localOwner
 	waiting    line
@@ -28,8 +28,8 @@ type Queue struct {
 // New returns a Queue without owners. budget is how many grants in a row it makes of one node hold
 // while other processes wait. Of the rule only the kinds count: which block each other, and which
 // may enter again. The holders of one moment are of one kind, except for an owner that holds two.
-func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
-	l := &Queue{actor: actor, rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
+func New(rule queue.Rule, budget uint32) *Queue {
+	l := &Queue{rule: rule, budget: min(budget, mostGrants), owners: map[string]*localOwner{}}
 	l.waiting.kinds, l.holders.kinds = rule.NewCensus(), rule.NewCensus()
 	return l
 }
@@ -43,9 +43,9 @@ func New(actor QueueActor, rule queue.Rule, budget uint32) *Queue {
 // reader's node alone does not suffice for a writer: the Queue releases it and queues for a
 // writer's node.
 type nodeHold struct {
-	node            // the first node, or the one that is left
-	beside   node   // unsent: there is none; refused: the lock below has refused it
-	id       uint64 // the serial of the first node
+	node                 // the first node, or the one that is left
+	beside   node        // unsent: there is none; refused: the lock below has refused it
+	first    requests.ID // of the first node
 	token    requests.Token
 	grants   uint32     // how many grants were made of it, at most mostGrants
 	lastKind queue.Kind // the kind of the last of them
@@ -54,8 +54,8 @@ type nodeHold struct {
 
 // node is one node of the lock.
 type node struct {
-	stage     progress // unsent: there is none; creating: it is asked for; held
-	serial    uint64
+	stage     progress    // unsent: there is none; creating: it is asked for; held
+	id        requests.ID // of the request for it; no other node is at its place in a Table below
 	kind      queue.Kind
 	try       bool
 	contended bool // contenders of other processes wait for it
@@ -73,26 +73,19 @@ const (
 // Idle reports whether no request is open and no node is held or asked for.
 func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }
 
-// NodeHolds returns the serial of each AcquireNode that is asked for or granted.
-func (l *Queue) NodeHolds() (serials []uint64) {
-	for _, p := range []node{l.hold.beside, l.hold.node} {
-		if p.stage == creating || p.stage == held {
-			serials = append(serials, p.serial)
-		}
-	}
-	return serials
-}
+// open reports whether the node is asked for or held.
+func (p *node) open() bool { return p.stage == creating || p.stage == held }
 
 // ---- calls of owners
 
 // Acquire takes in a new request.
 func (l *Queue) Acquire(e requests.Incoming) {
-	if b := l.owners[e.Owner]; b != nil { // never for an owner without a name
-		l.join(b, e)
+	if e.Owner != "" && l.owners[e.Owner] != nil {
+		l.join(l.owners[e.Owner], e)
 		return
 	}
 	if e.Try && l.blockedLocally(e.Kind) {
-		l.actor.RefuseRequest(e.ID, requests.NotAcquired)
+		l.Refuse(e.ID, requests.NotAcquired)
 		return
 	}
 	b := l.newOwner()
@@ -110,7 +103,7 @@ func (l *Queue) join(b *localOwner, e requests.Incoming) {
 	r := ownerRequest{id: e.ID, kind: e.Kind, notifyContended: e.NotifyContended}
 	switch {
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
-		l.actor.RefuseRequest(e.ID, requests.WouldDeadlock)
+		l.Refuse(e.ID, requests.WouldDeadlock)
 	case b.stage == held:
 		if l.hold.beside.stage == refused {
 			l.hold.beside = node{} // the lock below may grant it now
@@ -121,7 +114,7 @@ func (l *Queue) join(b *localOwner, e requests.Incoming) {
 			l.grantRequest(b, len(b.requests)-1)
 		}
 	case e.Try:
-		l.actor.RefuseRequest(e.ID, requests.NotAcquired)
+		l.Refuse(e.ID, requests.NotAcquired)
 	default:
 		l.add(b, r)
 	}
@@ -133,7 +126,7 @@ func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
 	if b == nil {
 		return
 	}
-	l.actor.RefuseRequest(id, why)
+	l.Refuse(id, why)
 	l.drop(b, id)
 	l.proceed()
 }
@@ -142,51 +135,67 @@ func (l *Queue) Cancel(id requests.ID, why requests.Reason) {
 func (l *Queue) Release(id requests.ID) {
 	b := l.requests.At(id)
 	if b == nil || b.stage == queued || b.entering(id) {
-		l.actor.RefuseRequest(id, requests.NotHeld)
+		l.Refuse(id, requests.NotHeld)
 		return
 	}
 	others := b.othersOfKind(id)
 	l.drop(b, id)
 	l.proceed() // first of all: the next owner waits for it
-	l.actor.ConfirmRelease(id, others)
+	l.Add(requests.ConfirmRelease, id).StillHeld = others
 }
 
 // ---- calls for the lock below
 
-// nodeOf returns the node of a serial, or nil for news of an earlier node hold.
-func (l *Queue) nodeOf(serial uint64) *node {
+// nodeOf returns the node of a request below, or nil for news of an earlier node hold.
+func (l *Queue) nodeOf(id requests.ID) *node {
 	for _, p := range []*node{&l.hold.node, &l.hold.beside} {
-		if (p.stage == creating || p.stage == held) && p.serial == serial {
+		if p.open() && p.id == id {
 			return p
 		}
 	}
 	return nil
 }
 
-// NodeGranted answers AcquireNode: the lock is held by the node, with the token.
-func (l *Queue) NodeGranted(serial uint64, token requests.Token) {
-	p := l.nodeOf(serial)
+// Answered takes in news of a node from the lock below.
+func (l *Queue) Answered(told requests.Effect) {
+	p := l.nodeOf(told.ID)
 	if p == nil {
 		return
 	}
-	p.stage = held
-	if p == &l.hold.node { // the node beside has the same token
-		l.hold.token = token
+	switch told.Kind {
+	case requests.Grant:
+		l.nodeGranted(p, told)
+	case requests.Refuse:
+		l.nodeRefused(p, told.Reason)
+	case requests.Lose:
+		l.lose(told.Reason)
+		l.releaseNodes()
+	case requests.NotifyContended:
+		p.contended = true
+	case requests.RequestRevoke: // others are not granted by the node hold any more
+		p.revoked = true
 	}
-	l.grantEntering()
-	l.proceed()
+	l.proceed() // which may release the node
+	if told.Kind == requests.NotifyContended || told.Kind == requests.RequestRevoke {
+		l.notifyHolders() // also of a revoke: the loss of a node would end all grants
+	}
 }
 
-// NodeRefused answers AcquireNode: the lock below has refused the request.
-func (l *Queue) NodeRefused(serial uint64, why requests.Reason) {
-	p := l.nodeOf(serial)
-	switch {
-	case p == nil:
-		return
-	case p == &l.hold.beside:
+func (l *Queue) nodeGranted(p *node, told requests.Effect) {
+	p.stage = held
+	first := p == &l.hold.node // the node beside has the same token
+	if first {
+		l.hold.token = told.Token
+	}
+	f := l.Add(requests.NoteNode, p.id)
+	f.First, f.Node, f.Token = first, told.Node, told.Token
+	l.grantEntering()
+}
+
+func (l *Queue) nodeRefused(p *node, why requests.Reason) {
+	if p == &l.hold.beside {
 		p.stage = refused
 		l.refuseEntering(why)
-		l.proceed()
 		return
 	}
 	l.hold = nodeHold{}
@@ -195,41 +204,12 @@ func (l *Queue) NodeRefused(serial uint64, why requests.Reason) {
 	} else {
 		l.refuseAll(why)
 	}
-	l.proceed()
-}
-
-// NodeLost notes that a granted node is lost.
-func (l *Queue) NodeLost(serial uint64, why requests.Reason) {
-	if l.nodeOf(serial) != nil {
-		l.lose(why)
-		l.releaseNodes()
-		l.proceed()
-	}
-}
-
-// NodeContended notes that contenders of other processes wait for the node.
-func (l *Queue) NodeContended(serial uint64) {
-	if p := l.nodeOf(serial); p != nil {
-		p.contended = true
-		l.proceed()
-		l.notifyHolders()
-	}
-}
-
-// NodeRevoked notes that another client asks for the node. All holders are asked to release, since
-// the loss of a node ends all grants. Others are not granted by the node hold any more.
-func (l *Queue) NodeRevoked(serial uint64) {
-	if p := l.nodeOf(serial); p != nil {
-		p.revoked = true
-		l.proceed() // which may release the node
-		l.notifyHolders()
-	}
 }
 
 // TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may
 // while others wait.
-func (l *Queue) TimeBudgetUsed(serial uint64) {
-	if l.hold.id == serial {
+func (l *Queue) TimeBudgetUsed(first requests.ID) {
+	if l.hold.first == first {
 		l.hold.timeUsed = true
 		l.proceed()
 	}
@@ -247,20 +227,7 @@ func (l *Queue) IdleTimedOut() {
 	}
 }
 
-// QueueActor performs what a Queue asks for: the first two methods on the lock below, the last two
-// for the owners.
-type QueueActor interface {
-	// AcquireNode acquires the lock below for a kind, as a try or not, as the owner of the other
-	// node that is held. The Queue's NodeGranted or NodeRefused must be called, later NodeLost,
-	// NodeContended and NodeRevoked.
-	AcquireNode(serial uint64, kind queue.Kind, try bool, data []byte)
-	// ReleaseNode releases a node, also if it is lost, or withdraws the request. No answer is
-	// awaited.
-	ReleaseNode(serial uint64)
-	// StartIdleTimer: the Queue's IdleTimedOut must be called when the node hold may have been
-	// unused for long.
-	StartIdleTimer()
-	// GrantBy: the request holds the lock by the node, with the token.
-	GrantBy(id requests.ID, serial uint64, token requests.Token)
-	requests.Owners
+// ReleaseMemory frees what is not in use.
+func (l *Queue) ReleaseMemory() {
+	l.EffectList, l.requests, l.spare = requests.EffectList{}, requests.Table[localOwner]{}, nil
 }

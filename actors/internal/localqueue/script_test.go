@@ -2,6 +2,7 @@ package localqueue
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/invariants"
@@ -13,12 +14,16 @@ import (
 // The scripts are like those of lockqueue. The step of a token has two numbers: that of the node
 // hold and that of the grant, such as 0/2.
 func TestScripts(t *testing.T) {
-	machinetest.RunScripts(t, func() machinetest.Stepper { return &queueScript{New(&machinetest.LocalRecorder{}, queue.Mutex(), 3)} })
+	machinetest.RunScripts(t, func() machinetest.Stepper { return &queueScript{New(queue.Mutex(), 3), map[uint64]requests.ID{}} })
 }
 
 var kinds = []string{"exclusive", "shared"}
 
-type queueScript struct{ *Queue }
+// queueScript has the IDs of nodes by the numbers in them, which are the serials in scripts.
+type queueScript struct {
+	*Queue
+	ids map[uint64]requests.ID
+}
 
 func (s *queueScript) Step(line machinetest.Line) []string {
 	switch line.Word {
@@ -30,14 +35,20 @@ func (s *queueScript) Step(line machinetest.Line) []string {
 		return nil
 	}
 	var effects []string
-	for _, f := range step(s.Queue, parse(line)) {
-		effects = append(effects, show(f))
+	for _, f := range step(s.Queue, s.parse(line)) {
+		s.ids[serial(f.ID)] = f.ID
+		if f.Kind != requests.NoteNode {
+			effects = append(effects, show(f))
+		}
 	}
 	return effects
 }
 
-func parse(line machinetest.Line) queueEvent {
-	id, serial, why := line.ID(), line.Serial(), line.Reason(requests.SessionLost)
+func serial(id requests.ID) uint64 { return uint64(id >> 32) }
+
+func (s *queueScript) parse(line machinetest.Line) queueEvent {
+	id := line.ID()
+	told := requests.Effect{ID: s.ids[line.Serial()], Reason: line.Reason(requests.SessionLost)}
 	switch line.Word {
 	case "acquire":
 		r := line.Request(kinds)
@@ -47,45 +58,45 @@ func parse(line machinetest.Line) queueEvent {
 	case "release":
 		return func(l *Queue) { l.Release(id) }
 	case "node-granted":
-		token := requests.Token{Czxid: line.Number("czxid", 100+int64(serial)), Step: uint32(line.Number("step", 0))}
-		return func(l *Queue) { l.NodeGranted(serial, token) }
+		told.Token = requests.Token{Czxid: line.Number("czxid", 100+int64(line.Serial())), Step: uint32(line.Number("step", 0))}
 	case "node-refused":
-		return func(l *Queue) { l.NodeRefused(serial, why) }
+		told.Kind = requests.Refuse
 	case "node-lost":
-		return func(l *Queue) { l.NodeLost(serial, why) }
+		told.Kind = requests.Lose
 	case "node-contended":
-		return func(l *Queue) { l.NodeContended(serial) }
+		told.Kind = requests.NotifyContended
 	case "node-revoked":
-		return func(l *Queue) { l.NodeRevoked(serial) }
+		told.Kind = requests.RequestRevoke
 	case "time-budget-used":
-		return func(l *Queue) { l.TimeBudgetUsed(serial) }
+		return func(l *Queue) { l.TimeBudgetUsed(told.ID) }
 	case "idle-timed-out":
 		return (*Queue).IdleTimedOut
+	default:
+		line.Unknown()
 	}
-	line.Unknown()
-	return nil
+	return func(l *Queue) { l.Answered(told) }
 }
 
-func show(f machinetest.Effect) string {
+func show(f requests.Effect) string {
 	switch f.Kind {
-	case "AcquireNode":
-		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", f.Serial, kinds[f.NodeKind], f.Try, f.Data)
-	case "ReleaseNode":
-		return fmt.Sprintf("release-node serial=%d", f.Serial)
-	case "StartIdleTimer":
+	case requests.AcquireBelow:
+		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", serial(f.ID), kinds[f.Request.Kind], f.Request.Try, f.Request.Data)
+	case requests.CancelBelow:
+		return fmt.Sprintf("release-node serial=%d", serial(f.ID))
+	case requests.StartIdleTimer:
 		return "start-idle-timer"
-	case "Grant":
-		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, f.Serial, f.Token.Czxid, f.Token.Step>>stepBits, f.Token.Step&mostGrants)
+	case requests.Grant:
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, serial(f.By), f.Token.Czxid, f.Token.Step>>stepBits, f.Token.Step&mostGrants)
 	}
-	return f.Show()
+	return machinetest.ShowAnswer(f)
 }
 
 // queueEvent is a call of a Queue.
 type queueEvent func(*Queue)
 
-// step applies an event to a Queue with a LocalRecorder, and returns the effects.
-func step(l *Queue, e queueEvent) []machinetest.Effect {
+// step applies an event to a Queue, and returns the effects.
+func step(l *Queue, e queueEvent) []requests.Effect {
 	e(l)
 	invariants.Check(l)
-	return l.actor.(*machinetest.LocalRecorder).Take()
+	return slices.Clone(l.Effects())
 }

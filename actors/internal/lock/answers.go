@@ -28,6 +28,23 @@ func (l *Actor) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 	l.tellIfSuspended(r)
 }
 
+// Answer performs an effect for the owner of a request, unless it is a Grant: see Grant and
+// GrantStep.
+func (l *Actor) Answer(told *requests.Effect) {
+	switch told.Kind {
+	case requests.Refuse:
+		l.RefuseRequest(told.ID, told.Reason)
+	case requests.Lose:
+		l.Lose(told.ID, told.Reason)
+	case requests.ConfirmRelease:
+		l.ConfirmRelease(told.ID, told.StillHeld)
+	case requests.RequestRevoke:
+		l.RequestRevoke(told.ID)
+	case requests.NotifyContended:
+		l.NotifyContended(told.ID)
+	}
+}
+
 // RefuseRequest ends a request. It answers the Release if the owner has sent one, else the
 // Acquire.
 func (l *Actor) RefuseRequest(id requests.ID, why requests.Reason) {

@@ -48,6 +48,12 @@ func (s *State) Node(serial uint64) (name string, made bool) {
 	return e.name, true
 }
 
+// Holds reports whether a request holds the lock.
+func (s *State) Holds(id requests.ID) bool {
+	e := s.requests.At(id)
+	return e != nil && e.stage == held
+}
+
 // NodeOf returns the name of the node of an open request, as Node does.
 func (s *State) NodeOf(id requests.ID) (name string) {
 	if e := s.requests.At(id); e != nil {

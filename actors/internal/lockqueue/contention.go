@@ -3,6 +3,7 @@ package lockqueue
 import (
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -83,7 +84,7 @@ func (s *State) notifyContended(e *entry) {
 	for i := range e.requests {
 		if r := &e.requests[i]; r.notifyContended {
 			r.notifyContended = false
-			s.effect(Effect{Kind: NotifyContended, ID: r.id})
+			s.effect(Effect{Kind: Tell, Told: requests.NotifyContended, ID: r.id})
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (s *State) markerFailed(why requests.Reason) {
 	default:
 		e := m.entry
 		s.delay = delay{}
-		s.endEach(e, Refuse, why)
+		s.endEach(e, requests.Refuse, why)
 		s.removeFromList(&e.contender)
 		s.deleteNode(e)
 	}

@@ -51,20 +51,8 @@ const (
 const (
 	// StartDelay: answer DelayElapsed after the lock-delay.
 	StartDelay EffectKind = iota + ReadHeldMarker + 1
-	// Grant: request ID holds the lock by Node, with the Token.
-	Grant
-	// Refuse: request ID ends without the lock, or its release fails, because of Reason.
-	Refuse
-	// Lose: request ID holds the lock no longer, because of Reason.
-	Lose
-	// ConfirmRelease: the release of request ID is done. StillHeld is how many other requests still
-	// hold the lock by the same node.
-	ConfirmRelease
-	// RequestRevoke: another client asks request ID, which holds the lock, to release it. A request
-	// may get several.
-	RequestRevoke
-	// NotifyContended: contenders of other processes wait for what request ID holds.
-	NotifyContended
+	// Tell: an effect of the kind Told, for the owner of request ID or for the machine on top.
+	Tell
 	// ReportUnknownChild: the name of the child Node of the directory has no known form. Each of
 	// the first 100 such names is reported once.
 	ReportUnknownChild
@@ -81,6 +69,7 @@ const (
 // Effect is one thing to do because of an event. Its Kind says which fields count.
 type Effect struct {
 	Kind      EffectKind
+	Told      requests.EffectKind
 	ID        requests.ID
 	Reason    requests.Reason
 	Serial    uint64
@@ -109,8 +98,13 @@ type Effect struct {
 }
 
 var effectNames = [...]string{"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "DeleteDirectory", "RestoreData", "CreateHeldMarker", "ReplaceHeldMarker",
-	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
+	"DeleteWithHeldMarker", "ReadHeldMarker", "StartDelay", "Tell",
 	"ReportUnknownChild", "ReportClients", "ReportPermits", "ReportHeldMarker"}
 
 // String returns the name of the constant.
 func (k EffectKind) String() string { return effectNames[k] }
+
+// Answer returns a Tell as the Effect for the owner or the machine on top.
+func (f *Effect) Answer() requests.Effect {
+	return requests.Effect{Kind: f.Told, ID: f.ID, Reason: f.Reason, Node: f.Node, Token: f.Token, StillHeld: f.StillHeld}
+}

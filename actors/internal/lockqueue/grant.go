@@ -65,5 +65,5 @@ func (s *State) hold(e *entry) {
 }
 
 func (s *State) grantRequest(e *entry, id requests.ID) {
-	s.effect(Effect{Kind: Grant, ID: id, Node: e.name, Token: e.token})
+	s.effect(Effect{Kind: Tell, Told: requests.Grant, ID: id, Node: e.name, Token: e.token})
 }

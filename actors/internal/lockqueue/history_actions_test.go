@@ -61,7 +61,7 @@ func (m *model) run() {
 
 // actions are all actions of a history.
 func (m *model) actions() map[string]func(*rapid.T) {
-	actions := m.stackActions()
+	actions := m.actionsBelow()
 	maps.Copy(actions, map[string]func(*rapid.T){
 		"acquire": func(t *rapid.T) { m.acquire(t, m.drawProcess()) },
 		"cancel": func(*rapid.T) {
@@ -135,8 +135,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 	return actions
 }
 
-// stackActions are those actions that also happen below semaphores and local queues.
-func (m *model) stackActions() map[string]func(*rapid.T) {
+// actionsBelow are those actions that also happen below semaphores and local queues.
+func (m *model) actionsBelow() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"serve": func(t *rapid.T) {
 			p := m.drawProcess()
@@ -250,7 +250,7 @@ func (m *model) release(p *process, id requests.ID) {
 // actAsOwners has owners of the process acquire, cancel and release, as they also do while it has
 // no connection.
 func (m *model) actAsOwners(p *process) {
-	if p.onEffect != nil {
+	if p.onEffects != nil {
 		return // a machine above owns the requests
 	}
 	for range rapid.IntRange(0, 3).Draw(m.t, "actions of owners") {

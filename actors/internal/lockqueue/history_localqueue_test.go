@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -14,87 +13,55 @@ import (
 )
 
 func TestHistoriesOfLocalQueuesOverAMutex(t *testing.T) {
-	testStack(t, func(t *rapid.T) *stack { return newLocalQueueStack(t, queue.Mutex()) })
+	testStack(t, func(t *rapid.T) *stacks { return newLocalQueueStacks(t, queue.Mutex()) })
 }
 
 func TestHistoriesOfLocalQueuesOverAReadWriteLock(t *testing.T) {
-	testStack(t, func(t *rapid.T) *stack { return newLocalQueueStack(t, queue.ReadWrite()) })
+	testStack(t, func(t *rapid.T) *stacks { return newLocalQueueStacks(t, queue.ReadWrite()) })
 }
 
-func newLocalQueueStack(t *rapid.T, rule queue.Rule) *stack {
-	s := newStack(t, rule)
-	s.checkWaiting, s.handle = s.checkLocalQueues, s.handleInLocalQueue
+func newLocalQueueStacks(t *rapid.T, rule queue.Rule) *stacks {
+	s := newStacks(t, rule)
+	s.checkWaiting = s.checkLocalQueues
 	grants := uint32(rapid.IntRange(1, 3).Draw(t, "grants"))
 	for _, u := range s.machines {
-		u.localQueue = localqueue.New(&u.recorder, rule, grants)
+		u.localQueue = localqueue.New(rule, grants)
+		u.stack.Machine = u.localQueue
+		u.stack.Perform = func() { s.performLocalQueue(u, u.localQueue.Effects()) }
 	}
-	s.cancel = func(u *upperMachine, id requests.ID) {
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Cancel(id, requests.Cancelled) })
-	}
-	s.release = func(u *upperMachine, id requests.ID) {
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Release(id) })
-	}
-	s.acquire = func(t *rapid.T, u *upperMachine) {
-		r := s.addRequest(u, requests.Incoming{
+	s.draw = func(t *rapid.T) requests.Incoming {
+		return requests.Incoming{
 			Owner: rapid.SampledFrom([]string{"", "", "", "a", "b"}).Draw(t, "owner"),
 			Kind:  queue.Kind(rapid.IntRange(0, len(rule.Markers)-1).Draw(t, "kind")),
 			Try:   rapid.IntRange(0, 4).Draw(t, "try") == 0,
-		})
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.Acquire(r) })
-	}
-	s.checkEmpty = func(u *upperMachine) {
-		if l := u.localQueue; !l.Idle() || l.Check() != nil {
-			t.Fatalf("process %d: the local queue has %+v: %s", u.n, l, s)
 		}
 	}
 	return s
 }
 
-func (s *stack) stepLocalQueue(u *upperMachine, event func(*localqueue.Queue)) {
-	l, owner := u.states[0], ""
-	if l.lock.rule.Downgrades() {
-		owner = "the local queue"
-	}
-	event(u.localQueue)
-	invariants.Check(u.localQueue)
-	for _, f := range u.recorder.Take() {
+func (s *stacks) performLocalQueue(u *upperMachine, effects []requests.Effect) {
+	for _, f := range effects {
 		switch f.Kind {
-		case "AcquireNode":
-			if len(u.localQueue.NodeHolds()) == 1 {
-				u.first = f.Serial
+		case requests.AcquireBelow, requests.CancelBelow:
+			u.stack.Add(f)
+		case requests.NoteNode:
+			if f.First {
+				u.first = f.ID
 			}
-			l.send(func() {
-				l.acquire(f.Serial, Acquire{Incoming: requests.Incoming{Owner: owner, Kind: f.NodeKind, Try: f.Try, NotifyContended: true}})
-			})
-		case "ReleaseNode":
-			l.send(func() { l.cancel(f.Serial) })
-		case "StartIdleTimer":
+		case requests.StartIdleTimer:
 			u.timerRuns = true
-		case "Grant":
+		case requests.Grant:
 			s.checkLocalQueueGrant(u, f)
 		default:
-			s.onAnswer(u, f, f.ID, f.Reason)
+			s.onAnswer(u, f)
 		}
-	}
-}
-
-func (s *stack) handleInLocalQueue(u *upperMachine, e message) {
-	switch e.Kind {
-	case Grant:
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeGranted(e.serial, e.Token) })
-	case Refuse:
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeRefused(e.serial, e.Reason) })
-	case Lose:
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeLost(e.serial, e.Reason) })
-	case NotifyContended:
-		s.stepLocalQueue(u, func(l *localqueue.Queue) { l.NodeContended(e.serial) })
 	}
 }
 
 // checkLocalQueueGrant checks a grant: no other request that holds blocks it, and its token is
 // greater than that of each earlier grant that would block it, except for its own owner's.
-func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
-	r, node := u.open[e.ID], u.states[0].bySerial[e.Serial]
+func (s *stacks) checkLocalQueueGrant(u *upperMachine, e requests.Effect) {
+	r, node := u.open[e.ID], u.states[0].requests[e.By]
 	if r == nil || r.state != "waiting" || node == nil || node.node == "" || e.Token != machinetest.TokenAt(e.Token.Czxid, e.Token.Step) {
 		s.t.Fatalf("process %d: %+v, was %+v, by the node %+v: %s", u.n, e, r, node, s)
 	}
@@ -123,7 +90,7 @@ func (s *stack) checkLocalQueueGrant(u *upperMachine, e machinetest.Effect) {
 
 // checkLocalQueues checks that a request holds if others wait and all contenders are of local
 // queues.
-func (s *stack) checkLocalQueues() {
+func (s *stacks) checkLocalQueues() {
 	for _, n := range s.locks[0].nodes {
 		if !n.unnumbered && (n.process == nil || n.epoch != n.process.epoch) {
 			return

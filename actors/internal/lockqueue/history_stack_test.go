@@ -11,14 +11,13 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/internal/semaphore"
+	"github.com/actorlock/actorlock/actors/internal/stack"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// stack is a machine in each process above real States: a semaphore above the States of its request
-// queue and of its leases, or a local queue above the State of the lock below. A machine and its
-// States are different actors: messages between them are delayed, but keep their order.
-type stack struct {
+// stacks are a machine in each process above real States: a semaphore above the States of its request
+// queue and of its leases, or a local queue above the State of the lock below.
+type stacks struct {
 	t            *rapid.T
 	locks        []*model
 	machines     []*upperMachine
@@ -26,12 +25,8 @@ type stack struct {
 	othersDelete bool
 
 	// What differs between semaphores and local queues.
-	acquire      func(*rapid.T, *upperMachine)
-	cancel       func(*upperMachine, requests.ID)
-	release      func(*upperMachine, requests.ID)
-	handle       func(*upperMachine, message)
-	checkWaiting func()              // checks that no request waits that could hold
-	checkEmpty   func(*upperMachine) // checks that the machine remembers nothing
+	draw         func(*rapid.T) requests.Incoming // a request
+	checkWaiting func()                           // checks that no request waits that could hold
 
 	// What the checks need.
 	permits int                       // of a semaphore
@@ -41,18 +36,26 @@ type stack struct {
 
 // upperMachine is the semaphore or the local queue of one process.
 type upperMachine struct {
-	n      int
-	open   map[requests.ID]*ownerRequest
-	states []*lowerState // one of each lock
+	n       int
+	open    map[requests.ID]*ownerRequest
+	states  []*lowerState // one of each lock
+	stack   stack.Stack
+	running bool // the stack
 
-	semaphore *semaphore.State
-	acquiring []requests.ID          // requests that acquire leases, in order
-	leases    map[uint64]requests.ID // by serial of the AcquireLease
+	acquiring []requests.ID // requests of a semaphore that acquire leases, in order
 
-	localQueue *localqueue.Queue
-	recorder   machinetest.LocalRecorder
-	timerRuns  bool   // an IdleTimedOut is to come
-	first      uint64 // serial of the AcquireNode that began the node hold
+	localQueue *localqueue.Queue // or nil
+	timerRuns  bool              // an IdleTimedOut is to come
+	first      requests.ID       // of the request below that began the node hold
+}
+
+// run performs what follows from an event of the machine or of a State.
+func (u *upperMachine) run() {
+	if !u.running {
+		u.running = true
+		u.stack.Run()
+		u.running = false
+	}
 }
 
 // ownerRequest is a request of an owner. Its state is waiting, held or released.
@@ -65,11 +68,11 @@ type ownerRequest struct {
 
 // testStack runs random histories of a stack without and with deletions of any nodes by other
 // clients.
-func testStack(t *testing.T, newStack func(*rapid.T) *stack) {
+func testStack(t *testing.T, newStacks func(*rapid.T) *stacks) {
 	for name, othersDelete := range map[string]bool{"undisturbed": false, "nodes deleted by others": true} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s := newStack(t)
+				s := newStacks(t)
 				s.othersDelete = othersDelete
 				for _, m := range s.locks {
 					m.othersDelete = othersDelete
@@ -81,17 +84,25 @@ func testStack(t *testing.T, newStack func(*rapid.T) *stack) {
 	}
 }
 
-func newStack(t *rapid.T, rules ...queue.Rule) *stack {
-	s := &stack{t: t, tokens: map[int]requests.Token{}, owners: map[requests.Token]string{}}
+func newStacks(t *rapid.T, rules ...queue.Rule) *stacks {
+	s := &stacks{t: t, tokens: map[int]requests.Token{}, owners: map[requests.Token]string{}}
 	processes := rapid.IntRange(2, 3).Draw(t, "processes")
 	for _, rule := range rules {
 		s.locks = append(s.locks, newModel(t, rule, processes))
 	}
 	for n := range processes {
-		u := &upperMachine{n: n, open: map[requests.ID]*ownerRequest{}, leases: map[uint64]requests.ID{}}
+		u := &upperMachine{n: n, open: map[requests.ID]*ownerRequest{}}
+		u.stack.Below = func(f requests.Effect) { u.states[f.Below].perform(f) }
 		for _, lock := range s.locks {
-			l := &lowerState{lock: lock, process: lock.processes[n], bySerial: map[uint64]*nodeRequest{}, byID: map[requests.ID]*nodeRequest{}}
-			l.process.onEffect = l.onEffect
+			l := &lowerState{lock: lock, process: lock.processes[n], requests: map[requests.ID]*nodeRequest{}}
+			l.process.onEffects = func(effects []Effect) {
+				for _, f := range effects {
+					if f.Kind == Tell {
+						u.stack.Add(l.told(f))
+					}
+				}
+				u.run()
+			}
 			u.states = append(u.states, l)
 		}
 		s.machines = append(s.machines, u)
@@ -101,40 +112,40 @@ func newStack(t *rapid.T, rules ...queue.Rule) *stack {
 
 // nodeExists reports whether the node by which a request was granted exists. The State must have
 // reported the loss if it does not.
-func (s *stack) nodeExists(l *lowerState, r *nodeRequest) bool {
+func (s *stacks) nodeExists(l *lowerState, r *nodeRequest) bool {
 	n := l.lock.nodes[r.node]
 	exists := n != nil && n.process == l.process
 	if !exists && !r.lost && l.process.open[r.id] == "held" && !s.othersDelete {
-		s.t.Fatalf("process %d holds request %d without node %s: %s", l.process.n, r.serial, r.node, l.lock)
+		s.t.Fatalf("process %d holds request %d without node %s: %s", l.process.n, r.id, r.node, l.lock)
 	}
 	return exists
 }
 
 // onAnswer checks an answer of a machine to an owner other than a grant.
-func (s *stack) onAnswer(u *upperMachine, kind fmt.Stringer, id requests.ID, why requests.Reason) {
-	r := u.open[id]
-	switch k := kind.String(); {
-	case k != "Refuse" && k != "Lose" && k != "ConfirmRelease":
+func (s *stacks) onAnswer(u *upperMachine, f requests.Effect) {
+	r := u.open[f.ID]
+	switch k := f.Kind; {
+	case k != requests.Refuse && k != requests.Lose && k != requests.ConfirmRelease:
 	case r == nil:
-		s.t.Fatalf("process %d: request %d is answered again by %v: %s", u.n, id, kind, s)
-	case k == "Refuse" && why == requests.NotAcquired && !r.Try:
-		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", u.n, id, s)
-	case k == "ConfirmRelease" && r.state != "released", k == "Lose" && r.state != "held":
-		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", u.n, id, r.state, kind, s)
+		s.t.Fatalf("process %d: request %d is answered again by %v: %s", u.n, f.ID, k, s)
+	case k == requests.Refuse && f.Reason == requests.NotAcquired && !r.Try:
+		s.t.Fatalf("process %d: request %d is no try, and is refused as one: %s", u.n, f.ID, s)
+	case k == requests.ConfirmRelease && r.state != "released", k == requests.Lose && r.state != "held":
+		s.t.Fatalf("process %d: request %d is %s and is answered by %v: %s", u.n, f.ID, r.state, k, s)
 	default:
-		delete(u.open, id)
+		delete(u.open, f.ID)
 	}
 }
 
 // recordToken records the token of a grant of so many permits, or of a kind.
-func (s *stack) recordToken(permitsOrKind int, token requests.Token) {
+func (s *stacks) recordToken(permitsOrKind int, token requests.Token) {
 	if token.Compare(s.tokens[permitsOrKind]) > 0 {
 		s.tokens[permitsOrKind] = token
 	}
 }
 
 // eachHeld calls f with each request but one that is granted by nodes that exist.
-func (s *stack) eachHeld(but *ownerRequest, f func(*ownerRequest)) {
+func (s *stacks) eachHeld(but *ownerRequest, f func(*ownerRequest)) {
 	for _, u := range s.machines {
 		for _, r := range u.open {
 			if r != but && r.state == "held" && s.nodesExist(u, r) {
@@ -145,7 +156,7 @@ func (s *stack) eachHeld(but *ownerRequest, f func(*ownerRequest)) {
 }
 
 // nodesExist reports whether all nodes by which a request was granted exist.
-func (s *stack) nodesExist(u *upperMachine, r *ownerRequest) bool {
+func (s *stacks) nodesExist(u *upperMachine, r *ownerRequest) bool {
 	all, l := true, u.states[len(u.states)-1]
 	for _, node := range r.nodes {
 		all = s.nodeExists(l, node) && all
@@ -153,67 +164,49 @@ func (s *stack) nodesExist(u *upperMachine, r *ownerRequest) bool {
 	return all
 }
 
-// addRequest adds a request to those of a machine, which does not know it yet, and returns it with
-// its ID.
-func (s *stack) addRequest(u *upperMachine, r requests.Incoming) requests.Incoming {
+// acquire has an owner ask a machine.
+func (s *stacks) acquire(u *upperMachine, r requests.Incoming) {
 	s.ids++
 	r.ID = s.ids
 	u.open[r.ID] = &ownerRequest{Incoming: r, state: "waiting"}
-	return r
+	u.stack.Machine.Acquire(r)
+	u.run()
 }
 
-func (s *stack) drawMachine() *upperMachine {
+func (s *stacks) drawMachine() *upperMachine {
 	return rapid.SampledFrom(s.machines).Draw(s.t, "process")
 }
 
-func (s *stack) drawRequest(state string) (*upperMachine, *ownerRequest) {
+func (s *stacks) drawRequest(state string) (*upperMachine, *ownerRequest) {
 	u := s.drawMachine()
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(u.open)), func(id requests.ID) bool { return u.open[id].state != state })
 	return u, u.open[machinetest.Draw(s.t, ids, "request "+state)]
 }
 
-// end releases or cancels a request, by the function given.
-func (s *stack) end(u *upperMachine, r *ownerRequest, by func(*upperMachine, requests.ID)) {
-	if r.state == "held" {
-		r.state = "released"
-	}
-	by(u, r.ID)
+// cancel withdraws a request, or a grant.
+func (s *stacks) cancel(u *upperMachine, r *ownerRequest) {
+	u.stack.Machine.Cancel(r.ID, requests.Cancelled)
+	u.run()
 }
 
-// deliver delivers the next message to the State, or to the machine. It reports whether there was
-// one.
-func (s *stack) deliver(u *upperMachine, l *lowerState, toState bool) bool {
-	switch {
-	case toState && len(l.toState) > 0:
-		next := l.toState[0]
-		l.toState = l.toState[1:]
-		next()
-	case !toState && len(l.toMachine) > 0:
-		next := l.toMachine[0]
-		l.toMachine = l.toMachine[1:]
-		s.handle(u, next)
-	default:
-		return false
-	}
-	return true
+func (s *stacks) release(u *upperMachine, r *ownerRequest) {
+	r.state = "released"
+	u.stack.Machine.Release(r.ID)
+	u.run()
 }
 
 // drain executes and delivers all that is in flight, and checks then that no request waits that
 // could hold.
-func (s *stack) drain() {
+func (s *stacks) drain() {
 	for rounds, busy := 0, true; busy; rounds++ {
 		if busy = false; rounds > 1000 {
-			s.t.Fatalf("the messages do not end: %s", s)
+			s.t.Fatalf("the effects do not end: %s", s)
 		}
 		for _, m := range s.locks {
 			m.drain()
 		}
 		for _, u := range s.machines {
-			for _, l := range u.states {
-				for s.deliver(u, l, true) || s.deliver(u, l, false) {
-					busy = true
-				}
-			}
+			busy = busy || slices.ContainsFunc(u.states, func(l *lowerState) bool { return len(l.process.inFlight) > 0 })
 		}
 	}
 	if !s.othersDelete && !slices.ContainsFunc(s.locks, (*model).anyOutside) {
@@ -221,7 +214,7 @@ func (s *stack) drain() {
 	}
 }
 
-func (s *stack) String() string {
+func (s *stacks) String() string {
 	text := ""
 	for _, u := range s.machines {
 		for _, id := range slices.Sorted(maps.Keys(u.open)) {
@@ -234,22 +227,24 @@ func (s *stack) String() string {
 	return text
 }
 
-func (s *stack) expireSessions() {
+func (s *stacks) expireSessions() {
 	for _, m := range s.locks {
 		m.expireSessions()
 	}
 }
 
-func (s *stack) actions() map[string]func(*rapid.T) {
+func (u *upperMachine) endTimer() {
+	u.timerRuns = false
+	u.localQueue.IdleTimedOut()
+	u.run()
+}
+
+func (s *stacks) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
-		"acquire":          func(t *rapid.T) { s.acquire(t, s.drawMachine()) },
-		"cancel":           func(*rapid.T) { u, r := s.drawRequest("waiting"); s.end(u, r, s.cancel) },
-		"withdraw a grant": func(*rapid.T) { u, r := s.drawRequest("held"); s.end(u, r, s.cancel) },
-		"release":          func(*rapid.T) { u, r := s.drawRequest("held"); s.end(u, r, s.release) },
-		"message arrives": func(t *rapid.T) {
-			u := s.drawMachine()
-			s.deliver(u, rapid.SampledFrom(u.states).Draw(t, "State"), rapid.Bool().Draw(t, "to the State"))
-		},
+		"acquire":          func(t *rapid.T) { s.acquire(s.drawMachine(), s.draw(t)) },
+		"cancel":           func(*rapid.T) { s.cancel(s.drawRequest("waiting")) },
+		"withdraw a grant": func(*rapid.T) { s.cancel(s.drawRequest("held")) },
+		"release":          func(*rapid.T) { s.release(s.drawRequest("held")) },
 		"lose the session": func(t *rapid.T) {
 			if rapid.IntRange(0, 2).Draw(t, "really") != 0 {
 				t.Skip("not now")
@@ -265,21 +260,21 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 			if !u.timerRuns {
 				t.Skip("no timer")
 			}
-			u.timerRuns = false
-			s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
+			u.endTimer()
 		},
 		"time budget is used": func(t *rapid.T) {
 			u := s.drawMachine()
-			if u.localQueue == nil || len(u.localQueue.NodeHolds()) == 0 {
-				t.Skip("no node hold")
+			if u.localQueue == nil {
+				t.Skip("no local queue")
 			}
-			s.stepLocalQueue(u, func(l *localqueue.Queue) { l.TimeBudgetUsed(u.first) })
+			u.localQueue.TimeBudgetUsed(u.first)
+			u.run()
 		},
 		"drain": func(*rapid.T) { s.drain() },
 		"":      func(*rapid.T) {},
 	}
 	for i, lock := range s.locks {
-		for name, action := range lock.stackActions() {
+		for name, action := range lock.actionsBelow() {
 			actions[fmt.Sprintf("%d: %s", i, name)] = action
 		}
 	}
@@ -287,9 +282,9 @@ func (s *stack) actions() map[string]func(*rapid.T) {
 }
 
 // run runs many requests, deliveries and, less often, any other actions.
-func (s *stack) run() {
+func (s *stacks) run() {
 	actions := s.actions()
-	deliveries := []string{"message arrives", "message arrives"}
+	var deliveries []string
 	for i := range s.locks {
 		for _, name := range []string{"serve", "answer arrives", "read behind a create", "follower catches up"} {
 			deliveries = append(deliveries, fmt.Sprintf("%d: %s", i, name))
@@ -303,7 +298,7 @@ func (s *stack) run() {
 }
 
 // finish has all owners release. Each request must end, and nothing may be left.
-func (s *stack) finish() {
+func (s *stacks) finish() {
 	for range 1000 {
 		s.expireSessions()
 		for _, m := range s.locks {
@@ -325,12 +320,11 @@ func (s *stack) finish() {
 			for _, id := range slices.Sorted(maps.Keys(u.open)) {
 				open++
 				if r := u.open[id]; r.state == "held" {
-					s.end(u, r, s.release)
+					s.release(u, r)
 				}
 			}
 			if u.timerRuns {
-				u.timerRuns = false
-				s.stepLocalQueue(u, (*localqueue.Queue).IdleTimedOut)
+				u.endTimer()
 				open++
 			}
 		}
@@ -345,7 +339,9 @@ func (s *stack) finish() {
 				s.t.Fatalf("process %d: %v and below %v are open, owners %v: %s", u.n, u.open, p.open, p.state.owners, s)
 			}
 		}
-		s.checkEmpty(u)
+		if m := u.stack.Machine; !m.Idle() || m.Check() != nil {
+			s.t.Fatalf("process %d: the machine has %+v: %s", u.n, m, s)
+		}
 	}
 	for _, m := range s.locks {
 		m.finish()

@@ -104,12 +104,12 @@ type delayedCreate struct {
 
 // process is a State, its session, and what is on the way between the State and the server.
 type process struct {
-	n        int
-	state    *State
-	permits  int // as the process knows them
-	epoch    uint64
-	ticks    int
-	onEffect func(Effect) // gets each effect, unless it is nil
+	n         int
+	state     *State
+	permits   int // as the process knows them
+	epoch     uint64
+	ticks     int
+	onEffects func([]Effect) // gets the effects of each event, unless it is nil
 
 	// The requests of its owners.
 	open            machinetest.Open
@@ -178,12 +178,13 @@ func (m *model) connect(p *process) {
 
 func (m *model) step(p *process, e Event) {
 	m.trace = append(m.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
-	for _, f := range slices.Clone(step(p.state, e)) {
-		m.trace = append(m.trace, fmt.Sprintf("  %v id %d serial %d %s %v", f.Kind, f.ID, f.Serial, f.Node, f.Nodes))
+	effects := slices.Clone(step(p.state, e))
+	for _, f := range effects {
+		m.trace = append(m.trace, fmt.Sprintf("  %v %v id %d serial %d %s %v", f.Kind, f.Told, f.ID, f.Serial, f.Node, f.Nodes))
 		m.perform(p, f)
-		if p.onEffect != nil {
-			p.onEffect(f)
-		}
+	}
+	if p.onEffects != nil {
+		p.onEffects(effects)
 	}
 }
 
@@ -197,20 +198,28 @@ func (m *model) perform(p *process, f Effect) {
 		p.inFlight = append(p.inFlight, f)
 	case StartDelay:
 		m.heldMarker.delays = append(m.heldMarker.delays, runningDelay{p, f.Serial, f.Node})
-	case Grant, Refuse, Lose, ConfirmRelease:
-		if err := p.open.Answer(f.Kind, f.ID); err != nil {
+	case Tell:
+		m.told(p, f)
+	}
+}
+
+// told checks what a State tells the owner of a request.
+func (m *model) told(p *process, f Effect) {
+	switch f.Told {
+	case requests.Grant, requests.Refuse, requests.Lose, requests.ConfirmRelease:
+		if err := p.open.Answer(f.Told, f.ID); err != nil {
 			m.t.Fatalf("process %d: %v", p.n, err)
 		}
 		if f.Reason == requests.SequenceExhausted && m.highest < lastEntry {
 			m.t.Fatalf("process %d: request %d is refused, and the highest number was %d: %s", p.n, f.ID, m.highest, m)
 		}
-		if f.Kind == Grant {
+		if f.Told == requests.Grant {
 			p.nodeOf[f.ID] = f.Node
 			m.checkGrant(p, f)
 		}
-	case RequestRevoke:
+	case requests.RequestRevoke:
 		m.checkRevoke(p, f.ID)
-	case NotifyContended:
+	case requests.NotifyContended:
 		if p.open[f.ID] != "held" || !p.wantsContention[f.ID] {
 			m.t.Fatalf("process %d: request %d, which is %q, has a NotifyContended", p.n, f.ID, p.open[f.ID])
 		}

@@ -89,6 +89,6 @@ func (s *State) deleteAcked(e *entry) {
 	}
 	if e.ending == releasing {
 		e.ending = clean
-		s.effect(Effect{Kind: ConfirmRelease, ID: e.releaser()})
+		s.effect(Effect{Kind: Tell, Told: requests.ConfirmRelease, ID: e.releaser()})
 	}
 }

@@ -34,7 +34,7 @@ func (ev Release) apply(s *State) {
 	default:
 		s.drop(e, ev.ID)
 		if n := len(e.requests); n > 0 {
-			s.effect(Effect{Kind: ConfirmRelease, ID: ev.ID, StillHeld: n})
+			s.effect(Effect{Kind: Tell, Told: requests.ConfirmRelease, ID: ev.ID, StillHeld: n})
 			return
 		}
 		e.noteRelease(ev.ID)
@@ -88,21 +88,21 @@ func (e *entry) index(id requests.ID) int {
 }
 
 func (s *State) refuse(id requests.ID, why requests.Reason) {
-	s.effect(Effect{Kind: Refuse, ID: id, Reason: why})
+	s.effect(Effect{Kind: Tell, Told: requests.Refuse, ID: id, Reason: why})
 }
 
 // refuseAll refuses all requests of the entry, which leaves.
 func (s *State) refuseAll(e *entry, why requests.Reason) {
-	s.endEach(e, Refuse, why)
+	s.endEach(e, requests.Refuse, why)
 	s.leave(e)
 }
 
 // endEach drops all requests of the entry, with a Refuse or a Lose for each.
-func (s *State) endEach(e *entry, kind EffectKind, why requests.Reason) {
+func (s *State) endEach(e *entry, told requests.EffectKind, why requests.Reason) {
 	for len(e.requests) > 0 {
 		id := e.requests[0].id
 		s.drop(e, id)
-		s.effect(Effect{Kind: kind, ID: id, Reason: why})
+		s.effect(Effect{Kind: Tell, Told: told, ID: id, Reason: why})
 	}
 }
 

@@ -1,6 +1,9 @@
 package lockqueue
 
-import "github.com/actorlock/actorlock/actors/queue"
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
 
 // Another client asks a holder to release by the data that it writes to the holder's node.
 
@@ -22,7 +25,7 @@ func (s *State) revoke(e *entry) {
 func (s *State) notifyRevoked(e *entry, granted []request) {
 	if e.revoked {
 		for _, r := range granted {
-			s.effect(Effect{Kind: RequestRevoke, ID: r.id})
+			s.effect(Effect{Kind: Tell, Told: requests.RequestRevoke, ID: r.id})
 		}
 	}
 }

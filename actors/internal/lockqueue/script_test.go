@@ -199,8 +199,11 @@ func (s *script) show(f Effect) string {
 		return fmt.Sprintf("delete serial=%d node=%s", f.Serial, s.short(f.Node))
 	case DeleteDirectory:
 		return fmt.Sprintf("delete-directory serial=%d", f.Serial)
-	case Grant:
-		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Token.Czxid, f.Token.Step)
+	case Tell:
+		if f.Told == requests.Grant {
+			return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Token.Czxid, f.Token.Step)
+		}
+		return machinetest.ShowAnswer(f.Answer())
 	case ReportUnknownChild:
 		return fmt.Sprintf("report-child name=%s", f.Node)
 	case ReportClients:
@@ -222,7 +225,7 @@ func (s *script) show(f Effect) string {
 	case ReportHeldMarker:
 		return fmt.Sprintf("report-marker reason=%v", f.Reason)
 	}
-	return machinetest.ShowAnswer(f.Kind, f.ID, f.Reason, f.StillHeld)
+	return f.Kind.String()
 }
 
 func delayedMutex() queue.Rule {

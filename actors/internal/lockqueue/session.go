@@ -40,6 +40,6 @@ func (s *State) lose(e *entry, why requests.Reason) {
 		s.refuseAll(downgrade, why)
 	}
 	s.refuseRelease(e, why) // if its owner had released it, and it stayed for its downgrades only
-	s.endEach(e, Lose, why)
+	s.endEach(e, requests.Lose, why)
 	e.stage = leaving
 }

@@ -62,16 +62,16 @@ func (o openEffects) check(event Line) error {
 }
 
 // ShowAnswer returns the line of an effect that answers a request's owner.
-func ShowAnswer(kind fmt.Stringer, id requests.ID, why requests.Reason, stillHeld int) string {
-	switch kind.String() {
-	case "Refuse", "Lose":
-		return fmt.Sprintf("%s id=%d reason=%v", strings.ToLower(kind.String()), id, why)
-	case "ConfirmRelease":
-		return fmt.Sprintf("released id=%d still=%d", id, stillHeld)
-	case "RequestRevoke":
-		return fmt.Sprintf("revoke id=%d", id)
-	case "NotifyContended":
-		return fmt.Sprintf("contended id=%d", id)
+func ShowAnswer(f requests.Effect) string {
+	switch f.Kind {
+	case requests.Refuse, requests.Lose:
+		return fmt.Sprintf("%s id=%d reason=%v", strings.ToLower(f.Kind.String()), f.ID, f.Reason)
+	case requests.ConfirmRelease:
+		return fmt.Sprintf("released id=%d still=%d", f.ID, f.StillHeld)
+	case requests.RequestRevoke:
+		return fmt.Sprintf("revoke id=%d", f.ID)
+	case requests.NotifyContended:
+		return fmt.Sprintf("contended id=%d", f.ID)
 	}
-	return fmt.Sprintf("effect %v", kind)
+	return fmt.Sprintf("effect %v", f.Kind)
 }

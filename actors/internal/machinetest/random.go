@@ -77,13 +77,13 @@ func (o Open) In(state string) []requests.ID {
 
 // Answer applies an effect that answers a request. It returns an error if the request is not in the
 // state of which the effect is an end.
-func (o Open) Answer(kind fmt.Stringer, id requests.ID) error {
+func (o Open) Answer(kind requests.EffectKind, id requests.ID) error {
 	was := o[id]
-	switch k := kind.String(); {
-	case k == "Grant" && was == "waiting":
+	switch {
+	case kind == requests.Grant && was == "waiting":
 		o[id] = "held"
 		return nil
-	case k == "Refuse" && was != "", k == "Lose" && was == "held", k == "ConfirmRelease" && was == "released":
+	case kind == requests.Refuse && was != "", kind == requests.Lose && was == "held", kind == requests.ConfirmRelease && was == "released":
 		delete(o, id)
 		return nil
 	}

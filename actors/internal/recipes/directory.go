@@ -13,8 +13,8 @@ import (
 // directory is one directory of a lock, with the queue of its contenders. It turns messages of the
 // bridge into events of its lockqueue.State, and performs the effects.
 type directory struct {
-	in       *directories // those of the actor
-	above    above        // has made the requests
+	in       *directories          // those of the actor
+	above    func(requests.Effect) // performs the effects for owners, or for the machine on top
 	path     string
 	required string // the lock's directory if it must exist; else empty
 	recipe   *manager.Recipe
@@ -23,15 +23,7 @@ type directory struct {
 	left     departure                     // the latest departure since the last grant, for the count of hand-offs
 	delay    *time.Timer                   // of the LockDelay under way
 	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	together *[]zkbridge.CreateSpec        // collected while acquireTogether has requests made; nil at other times
-}
-
-// above is what a directory answers: the [lock.Actor] for its owners, or a machine on
-// top.
-type above interface {
-	requests.Owners
-	// GrantNode: the request holds the directory's lock by the node, with the token.
-	GrantNode(id requests.ID, node string, token requests.Token)
+	together *[]zkbridge.CreateSpec        // collected by acquireWith; nil at other times
 }
 
 // feed applies an event to the state and performs the effects.
@@ -39,7 +31,7 @@ func feed[E lockqueue.Event](d *directory, e E) {
 	effects := lockqueue.Step(d.state, e)
 	grants := false
 	for i := range effects {
-		grants = grants || effects[i].Kind == lockqueue.Grant
+		grants = grants || effects[i].Kind == lockqueue.Tell && effects[i].Told == requests.Grant
 	}
 	if grants {
 		d.countHandOff(any(e))
@@ -76,15 +68,11 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, d.in.Self)
 	case lockqueue.DeleteNode:
 		d.releaseNode(f.Serial, f.Node, grants)
-	case lockqueue.Grant:
-		d.above.GrantNode(f.ID, f.Node, f.Token)
-	case lockqueue.Refuse:
-		delete(d.creates, f.ID) // it is still there if the request had no CreateNode
-		d.above.RefuseRequest(f.ID, f.Reason)
-	case lockqueue.Lose:
-		d.above.Lose(f.ID, f.Reason)
-	case lockqueue.ConfirmRelease:
-		d.above.ConfirmRelease(f.ID, f.StillHeld)
+	case lockqueue.Tell:
+		if f.Told == requests.Refuse {
+			delete(d.creates, f.ID) // it is still there if the request had no CreateNode
+		}
+		d.above(f.Answer())
 	default:
 		d.performRare(f)
 	}

@@ -22,10 +22,6 @@ func (d *directory) performRare(f *lockqueue.Effect) {
 		}
 	case lockqueue.DeleteDirectory:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: d.path})
-	case lockqueue.RequestRevoke:
-		d.above.RequestRevoke(f.ID)
-	case lockqueue.NotifyContended:
-		d.above.NotifyContended(f.ID)
 	case lockqueue.ReportUnknownChild:
 		d.reportUnknownChild(f.Node)
 	case lockqueue.ReportClients:
@@ -37,19 +33,23 @@ func (d *directory) performRare(f *lockqueue.Effect) {
 	}
 }
 
-// acquireTogether has one transaction make the nodes of all requests that begin while it calls
-// acquire, or several in a row if they do not fit into one.
-func (d *directory) acquireTogether(acquire func()) {
-	d.together = new([]zkbridge.CreateSpec)
-	acquire()
-	d.in.Manager.Bridge.CreateEach(*d.together)
-	d.together = nil
+// acquireWith begins a request of a machine on top. more reports that another one follows: one
+// transaction makes the nodes of all of them, or several in a row if they do not fit into one.
+func (d *directory) acquireWith(more bool, r requests.Incoming, with *atomicCreate) {
+	if more && d.together == nil {
+		d.together = new([]zkbridge.CreateSpec)
+	}
+	d.acquire(r, with)
+	if !more && d.together != nil {
+		d.in.Manager.Bridge.CreateEach(*d.together)
+		d.together = nil
+	}
 }
 
 // cancel withdraws a request, or takes back its grant. unclean reports that the work under the
 // grant may go on.
-func (d *directory) cancel(id requests.ID, granted, unclean bool, why requests.Reason) {
-	if granted {
+func (d *directory) cancel(id requests.ID, unclean bool, why requests.Reason) {
+	if d.state.Holds(id) {
 		d.left = localDeparture
 	}
 	feed(d, lockqueue.Cancel{ID: id, Reason: why, Unclean: unclean})

@@ -24,7 +24,7 @@ func (l *lockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 
 // Cancel implements lock.Behavior.
 func (l *lockActor) Cancel(r *lock.Request, reason messages.Reason) {
-	l.first.cancel(r.ID, r.Granted != nil, r.HoldExpired(), requests.Reason(reason))
+	l.first.cancel(r.ID, r.HoldExpired(), requests.Reason(reason))
 }
 
 // NodesOf returns the node of a request, for manager.OpenRequest.
@@ -46,9 +46,16 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	return true
 }
 
-// ---- from the bridge to the owner: lockActor is above its directory
+// ---- from the bridge to the owner
 
-// GrantNode implements above.
-func (l *lockActor) GrantNode(id requests.ID, node string, token requests.Token) {
-	l.Grant(l.Request(id), l.granted(l.Path, node, token))
+// answer performs an effect of the directory for an owner.
+func (l *lockActor) answer(told requests.Effect) {
+	switch {
+	case told.Kind == requests.Grant:
+		l.Grant(l.Request(told.ID), l.granted(l.Path, told.Node, told.Token))
+		return
+	case told.Kind == requests.Refuse && told.Reason == requests.WouldDeadlock:
+		l.Detail = l.deadlockDetail(l.Request(told.ID).OwnerName())
+	}
+	l.Answer(&told)
 }

@@ -3,7 +3,6 @@ package recipes
 import (
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -32,12 +31,4 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 // deadlockDetail says why a request of an owner is refused with WOULD_DEADLOCK.
 func (l *lockActor) deadlockDetail(owner string) string {
 	return fmt.Sprintf("owner %q waits for %s or holds it by another request, of which this one is no re-entry: release or cancel that first", owner, l.Path)
-}
-
-// RefuseRequest implements above.
-func (l *lockActor) RefuseRequest(id requests.ID, why requests.Reason) {
-	if why == requests.WouldDeadlock {
-		l.Detail = l.deadlockDetail(l.Request(id).OwnerName())
-	}
-	l.Actor.RefuseRequest(id, why)
 }

@@ -64,13 +64,13 @@ func newLock(e *manager.Entry) host.Actor {
 	l := &lockActor{}
 	l.Init(e, l)
 	l.directories.Actor = &l.Actor
-	l.first = l.newDirectory(e.Path, e.Recipe, l)
+	l.first = l.newDirectory(e.Path, e.Recipe, l.answer)
 	l.beginSession(l)
 	return l
 }
 
 // newDirectory returns the queue of the directory at a path.
-func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above above) directory {
+func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above func(requests.Effect)) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
 	d := directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}

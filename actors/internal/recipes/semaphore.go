@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/invariants"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/internal/semaphore"
+	"github.com/actorlock/actorlock/actors/internal/stack"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -19,32 +19,26 @@ import (
 // and the answers of its two directories to its semaphore.State, and performs what that asks for.
 type semaphoreActor struct {
 	lock.Actor
-	directories
-	turn     turn
-	queue    below // the request queue
-	leases   below
+	stacked
 	state    *semaphore.State
-	count    *permitCount  // nil if the number of permits is fixed
-	unlisted bool          // the directory is to be listed at the next tick: the read does not delay the first requests
-	create   *atomicCreate // of the message in hand; nil if that is not of a multi-lock
-	losing   *lock.Request // loses a lease by the call in hand, and its other leases with it; or nil
+	count    *permitCount // nil if the number of permits is fixed
+	unlisted bool         // the directory is to be listed at the next tick: the read does not delay the first requests
 }
 
 func newSemaphore(e *manager.Entry) host.Actor {
-	s := &semaphoreActor{}
+	s := &semaphoreActor{state: semaphore.New(e.Recipe.Permits, true)}
+	if e.Recipe.CountPath != "" {
+		s.state = semaphore.New(unknownPermits, false)
+	}
+	s.stack = stack.Stack{Machine: s.state, Perform: s.perform, Below: s.below}
 	s.Init(e, s)
 	s.directories.Actor = &s.Actor
 	requestQueue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
-	s.first = s.newDirectory(e.Path+requestQueue.Suffix, requestQueue.Recipe, &s.queue)
-	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, &s.leases)
+	s.first = s.newDirectory(e.Path+requestQueue.Suffix, requestQueue.Recipe, s.stack.Add)
+	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, s.stack.Add)
 	second.second = true
 	s.second = &second
-	s.queue = below{turn: &s.turn, directory: &s.first, machine: s}
-	s.leases = below{turn: &s.turn, directory: s.second, machine: s}
-	if e.Recipe.CountPath == "" {
-		s.state = semaphore.New(s, e.Recipe.Permits, true)
-	} else {
-		s.state = semaphore.New(s, unknownPermits, false)
+	if e.Recipe.CountPath != "" {
 		s.count = newPermitCount(s)
 	}
 	s.beginSession(s)
@@ -69,40 +63,22 @@ func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 	e := incoming(r, msg)
 	e.MultiLock = s.create != nil
 	s.state.Acquire(e)
-	s.finish()
-}
-
-// Cancel implements lock.Behavior.
-func (s *semaphoreActor) Cancel(r *lock.Request, reason messages.Reason) {
-	s.state.Cancel(r.ID, requests.Reason(reason))
-	s.finish()
-}
-
-// Release implements lock.Behavior.
-func (s *semaphoreActor) Release(r *lock.Request) {
-	s.state.Release(r.ID)
-	s.finish()
+	s.stack.Run()
 }
 
 // NodesOf returns the nodes of a request, for manager.OpenRequest.
 func (s *semaphoreActor) NodesOf(id requests.ID) []string {
-	queue, leases := s.state.SerialsOf(id)
-	nodes := []string{s.first.state.NodeOf(s.queue.bySerial[queue])}
-	for _, serial := range leases {
-		nodes = append(nodes, s.second.state.NodeOf(s.leases.bySerial[serial]))
+	queue, leases := s.state.IDsBelow(id)
+	nodes := []string{s.first.state.NodeOf(queue)}
+	for _, lease := range leases {
+		nodes = append(nodes, s.second.state.NodeOf(lease))
 	}
 	return nodes
 }
 
-// finish ends a turn.
-func (s *semaphoreActor) finish() {
-	s.turn.finish()
-	invariants.Check(s.state)
-}
-
 // ReceiveOther implements lock.Behavior.
 func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
-	defer s.finish()
+	defer s.stack.Run()
 	switch msg := msg.(type) {
 	case acquireMember:
 		s.create = msg.create
@@ -112,6 +88,7 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 			}
 		} else if r := s.Lookup(from, msg.Owner, msg.RequestId); r != nil {
 			s.state.Proceed(r.ID)
+			s.stack.Run()
 		}
 		s.create = nil
 	case countAnswer:
@@ -137,18 +114,8 @@ func (s *semaphoreActor) SessionChanged(from ask.Recipient, msg *messages.Sessio
 	}
 }
 
-// Idle implements lock.Behavior.
-func (s *semaphoreActor) Idle() bool { return s.state.Idle() && s.directories.Idle() }
-
-// SessionOverdue implements lock.Behavior.
-func (s *semaphoreActor) SessionOverdue() {
-	s.directories.SessionOverdue()
-	s.finish()
-}
-
 // Tick implements lock.Behavior.
 func (s *semaphoreActor) Tick(quiet bool) {
-	s.directories.Tick(quiet)
 	if s.count != nil && s.count.readAgain {
 		s.count.read()
 	}
@@ -156,11 +123,7 @@ func (s *semaphoreActor) Tick(quiet bool) {
 		s.bridge().SendList(&messages.List{Epoch: s.epoch, Directory: s.Path}, listRecipient{s.Self})
 		s.unlisted = false
 	}
-	s.finish()
-	if quiet {
-		s.queue.releaseMemory()
-		s.leases.releaseMemory()
-	}
+	s.stacked.Tick(quiet)
 }
 
 // listRecipient gets the answer to the question what the semaphore's own directory holds.
@@ -177,83 +140,48 @@ func isOfSemaphore(name string) bool {
 	return name == queue.RequestQueueSuffix[1:] || name == queue.LeasesSuffix[1:]
 }
 
-// ---- what the directories answer: semaphoreActor is the machine above them
+// ---- what the state asks for
 
-// nodeGranted implements machine.
-func (s *semaphoreActor) nodeGranted(serial uint64, node string, token requests.Token) {
-	s.state.Granted(semaphore.Lease{Serial: serial, Node: node, Token: token})
-}
-
-// nodeRefused implements machine.
-func (s *semaphoreActor) nodeRefused(serial uint64, why requests.Reason) {
-	s.state.Refused(serial, why)
-}
-
-// nodeLost implements machine.
-func (s *semaphoreActor) nodeLost(serial uint64, why requests.Reason) {
-	s.state.Lost(serial, why)
-	s.losing = nil
-}
-
-// Lose implements semaphore.PermitActor.
-func (s *semaphoreActor) Lose(id requests.ID, why requests.Reason) {
-	s.losing = s.Request(id)
-	s.Actor.Lose(id, why)
-}
-
-// nodeReleased implements machine.
-func (s *semaphoreActor) nodeReleased(serial uint64) { s.state.Released(serial) }
-
-// nodeRevoked implements machine. The holder of the lease hears of it, though
-// the lease may be one of several.
-func (s *semaphoreActor) nodeRevoked(serial uint64) { s.state.Revoke(serial) }
-
-// nodeContended implements machine: no request asks for that.
-func (s *semaphoreActor) nodeContended(uint64) {}
-
-// ---- what the state asks for: semaphoreActor is a semaphore.PermitActor
-
-// EnterRequestQueue implements semaphore.PermitActor.
-func (s *semaphoreActor) EnterRequestQueue(serial uint64, r requests.Incoming) {
-	s.queue.acquire(serial, requests.Incoming{Kind: queue.ProcessExclusive, Permits: 1, Try: r.Try, Data: s.dataBelow(nil, r.Owner)}, s.takeCreate())
-}
-
-// LeaveRequestQueue implements semaphore.PermitActor.
-func (s *semaphoreActor) LeaveRequestQueue(serial uint64) { s.queue.cancel(serial) }
-
-// AcquireLeases implements semaphore.PermitActor. The leases of one transaction have one token.
-func (s *semaphoreActor) AcquireLeases(r requests.Incoming, serials []uint64) {
-	lease := requests.Incoming{Permits: 1, Try: r.Try, Data: s.dataBelow(r.Data, r.Owner), Revocable: r.Revocable}
-	if with := s.takeCreate(); with != nil {
-		s.leases.acquire(serials[0], lease, with) // a multi-lock has one permit of each semaphore
-		return
+// perform performs the effects of an event of the state. The other leases of a lost grant are given
+// up once its owner does not believe in them.
+func (s *semaphoreActor) perform() {
+	var losing []*lock.Request
+	var leases []*requests.Effect
+	effects := s.state.Effects()
+	for i := range effects {
+		f := &effects[i]
+		switch f.Kind {
+		case requests.NoteNode:
+			leases = append(leases, f)
+		case requests.Grant:
+			s.grant(f.ID, leases)
+			leases = nil
+		case requests.ReportTurn:
+			r := s.Request(f.ID)
+			r.Tell(queuePassed{r.Number()})
+		case requests.AcquireBelow:
+			f.Request.Data = s.dataBelow(f.Request.Data, s.Request(f.By).OwnerName())
+			s.stack.Add(*f)
+		case requests.ReleaseBelow:
+			s.stack.Add(*f)
+		case requests.CancelBelow:
+			if losing == nil || !s.deferCancel(losing, *f) {
+				s.stack.Add(*f)
+			}
+		case requests.Lose:
+			losing = append(losing, s.Request(f.ID))
+			s.Answer(f)
+		default:
+			if f.Reason == requests.WouldDeadlock {
+				s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.Request(f.ID).OwnerName(), s.Recipe)
+			}
+			s.Answer(f)
+		}
 	}
-	s.leases.acquireTogether(serials, lease)
 }
 
-// takeCreate returns the atomic create of the message in hand, of which the next node is a part.
-func (s *semaphoreActor) takeCreate() *atomicCreate {
-	with := s.create
-	s.create = nil
-	return with
-}
-
-// WithdrawLease implements semaphore.PermitActor. The other leases of a lost grant are given up once
-// its owner does not believe in them.
-func (s *semaphoreActor) WithdrawLease(serial uint64) {
-	if s.losing != nil && s.AwaitDisbelief([]*lock.Request{s.losing}, func() { s.leases.cancel(serial); s.finish() }) {
-		return
-	}
-	s.leases.cancel(serial)
-}
-
-// ReleaseLease implements semaphore.PermitActor.
-func (s *semaphoreActor) ReleaseLease(serial uint64) { s.leases.release(serial) }
-
-// ReportTurn implements semaphore.PermitActor.
-func (s *semaphoreActor) ReportTurn(id requests.ID) {
-	r := s.Request(id)
-	r.Tell(queuePassed{r.Number()})
+func (s *semaphoreActor) deferCancel(losing []*lock.Request, f requests.Effect) bool {
+	return s.AwaitDisbelief(losing, func() { s.stack.Add(f); s.stack.Run() })
 }
 
 // dataBelow returns the data of a request to one of the directories, which do not know the owner.
@@ -265,21 +193,13 @@ func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
 	return s.Manager.NodeData(data, owner)
 }
 
-// RefuseRequest implements semaphore.PermitActor.
-func (s *semaphoreActor) RefuseRequest(id requests.ID, why requests.Reason) {
-	if why == requests.WouldDeadlock {
-		s.Detail = fmt.Sprintf("owner %q has to release permits before it can have as many of a %v", s.Request(id).OwnerName(), s.Recipe)
-	}
-	s.Actor.RefuseRequest(id, why)
-}
-
-// GrantLeases implements semaphore.PermitActor. It names nodes below the semaphore's path. The
-// grant has the token of the lease that was created last.
-func (s *semaphoreActor) GrantLeases(id requests.ID, leases []semaphore.Lease) {
-	one := func(l semaphore.Lease) *messages.Granted {
+// grant grants the leases of a request. It names nodes below the semaphore's path. The grant has the
+// token of the lease that was created last.
+func (s *semaphoreActor) grant(id requests.ID, leases []*requests.Effect) {
+	one := func(l *requests.Effect) *messages.Granted {
 		return s.granted(s.Path, queue.LeasesSuffix[1:]+"/"+l.Node, l.Token)
 	}
-	all := one(slices.MaxFunc(leases, func(a, b semaphore.Lease) int { return a.Token.Compare(b.Token) }))
+	all := one(slices.MaxFunc(leases, func(a, b *requests.Effect) int { return a.Token.Compare(b.Token) }))
 	if len(leases) > 1 {
 		for _, l := range leases {
 			all.Parts = append(all.Parts, one(l))
@@ -295,7 +215,5 @@ func (s *semaphoreActor) Close(failed bool) {
 	if s.count != nil {
 		s.bridge().SendUnsubscribe(&messages.Unsubscribe{}, s.count)
 	}
-	s.EndAll(requests.Closed)
-	s.turn.over = true
-	s.directories.Close(failed)
+	s.stacked.Close(failed)
 }

@@ -1,8 +1,8 @@
 // Package requests holds what all state machines and actors say about the requests of owners: their
 // IDs, what they ask for, tables and lines of the open ones, the reasons for which they end, the
-// answers, the tokens of grants, and the parts of a request that needs several.
+// effects of machines, the tokens of grants, and the parts of a request that needs several.
 //
-// To be read in this order: requests.go, table.go, line.go, parts.go.
+// To be read in this order: requests.go, effect.go, table.go, line.go, parts.go.
 package requests
 
 import (
@@ -84,21 +84,4 @@ type Token struct {
 // Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.
 func (t Token) Compare(other Token) int {
 	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(uint64(t.Czxid), uint64(other.Czxid)), cmp.Compare(t.Step, other.Step))
-}
-
-// Owners answers the owners of requests, on behalf of a state machine. A lock.Actor implements it
-// for the actors of all recipes.
-type Owners interface {
-	// RefuseRequest: the request ends without the lock, or its release fails, because of why.
-	RefuseRequest(id ID, why Reason)
-	// Lose: the request holds the lock no longer, because of why.
-	Lose(id ID, why Reason)
-	// ConfirmRelease: the release of the request is done. stillHeld other requests of its owner
-	// hold the lock yet.
-	ConfirmRelease(id ID, stillHeld int)
-	// RequestRevoke: another client asks the request, which holds the lock, to release it. A further
-	// call for a request has no effect.
-	RequestRevoke(id ID)
-	// NotifyContended: other contenders may wait for what the request holds.
-	NotifyContended(id ID)
 }

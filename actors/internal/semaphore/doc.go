@@ -1,6 +1,6 @@
 // Package semaphore is the state machine of the requests of one process for the permits of a
-// semaphore. It does no I/O and knows neither time nor contexts: its PermitActor performs what it
-// asks for.
+// semaphore. It does no I/O and knows neither time nor contexts: its effects say what is to be done
+// (package stack).
 //
 // # Rules
 //
@@ -39,9 +39,8 @@
 //
 // # Files
 //
-// To be read in this order: state.go, the fields, the calls of owners and what goes out;
-// queue.go, the way through the request queue to the leases; invariants.go, what holds between two
-// calls.
+// To be read in this order: state.go, the fields and the calls of owners; queue.go, the way through
+// the request queue to the leases; invariants.go, what holds between two calls.
 //
 // # Faults that show that the rules are needed
 //

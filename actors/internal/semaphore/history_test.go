@@ -16,7 +16,8 @@ func (m *semaphoreModel) drawProcess() *semaphoreProcess {
 	return m.processes[rapid.IntRange(0, len(m.processes)-1).Draw(m.t, "process")]
 }
 
-func (m *semaphoreModel) drawNode(list []*semaphoreNode) *semaphoreNode {
+func (m *semaphoreModel) drawNode(below int) *semaphoreNode {
+	list := m.nodes[below]
 	if len(list) == 0 {
 		m.t.Skip("no node")
 	}
@@ -56,30 +57,23 @@ func (m *semaphoreModel) actions() map[string]func(*rapid.T) {
 			m.release(p, m.drawRequest(p, "held"))
 		},
 		"proceed":                   func(*rapid.T) { m.proceed(m.drawProcess()) },
-		"the request queue answers": func(*rapid.T) { p := m.drawProcess(); m.deliver(p, &p.fromQueue) },
-		"leases answer":             func(*rapid.T) { p := m.drawProcess(); m.deliver(p, &p.fromLeases) },
+		"the request queue answers": func(*rapid.T) { p := m.drawProcess(); m.deliver(p, queueBelow) },
+		"leases answer":             func(*rapid.T) { p := m.drawProcess(); m.deliver(p, leasesBelow) },
 		"start a Curator client": func(*rapid.T) {
 			m.ids++
-			m.requestQueue = append(m.requestQueue, &semaphoreNode{serial: uint64(m.ids)})
+			m.nodes[queueBelow] = append(m.nodes[queueBelow], &semaphoreNode{id: m.ids})
 			m.decide()
 		},
 		"stop a Curator client": func(*rapid.T) {
-			if l := m.drawNode(m.leases); l.owner == nil {
-				m.leases = m.deleteByOther(m.leases, l)
-				m.decide()
+			if l := m.drawNode(leasesBelow); l.owner == nil {
+				m.deleteByOther(leasesBelow, l)
 			}
 		},
 		"another client deletes a node": func(t *rapid.T) {
-			ignored := rapid.Bool().Draw(t, "and Granted is ignored")
-			if n := m.drawNode(m.requestQueue); rapid.Bool().Draw(t, "in the request queue") && n.owner != nil {
-				n.ignored = ignored
-				m.requestQueue = m.deleteByOther(m.requestQueue, n)
-			} else if len(m.leases) > 0 {
-				n := m.drawNode(m.leases)
-				n.ignored = ignored
-				m.leases = m.deleteByOther(m.leases, n)
+			below := rapid.IntRange(queueBelow, leasesBelow).Draw(t, "below")
+			if n := m.drawNode(below); n.owner != nil || below == leasesBelow {
+				m.deleteByOther(below, n)
 			}
-			m.decide()
 		},
 		"drain": func(*rapid.T) { m.drain() },
 		"":      func(*rapid.T) { m.check() },
@@ -89,7 +83,7 @@ func (m *semaphoreModel) actions() map[string]func(*rapid.T) {
 // check checks that the semaphore has the permits that are held.
 func (m *semaphoreModel) check() {
 	held := 0
-	for _, l := range m.leases {
+	for _, l := range m.nodes[leasesBelow] {
 		if l.granted {
 			held++
 		}
@@ -110,17 +104,17 @@ func (m *semaphoreModel) finish() {
 				m.release(p, id)
 			}
 		}
-		m.leases = slices.DeleteFunc(m.leases, func(n *semaphoreNode) bool { return n.owner == nil && n.granted })
+		m.nodes[leasesBelow] = slices.DeleteFunc(m.nodes[leasesBelow], func(n *semaphoreNode) bool { return n.owner == nil && n.granted })
 		m.decide()
-		if open+len(m.requestQueue)+len(m.leases) == 0 {
+		if open+len(m.nodes[queueBelow])+len(m.nodes[leasesBelow]) == 0 {
 			break
 		}
 	}
-	if len(m.requestQueue)+len(m.leases) > 0 {
+	if len(m.nodes[queueBelow])+len(m.nodes[leasesBelow]) > 0 {
 		m.t.Fatalf("nodes are left: %s", m)
 	}
 	for _, p := range m.processes {
-		if s := p.state; !s.Idle() || s.asked.First() != nil || s.next.First() != nil || len(p.open)+len(s.below)+len(s.owners)+s.used+s.tries+s.missing != 0 {
+		if s := p.state; !s.Idle() || s.asked.First() != nil || s.next.First() != nil || len(p.open)+s.below.Len()+len(s.owners)+s.used+s.tries+s.missing != 0 {
 			m.t.Fatalf("process %d: %v is open; the semaphore has %+v", p.n, p.open, s)
 		}
 	}

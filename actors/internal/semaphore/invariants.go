@@ -14,7 +14,7 @@ func (p *State) Check() error {
 	owners := map[string]int{}
 	inAsked, inNext := slices.Collect(p.asked.All()), slices.Collect(p.next.All())
 	for id, q := range p.requests {
-		stage, asked := q.leases.Stage(), len(q.serials)
+		stage, asked := q.leases.Stage(), len(q.leaseIDs)
 		held := stage == requests.Held || stage == requests.Releasing
 		lacking += q.leases.Missing()
 		if stage != requests.Releasing {
@@ -28,9 +28,9 @@ func (p *State) Check() error {
 		switch {
 		case q.ID != id:
 			return fmt.Errorf("semaphore: request %d is known as %d", q.ID, id)
-		case asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueSerial != 0):
+		case asked != 0 && asked != q.Permits, held && (q.passedQueue || q.queueID != 0):
 			return fmt.Errorf("semaphore: request %d has %d leases of %d, in stage %d", id, asked, q.Permits, stage)
-		case !held && (q.queueSerial == 0 || p.below[q.queueSerial] != q):
+		case !held && p.below.At(q.queueID) != q:
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)
 		case asks != (stage == requests.Acquiring) && !q.MultiLock, asks && q.MultiLock:
 			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, asked, asks)
@@ -49,7 +49,7 @@ func (p *State) Check() error {
 		return fmt.Errorf("semaphore: %d permits, %d tries and %d leases are counted as %d, %d and %d", used, tries, lacking, p.used, p.tries, p.missing)
 	case fmt.Sprint(owners) != fmt.Sprint(p.owners):
 		return fmt.Errorf("semaphore: owners %v are counted as %v", owners, p.owners)
-	case len(p.requests) == 0 && len(p.below)+len(inAsked)+len(inNext) > 0:
+	case len(p.requests) == 0 && len(inAsked)+len(inNext) > 0:
 		return fmt.Errorf("semaphore: nothing is wanted, and %+v is left", *p)
 	}
 	return nil

@@ -1,50 +1,83 @@
 package semaphore
 
-import "github.com/actorlock/actorlock/actors/internal/requests"
+import (
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
+)
 
 // How requests pass the request queue and get their leases.
 
 func (p *State) enterQueue(q *permitRequest) {
-	p.lastSerial++
-	q.queueSerial = p.lastSerial
-	p.below[q.queueSerial] = q
-	p.actor.EnterRequestQueue(q.queueSerial, q.Incoming)
+	q.queueID = p.newBelow(q)
+	f := p.Add(requests.AcquireBelow, q.queueID)
+	f.Below, f.By = queueBelow, q.ID
+	f.Request = &requests.Incoming{ID: q.queueID, Kind: queue.ProcessExclusive, Permits: 1, Try: q.Try}
 }
 
-// Granted notes that the request l.Serial has passed the request queue or has its lease. It ignores
-// a request that was withdrawn: its release is already sent.
-func (p *State) Granted(l Lease) {
-	q := p.below[l.Serial]
+// newBelow returns the ID for a further request of q to a lock below.
+func (p *State) newBelow(q *permitRequest) requests.ID {
+	p.lastNumber++
+	return p.below.Add(p.lastNumber, q)
+}
+
+// Answered takes in news of a request from a lock below.
+func (p *State) Answered(told requests.Effect) {
+	q := p.below.At(told.ID)
 	if q == nil {
 		return
 	}
-	if l.Serial == q.queueSerial {
-		q.passedQueue = true
-		p.next.Append(q, &q.place)
-		if q.Try {
-			p.tries++
-		}
-		p.advance()
-		return
+	ended := told.Kind == requests.Refuse || told.Kind == requests.Lose || told.Kind == requests.ConfirmRelease
+	if ended {
+		p.below.Remove(told.ID)
 	}
+	switch i := q.leaseOf(told.ID); {
+	case i < 0 && told.ID != q.queueID: // it is withdrawn
+	case ended:
+		p.endedBelow(q, told)
+	case told.Kind == requests.RequestRevoke:
+		if i >= 0 && q.leases.Revoke() {
+			p.Add(requests.RequestRevoke, q.ID)
+		}
+	case told.Kind != requests.Grant:
+	case i < 0:
+		p.passed(q)
+	default:
+		p.leaseGranted(q, i, told)
+	}
+	p.advance()
+}
+
+// passed notes that a request has passed the request queue.
+func (p *State) passed(q *permitRequest) {
+	q.passedQueue = true
+	p.next.Append(q, &q.place)
+	if q.Try {
+		p.tries++
+	}
+}
+
+func (p *State) leaseGranted(q *permitRequest, i int, lease requests.Effect) {
 	p.missing--
-	all := q.leases.Granted(int(l.Serial-q.serials[0]), l)
+	all := q.leases.Granted(i, lease)
 	switch {
 	case !q.MultiLock && q != p.asked.First():
 		p.requeue(q)
 	case all != nil:
 		p.grant(q, all)
 	}
-	p.advance()
 }
 
-func (p *State) grant(q *permitRequest, leases []Lease) {
+func (p *State) grant(q *permitRequest, leases []requests.Effect) {
 	q.place.Leave()
 	q.passedQueue = false
 	p.leaveQueue(q)
-	p.actor.GrantLeases(q.ID, leases)
+	for _, l := range leases {
+		f := p.Add(requests.NoteNode, l.ID)
+		f.Node, f.Token = l.Node, l.Token
+	}
+	p.Add(requests.Grant, q.ID)
 	if q.leases.Revoked() {
-		p.actor.RequestRevoke(q.ID)
+		p.Add(requests.RequestRevoke, q.ID)
 	}
 }
 
@@ -54,7 +87,7 @@ func (p *State) advance() {
 		q := p.next.First()
 		if q.MultiLock {
 			p.leaveNext(q)
-			p.actor.ReportTurn(q.ID)
+			p.Add(requests.ReportTurn, q.ID)
 			continue
 		}
 		if p.asked.First() != nil && p.missing+q.Permits > max(p.permits, lookAhead) {
@@ -70,12 +103,13 @@ func (p *State) advance() {
 func (p *State) acquireLeases(q *permitRequest) {
 	q.leases.Acquire(q.Permits)
 	p.missing += q.Permits
-	for range q.Permits {
-		p.lastSerial++
-		p.below[p.lastSerial] = q
-		q.serials = append(q.serials, p.lastSerial)
+	for i := range q.Permits {
+		id := p.newBelow(q)
+		q.leaseIDs = append(q.leaseIDs, id)
+		f := p.Add(requests.AcquireBelow, id)
+		f.Below, f.By, f.More = leasesBelow, q.ID, i < q.Permits-1
+		f.Request = &requests.Incoming{ID: id, Permits: 1, Try: q.Try, Revocable: q.Revocable, Data: q.Data}
 	}
-	p.actor.AcquireLeases(q.Incoming, q.serials)
 }
 
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
@@ -108,58 +142,32 @@ func (p *State) requeue(q *permitRequest) {
 	}
 }
 
-// Refused notes that the request serial failed, or that what it was granted could not be released.
-func (p *State) Refused(serial uint64, why requests.Reason) {
-	switch q := p.below[serial]; {
-	case q == nil:
-	case q.leases.Stage() == requests.Releasing:
-		p.leaseReleased(q, serial, why)
-	default:
-		delete(p.below, serial)
-		p.refuse(q, why)
-		p.advance()
-	}
-}
-
-// Lost notes that what the request serial was granted is lost. A waiting request begins anew; one
-// of a multi-lock is refused.
-func (p *State) Lost(serial uint64, why requests.Reason) {
-	q := p.below[serial]
-	if q == nil {
-		return
-	}
-	switch stage := q.leases.PartLost(why); {
-	case stage == requests.Releasing: // Released or Refused follows
-	case stage == requests.Held:
-		p.actor.Lose(q.ID, why)
+// endedBelow goes on after the end of one of a request's requests below. A waiting request begins
+// anew if it has lost what it was granted there; one of a multi-lock is refused.
+func (p *State) endedBelow(q *permitRequest, told requests.Effect) {
+	switch stage := q.leases.Stage(); {
+	case stage == requests.Releasing:
+		p.leaseReleased(q, told.Reason)
+	case told.Kind == requests.Lose && stage == requests.Held:
+		p.Add(requests.Lose, q.ID).Reason = told.Reason
 		p.end(q)
-	case q.MultiLock:
-		p.refuse(q, why)
-		p.advance()
-	default:
+	case told.Kind == requests.Lose && !q.MultiLock:
 		p.withdraw(q)
 		p.enterQueue(q)
-		p.advance()
+	default:
+		p.refuse(q, told.Reason)
 	}
 }
 
-// Released notes that the lease of the request serial is gone.
-func (p *State) Released(serial uint64) {
-	if q := p.below[serial]; q != nil && q.leases.Stage() == requests.Releasing {
-		p.leaseReleased(q, serial, 0)
-	}
-}
-
-func (p *State) leaseReleased(q *permitRequest, serial uint64, why requests.Reason) {
-	delete(p.below, serial)
+func (p *State) leaseReleased(q *permitRequest, why requests.Reason) {
 	if !q.leases.ReleaseAnswered(why) {
 		return
 	}
 	delete(p.requests, q.ID)
 	if why := q.leases.Reason(); why != 0 {
-		p.actor.RefuseRequest(q.ID, why)
+		p.Refuse(q.ID, why)
 	} else {
-		p.actor.ConfirmRelease(q.ID, 0)
+		p.Add(requests.ConfirmRelease, q.ID)
 	}
 }
 
@@ -174,23 +182,35 @@ func (p *State) withdraw(q *permitRequest) {
 }
 
 func (p *State) leaveQueue(q *permitRequest) {
-	if p.below[q.queueSerial] == q {
-		delete(p.below, q.queueSerial)
-		p.actor.LeaveRequestQueue(q.queueSerial)
-	}
-	q.queueSerial = 0
+	p.cancelBelow(queueBelow, q.queueID)
+	q.queueID = 0
 }
 
 func (p *State) withdrawLeases(q *permitRequest) {
 	q.place.Leave()
-	for _, serial := range q.serials {
-		if p.below[serial] == q {
-			delete(p.below, serial)
-			p.actor.WithdrawLease(serial)
-		}
+	for _, id := range q.leaseIDs {
+		p.cancelBelow(leasesBelow, id)
 	}
 	p.missing -= q.leases.Missing()
-	q.leases, q.serials = requests.Parts[Lease]{}, nil
+	q.leases, q.leaseIDs = requests.Parts[requests.Effect]{}, nil
+}
+
+// cancelBelow withdraws a request to a lock below unless it has ended. Its end is still to come.
+func (p *State) cancelBelow(below uint8, id requests.ID) {
+	if p.below.At(id) != nil {
+		p.Add(requests.CancelBelow, id).Below = below
+	}
+}
+
+// leaseOf returns which of its leases a request asks for by the request below, or -1. The numbers in
+// the IDs follow each other.
+func (q *permitRequest) leaseOf(id requests.ID) int {
+	if len(q.leaseIDs) > 0 {
+		if i := uint32(id>>32) - uint32(q.leaseIDs[0]>>32); uint64(i) < uint64(len(q.leaseIDs)) {
+			return int(i)
+		}
+	}
+	return -1
 }
 
 // leaveNext takes a request out of next, if it is there.

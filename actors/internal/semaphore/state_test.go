@@ -16,24 +16,31 @@ type stateTest struct {
 }
 
 func newTest(t *testing.T, permits int, fixed bool) stateTest {
-	return stateTest{t, New(&recorder{}, permits, fixed)}
+	return stateTest{t, New(permits, fixed)}
 }
 
-// effects returns the effects since the last call.
+// effects returns the effects since the last call. A request below is called by the number in its ID.
 func (s stateTest) effects() string {
-	texts := map[string]string{"EnterRequestQueue": "enter queue %d", "LeaveRequestQueue": "leave queue %d", "AcquireLease": "acquire lease %d",
-		"WithdrawLease": "withdraw lease %d", "ReleaseLease": "release lease %d", "ReportTurn": "turn of %d", "Grant": "grant %d",
-		"Refuse": "refuse %d: %v", "Lose": "lose %d: %v", "ConfirmRelease": "released %d", "RequestRevoke": "revoke %d"}
+	texts := map[requests.EffectKind]string{requests.AcquireBelow: "acquire lease %d", requests.CancelBelow: "withdraw lease %d",
+		requests.ReleaseBelow: "release lease %d", requests.ReportTurn: "turn of %d", requests.Grant: "grant %d", requests.Refuse: "refuse %d: %v",
+		requests.Lose: "lose %d: %v", requests.ConfirmRelease: "released %d", requests.RequestRevoke: "revoke %d"}
+	inQueue := map[requests.EffectKind]string{requests.AcquireBelow: "enter queue %d", requests.CancelBelow: "leave queue %d"}
 	var all []string
+	add := func(text string, args ...any) { all = append(all, fmt.Sprintf(text, args...)) }
 	for _, f := range takeEffects(s.State) {
-		args := []any{f.ID}
 		switch f.Kind {
-		case "EnterRequestQueue", "LeaveRequestQueue", "AcquireLease", "WithdrawLease", "ReleaseLease":
-			args[0] = f.Serial
-		case "Refuse", "Lose":
-			args = append(args, f.Reason)
+		case requests.NoteNode:
+		case requests.CancelBelow, requests.AcquireBelow, requests.ReleaseBelow:
+			texts := texts
+			if f.Below == queueBelow {
+				texts = inQueue
+			}
+			add(texts[f.Kind], f.ID>>32)
+		case requests.Refuse, requests.Lose:
+			add(texts[f.Kind], f.ID, f.Reason)
+		default:
+			add(texts[f.Kind], f.ID)
 		}
-		all = append(all, fmt.Sprintf(texts[f.Kind], args...))
 	}
 	return strings.Join(all, ", ")
 }
@@ -45,9 +52,18 @@ func (s stateTest) want(want string) {
 	}
 }
 
-func (s stateTest) granted(serials ...uint64) {
-	for _, serial := range serials {
-		s.Granted(Lease{Serial: serial, Token: requests.Token{Czxid: int64(serial)}})
+func (s stateTest) granted(numbers ...int) {
+	for _, n := range numbers {
+		s.told(requests.Grant, n, 0)
+	}
+}
+
+// told has a lock below tell of the request with a number, unless that has ended.
+func (s stateTest) told(kind requests.EffectKind, number int, why requests.Reason) {
+	for id := range s.below.All() {
+		if int(id>>32) == number {
+			s.Answered(requests.Effect{Kind: kind, ID: id, Reason: why})
+		}
 	}
 }
 
@@ -66,14 +82,14 @@ func TestState(t *testing.T) {
 	s.Release(1)
 	s.want("release lease 3, release lease 4")
 	s.Cancel(1, requests.Cancelled) // too late
-	s.Released(4)
+	s.told(requests.ConfirmRelease, 4, 0)
 	s.want("")
-	s.Released(3)
+	s.told(requests.ConfirmRelease, 3, 0)
 	s.want("released 1")
 	s.granted(6)
 	s.want("leave queue 2, grant 2")
-	s.Lost(6, requests.NodeDeleted)
-	s.want("lose 2: NodeDeleted, withdraw lease 5, withdraw lease 6")
+	s.told(requests.Lose, 6, requests.NodeDeleted)
+	s.want("lose 2: NodeDeleted, withdraw lease 5")
 	s.Release(2)
 	s.want("refuse 2: NotHeld")
 	if !s.Idle() {
@@ -108,12 +124,12 @@ func TestRefusals(t *testing.T) {
 	s.Acquire(requests.Incoming{ID: 3, Permits: 2, Try: true})
 	s.Acquire(requests.Incoming{ID: 4, Permits: 1, Owner: "a"})
 	s.want("enter queue 1, refuse 2: WouldDeadlock, refuse 3: NotAcquired, enter queue 2")
-	s.Refused(1, requests.NotAcquired)
+	s.told(requests.Refuse, 1, requests.NotAcquired)
 	s.want("refuse 1: NotAcquired")
 	s.Acquire(requests.Incoming{ID: 5, Permits: 2, Owner: "a"})
 	s.granted(2, 3)
 	s.want("enter queue 3, acquire lease 4, acquire lease 5, acquire lease 6")
-	s.Refused(5, requests.NodeDeleted)
+	s.told(requests.Refuse, 5, requests.NodeDeleted)
 	s.want("withdraw lease 6, leave queue 3, refuse 5: NodeDeleted")
 }
 
@@ -122,7 +138,7 @@ func TestResize(t *testing.T) {
 	s := newTest(t, -1, false)
 	for id := range requests.ID(20) {
 		s.Acquire(requests.Incoming{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
-		s.granted(uint64(id + 1))
+		s.granted(int(id + 1))
 	}
 	s.effects()
 	if s.Sized() {
@@ -138,8 +154,8 @@ func TestResize(t *testing.T) {
 	}
 	s.granted(21)
 	s.want("leave queue 1, grant 1, acquire lease 29")
-	s.Lost(29, requests.SessionLost) // not granted yet: then it waits anew
-	s.want("withdraw lease 29, leave queue 9, enter queue 30, acquire lease 31")
+	s.told(requests.Lose, 29, requests.SessionLost) // not granted yet: then it waits anew
+	s.want("leave queue 9, enter queue 30, acquire lease 31")
 }
 
 // Another client asks for a lease whose request still waits for a second one: the holder is
@@ -150,14 +166,14 @@ func TestRevoke(t *testing.T) {
 	s.granted(1)
 	s.want("enter queue 1, acquire lease 2, acquire lease 3")
 	s.granted(2)
-	s.Revoke(2)
+	s.told(requests.RequestRevoke, 2, 0)
 	s.want("")
 	s.granted(3)
 	s.want("leave queue 1, grant 1, revoke 1")
-	s.Revoke(2) // the holder is asked again: a further request has no effect
+	s.told(requests.RequestRevoke, 2, 0) // the holder is asked again: a further request has no effect
 	s.want("revoke 1")
 	s.Release(1)
-	s.Revoke(3)
+	s.told(requests.RequestRevoke, 3, 0)
 	s.want("release lease 2, release lease 3")
 }
 
@@ -167,9 +183,9 @@ func TestRevokeOfALostLease(t *testing.T) {
 	s := newTest(t, 1, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 1})
 	s.granted(1)
-	s.Revoke(2)
-	s.Lost(2, requests.SessionLost)
-	s.want("enter queue 1, acquire lease 2, withdraw lease 2, leave queue 1, enter queue 3")
+	s.told(requests.RequestRevoke, 2, 0)
+	s.told(requests.Lose, 2, requests.SessionLost)
+	s.want("enter queue 1, acquire lease 2, leave queue 1, enter queue 3")
 	s.granted(3, 4)
 	s.want("acquire lease 4, leave queue 3, grant 1")
 }
@@ -194,13 +210,13 @@ func TestMultiLock(t *testing.T) {
 	s.want("leave queue 1, grant 1")
 	s.granted(3)
 	s.want("turn of 3")
-	s.Lost(3, requests.NodeDeleted)
-	s.want("leave queue 3, refuse 3: NodeDeleted")
+	s.told(requests.Lose, 3, requests.NodeDeleted)
+	s.want("refuse 3: NodeDeleted")
 	s.Proceed(3)
 	s.want("")
 	s.granted(4)
-	s.Lost(5, requests.SessionLost)
-	s.want("leave queue 2, grant 2, lose 1: SessionLost, withdraw lease 5")
+	s.told(requests.Lose, 5, requests.SessionLost)
+	s.want("leave queue 2, grant 2, lose 1: SessionLost")
 }
 
 // The request of a multi-lock reports its turn only once the number of permits is known. It would
@@ -216,27 +232,19 @@ func TestMultiLockBeforeResize(t *testing.T) {
 	s.want("leave queue 1, refuse 1: Cancelled")
 }
 
-// The loss of a lease crosses its release. The release is answered once each lease has answered,
-// with the reason of the loss.
+// A lease is lost while it is released. The release is answered once each lease has ended, with the
+// reason of the loss.
 func TestLeaseLostDuringRelease(t *testing.T) {
-	for _, lostFirst := range []bool{true, false} {
+	for _, lost := range []int{2, 3} {
 		s := newTest(t, 2, true)
 		s.Acquire(requests.Incoming{ID: 1, Permits: 2})
 		s.granted(1, 2, 3)
 		s.want("enter queue 1, acquire lease 2, acquire lease 3, leave queue 1, grant 1")
 		s.Release(1)
 		s.want("release lease 2, release lease 3")
-		if lostFirst {
-			s.Lost(2, requests.NodeDeleted)
-			s.Released(3)
-			s.want("")
-			s.Refused(2, requests.NotHeld) // there is nothing to release
-		} else {
-			s.Released(2)
-			s.Lost(3, requests.NodeDeleted)
-			s.want("")
-			s.Refused(3, requests.NotHeld)
-		}
+		s.told(requests.Lose, lost, requests.NodeDeleted)
+		s.want("")
+		s.told(requests.ConfirmRelease, 5-lost, 0)
 		s.want("refuse 1: NodeDeleted")
 	}
 }
@@ -256,7 +264,7 @@ func TestNoPermits(t *testing.T) {
 	if !s.Sized() {
 		t.Error("the number of permits is not known after Resize(0)")
 	}
-	s.Refused(2, requests.NotAcquired)
+	s.told(requests.Refuse, 2, requests.NotAcquired)
 	s.want("leave queue 1, refuse 1: NotAcquired")
 	s.Acquire(requests.Incoming{ID: 2, Permits: 1, Try: true}) // none is known to be there
 	s.want("refuse 2: NotAcquired")
