@@ -27,7 +27,7 @@ var (
 	historySeed = flag.Uint64("history.seed", 0, "run the history of this seed alone, and print it")
 )
 
-// seeds are kept: each has failed once.
+// seeds are the histories of each run.
 var seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8}
 
 // In random histories of clients, lock servers and faults, those of ZooKeeper among them, no two clients
@@ -108,7 +108,7 @@ type clientProcess struct {
 }
 
 // paths are those of the locks.
-var paths = []string{"/locks/0", "/locks/1", "/locks/queue"}
+var paths = []string{"/locks/0", "/locks/1", "/locks/queue", leases, "/locks/sem/locks", "/locks/delayed"}
 
 const (
 	sessionTimeout = 6 * time.Second

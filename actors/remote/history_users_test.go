@@ -16,11 +16,15 @@ import (
 // user asks for locks, holds them and releases them, over and over.
 func (w *world) user(c *clientProcess, n int, r *rand.Rand) {
 	for !w.calm.Load() && !c.dead.Load() {
-		switch r.IntN(6) {
+		switch r.IntN(8) {
 		case 0:
 			w.useMultiLock(c, n, r)
 		case 1:
 			w.useLocalQueue(c, n, r)
+		case 2:
+			w.useSemaphore(c, n, r)
+		case 3:
+			w.useDelayed(c, n, r)
 		default:
 			w.useReadWrite(c, n, r)
 		}
@@ -62,6 +66,39 @@ func (w *world) useMultiLock(c *clientProcess, n int, r *rand.Rand) {
 	}
 }
 
+// leases has the nodes of the semaphore, one for each of its permits that is held.
+const (
+	permits = 3
+	leases  = "/locks/sem/leases"
+)
+
+// useSemaphore holds some of the permits.
+func (w *world) useSemaphore(c *clientProcess, n int, r *rand.Rand) {
+	owner := ""
+	if r.IntN(2) == 0 {
+		owner = fmt.Sprintf("sem%d", n)
+	}
+	g := w.lock(c, r, c.locks.Semaphore("/locks/sem", permits), owner, actors.Permits(1+r.IntN(permits)))
+	if g == nil {
+		return
+	}
+	var all []believer
+	for _, node := range g.Nodes() {
+		all = append(all, believer{path: leases, node: node, grant: g})
+	}
+	w.hold(c, n, r, all...)
+	w.release(c, r, g)
+}
+
+// useDelayed holds a mutex with a lock-delay.
+func (w *world) useDelayed(c *clientProcess, n int, r *rand.Rand) {
+	const path = "/locks/delayed"
+	if g := w.lock(c, r, c.locks.Mutex(path, actors.LockDelay(time.Second)), ""); g != nil {
+		w.hold(c, n, r, believer{path: path, node: g.Node(), grant: g, write: true})
+		w.release(c, r, g)
+	}
+}
+
 // useLocalQueue writes, and then mostly downgrades: that grant has a node of its own.
 func (w *world) useLocalQueue(c *clientProcess, n int, r *rand.Rand) {
 	const path = "/locks/queue"
@@ -87,8 +124,8 @@ func (w *world) useLocalQueue(c *clientProcess, n int, r *rand.Rand) {
 // lock returns a grant, or nil.
 func (w *world) lock(c *clientProcess, r *rand.Rand, lock interface {
 	Lock(context.Context, ...actors.Option) (*actors.Grant, error)
-}, owner string) *actors.Grant {
-	options := []actors.Option{actors.Revocable()}
+}, owner string, options ...actors.Option) *actors.Grant {
+	options = append(options, actors.Revocable())
 	if owner != "" {
 		options = append(options, actors.WithOwner(actors.Owner(owner)))
 	}
@@ -107,6 +144,9 @@ func (w *world) lock(c *clientProcess, r *rand.Rand, lock interface {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(5*time.Second))))
 	}
 	defer cancel()
+	if r.IntN(6) == 0 {
+		time.AfterFunc(time.Duration(r.Int64N(int64(300*time.Millisecond))), cancel)
+	}
 	g, err := lock.Lock(ctx, options...)
 	if err != nil {
 		w.checkError(c, err)
@@ -167,7 +207,7 @@ func (w *world) release(c *clientProcess, r *rand.Rand, g *actors.Grant) {
 
 // checkError checks that an error is one that the history explains.
 func (w *world) checkError(c *clientProcess, err error) {
-	for _, want := range []error{actors.ErrNotAcquired, actors.ErrTimedOut, actors.ErrSessionLost, actors.ErrSuspended, actors.ErrHoldExpired, actors.ErrNodeDeleted, context.DeadlineExceeded} {
+	for _, want := range []error{actors.ErrNotAcquired, actors.ErrTimedOut, actors.ErrSessionLost, actors.ErrSuspended, actors.ErrHoldExpired, actors.ErrNodeDeleted, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, want) {
 			return
 		}
@@ -225,7 +265,13 @@ func (l *ledger) check(w *world, e believer) {
 	if !l.believes(e) {
 		return
 	}
+	held := 0 // permits
 	for _, other := range l.held[e.path] {
+		if e.path == leases && l.believes(other) {
+			if held++; held > permits {
+				w.Errorf("%v: more than %d permits are held: %v", time.Since(w.began), permits, l.held[e.path])
+			}
+		}
 		if other.client == e.client && other.user == e.user || !other.write && !e.write || !l.believes(other) {
 			continue
 		}
