@@ -105,6 +105,10 @@ func (sim *simulation) replaceDirectoryAfter(old *programRequest) {
 				numbers = 1
 			}
 			if err == nil {
+				sim.withState(func() { // the operator may have had other work since
+					sim.lastFault = sim.now()
+					p.markAffected(3 * time.Second)
+				})
 				o.replace(directory, marker, children, numbers, p.hideReplaced, old.rand)
 			}
 		})
