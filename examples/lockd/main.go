@@ -43,6 +43,7 @@ import (
 
 	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/examples/internal/lockflags"
+	"github.com/actorlock/actorlock/gen/host"
 )
 
 const (
@@ -156,6 +157,7 @@ func main() {
 	}
 	if err != nil {
 		warn("%v", err)
+		host.AwaitLog(stderr, time.Second)
 	}
 	os.Exit(code)
 }

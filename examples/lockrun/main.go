@@ -108,6 +108,9 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"time"
+
+	"github.com/actorlock/actorlock/gen/host"
 )
 
 const (
@@ -127,6 +130,7 @@ func main() {
 	code, err := lockrun(os.Args[1:])
 	if err != nil {
 		warn("%v", err)
+		host.AwaitLog(stderr, time.Second)
 	}
 	os.Exit(code)
 }

@@ -96,6 +96,32 @@ func (q *recordQueue) pass(r logRecord) {
 	}
 }
 
+// AwaitLog waits until a logger of BoundLogger has passed on all records so far, for the limit at
+// most. A program calls it before it exits, so that its last words are not lost. It returns at once
+// for another logger.
+func AwaitLog(logger *slog.Logger, limit time.Duration) {
+	h, bound := logger.Handler().(boundHandler)
+	if !bound {
+		return
+	}
+	select {
+	case <-h.queue.lastPassed():
+	case <-time.After(limit):
+	}
+}
+
+// lastPassed returns a channel that is closed when no record of now waits any more.
+func (q *recordQueue) lastPassed() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := len(q.waiting); n > 0 {
+		return q.waiting[n-1].passed
+	}
+	none := make(chan struct{})
+	close(none)
+	return none
+}
+
 // add reports whether the caller should wait for the record.
 func (q *recordQueue) add(r logRecord) bool {
 	q.mu.Lock()

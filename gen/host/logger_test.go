@@ -61,6 +61,32 @@ func TestBoundLoggerThatBlocks(t *testing.T) {
 	})
 }
 
+// AwaitLog waits for the records of a logger that blocks, up to its limit.
+func TestAwaitLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, pass, lines := heldLogger()
+		waits := func(want time.Duration) {
+			t.Helper()
+			start := time.Now()
+			host.AwaitLog(log, time.Second)
+			if waited := time.Since(start); waited != want {
+				t.Errorf("waits for %v, not %v", waited, want)
+			}
+		}
+		waits(0)
+		log.Error("one")
+		log.Error("two")
+		waits(time.Second)
+		time.AfterFunc(300*time.Millisecond, func() { close(pass) })
+		waits(300 * time.Millisecond)
+		if !lines.has("two") {
+			t.Error("a record is missing")
+		}
+		waits(0)
+		host.AwaitLog(slog.New(slog.DiscardHandler), time.Second)
+	})
+}
+
 // While the logger blocks, 1,000 records are kept. The log says how many are dropped.
 func TestBoundLoggerDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
