@@ -56,13 +56,15 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
 	if a.epoch == nil || !a.epoch.take(newCreate{from: from, single: msg}, msg) {
-		a.openCreate(from, msg)
+		a.openCreate(from, msg, 1)
 	}
 }
 
-func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create) {
+// openCreate opens a create. n is 1, or 0 for one that is within the limit already.
+func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
 	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
-	if a.accept(c, msg.GetEpoch(), c.Validate(a.cfg.Root)) { // otherwise accept has answered Failed
+	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
+		a.epoch.addOpen(c)
 		a.epoch.create(c.Group())
 	}
 }

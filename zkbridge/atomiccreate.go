@@ -66,18 +66,19 @@ func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
 
 func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
 	if a.epoch == nil || !a.epoch.take(newCreate{parts: r}, r.creates()...) {
-		a.openAtomicCreate(r)
+		a.openAtomicCreate(r, len(r.specs))
 	}
 }
 
-func (a *bridgeActor) openAtomicCreate(r atomicCreateRequest) {
+// openAtomicCreate opens an atomic create of n nodes. n is 0 for one that is within the limit already.
+func (a *bridgeActor) openAtomicCreate(r atomicCreateRequest, n int) {
 	var parts []*writer.Create
 	for _, p := range r.specs {
 		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))
 	}
 	all, err := writer.NewAtomicCreate(parts, a.cfg.Root)
 	for _, c := range parts {
-		if !a.mayOpen(r, c.Epoch, len(parts), err) { // r answers all: none of them is sent
+		if !a.mayOpen(r, c.Epoch, n, err) { // r answers all: none of them is sent
 			return
 		}
 	}

@@ -32,6 +32,7 @@
 //     session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
+//   - newcreates.go: creates in directories that may be missing, until the writer can take them.
 //   - watches.go, reads.go: lists, and watches of nodes.
 //   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.
 //   - leadercheck.go, lostsession.go: what the bridge does by itself.

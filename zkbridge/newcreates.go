@@ -73,9 +73,9 @@ func (ep *epoch) takeUpNewCreates() {
 	for i := 0; i < maxNewCreates && ep.hasNewCreates(); i++ {
 		c := ep.removeFirst()
 		if c.single != nil {
-			ep.actor.openCreate(c.from, c.single)
+			ep.actor.openCreate(c.from, c.single, 0)
 		} else {
-			ep.actor.openAtomicCreate(c.parts)
+			ep.actor.openAtomicCreate(c.parts, 0)
 		}
 	}
 	if ep.hasNewCreates() {

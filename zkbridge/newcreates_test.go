@@ -124,3 +124,30 @@ func TestNewDirectoriesOverTheLimit(t *testing.T) {
 	}
 	none[*messages.Failed](u)
 }
+
+// A create that is within the limit when it comes is not refused later because of releases, which the
+// limit lets in.
+func TestNewDirectoriesWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	const most = 5
+	u, home := newUser(t, connected(t, Config{Servers: s.Addr(), MaxOutstanding: most})), s.Path(t)
+	node := u.created(home, "n-").GetNode()
+	createIn := func(name string) *messages.Create {
+		return &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/" + name, Prefix: "n-"}
+	}
+	atomic := atomicCreateRequest{specs: []CreateSpec{{u, createIn("a")}, {u, createIn("b")}}, log: u.bridge.cfg.Log}
+	release := &messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: home, Node: node}
+	u.bridge.runInActor(func(a *bridgeActor) { // which takes none up meanwhile
+		for i := range most - len(atomic.specs) {
+			a.Receive(u, createIn(fmt.Sprint(i)))
+		}
+		a.Receive(nil, atomic)
+		a.Receive(u, release)
+	})
+	for range most + 1 {
+		if m, failed := next[any](u).(*messages.Failed); failed {
+			t.Error(m)
+		}
+	}
+}

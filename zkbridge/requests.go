@@ -109,8 +109,8 @@ func onlyDeletes(r writer.Request) bool {
 	return false
 }
 
-// mayOpen reports whether the bridge can open n requests for the present session, which answer r.
-// Otherwise it answers r at once.
+// mayOpen reports whether the bridge can open requests for the present session, of which n count for
+// the limit. Otherwise it answers r at once.
 func (a *bridgeActor) mayOpen(r writer.Request, epoch uint64, n int, invalid error) bool {
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:

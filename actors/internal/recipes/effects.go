@@ -70,7 +70,7 @@ func (d *directory) expect(id requests.ID, with *atomicCreate) {
 }
 
 // createWithOthers creates a node together with nodes of other requests: of an atomic create if id
-// is not 0, and of acquireTogether otherwise.
+// is not 0, and of acquireWith otherwise.
 func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
 	spec := zkbridge.CreateSpec{From: d.in.Self, Create: msg}
 	switch c := d.creates[id]; {
