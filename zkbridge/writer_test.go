@@ -63,6 +63,22 @@ func TestTransactionsForNewDirectories(t *testing.T) {
 	})
 }
 
+// So it does for creates that go alone.
+func TestCreatesUnderWayWithoutSessionNode(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newUnderWay(t)
+		w.bridge.runInActor(func(a *bridgeActor) { a.epoch.writer.SessionNode = "" })
+		for n, sent := range []int{1, 2, 2} {
+			w.createInExisting(w.dir, fmt.Sprint(n, "-"))
+			w.wantSentOf(embedded.OpCreate2, sent)
+		}
+		<-time.After(600 * time.Microsecond)
+		w.wantSentOf(embedded.OpCreate2, 3)
+		w.answers(3)
+	})
+}
+
 // underWay is a user in a bubble whose server does not answer until answers is called.
 type underWay struct {
 	*user
@@ -85,9 +101,15 @@ func newUnderWay(t *testing.T) *underWay {
 // wantSent checks how many transactions are sent at this moment.
 func (w *underWay) wantSent(transactions int) {
 	w.t.Helper()
+	w.wantSentOf(embedded.OpMulti, transactions)
+}
+
+// wantSentOf checks how many requests of a type are sent.
+func (w *underWay) wantSentOf(op embedded.Op, n int) {
+	w.t.Helper()
 	synctest.Wait()
-	if sent := w.dialer.sent(embedded.OpMulti); sent != transactions {
-		w.t.Errorf("%d transactions are sent, not %d", sent, transactions)
+	if sent := w.dialer.sent(op); sent != n {
+		w.t.Errorf("%d requests %v are sent, not %d", sent, op, n)
 	}
 }
 

@@ -87,17 +87,19 @@ func (f *flight) remove(b *batch) {
 // sendBatches sends the batches that build returns, while what waits is worth another batch.
 func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build func() *batch) {
 	for len(w.unsent) == 0 && f.isWorthAnother(waiting(), most) {
-		f.endWait()
 		b := build()
 		if b == nil {
-			break
+			break // what waits waits for an answer
 		}
+		f.endWait()
 		f.add(b)
 		w.cfg.OnBatch(len(b.writes))
 		b.noteSent(w.cfg.Now())
 		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
 	}
-	if f.stopWait == nil && waiting() > 0 {
+	if waiting() == 0 {
+		f.endWait()
+	} else if f.stopWait == nil {
 		f.stopWait = w.epoch.AfterFunc(maxWait, func() { f.overdue, w.changed = true, true })
 	}
 }

@@ -72,7 +72,7 @@ func (w *Writer) Flush() {
 	w.changed = false
 	most, mostNew := bounds{fewInFlight, MaxInFlight / 2 * maxOps}, bounds{fewNewInFlight, fewNewInFlight * maxOps}
 	if w.SessionNode == "" { // each create or atomic create goes alone; only deletes share a batch
-		most, mostNew = bounds{few: MaxSingle}, bounds{few: MaxSingle}
+		most, mostNew = bounds{MaxSingle, MaxSingle}, bounds{MaxSingle, MaxSingle}
 	}
 	w.sendBatches(&w.inFlight, most, func() int { return len(w.queue) }, w.buildBatch)
 	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)

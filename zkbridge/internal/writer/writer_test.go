@@ -47,6 +47,38 @@ func TestIsWorthAnother(t *testing.T) {
 	}
 }
 
+// timerEpoch is an Epoch of which only the timers are used.
+type timerEpoch struct {
+	Epoch
+	timers []func()
+}
+
+func (e *timerEpoch) AfterFunc(_ time.Duration, f func()) (stop func()) {
+	e.timers = append(e.timers, f)
+	return func() {}
+}
+
+// A create that waits for the answer to another one sets a timer once, however long that takes.
+func TestTimersOfTheBlocked(t *testing.T) {
+	e := &timerEpoch{}
+	w := New(e, Dependencies{})
+	w.SessionNode = "/actorlock/sessions/1"
+	create := func() {
+		w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil).Group())
+	}
+	create()
+	w.inFlight.add(w.buildBatch())
+	create()
+	w.Flush()
+	for fired := 0; fired < len(e.timers) && fired < 3; fired++ {
+		e.timers[fired]()
+		w.Flush()
+	}
+	if len(e.timers) != 1 || !w.inFlight.overdue {
+		t.Errorf("%d timers, overdue: %v", len(e.timers), w.inFlight.overdue)
+	}
+}
+
 // A create whose directory may be missing holds back later creates of that directory until it is
 // answered. It does not if its batch deletes a node of the directory first: a directory with a node
 // exists. Locks that many requests share create and delete in each batch, and did a fifth less
