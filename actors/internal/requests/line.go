@@ -23,17 +23,11 @@ func (l *Line[T]) First() *T {
 }
 
 // Append adds an element behind the others, at a Place of its own that is in no Line.
-func (l *Line[T]) Append(of *T, at *Place[T]) { l.insert(l.ends.prev, of, at) }
-
-// Prepend is Append before the others.
-func (l *Line[T]) Prepend(of *T, at *Place[T]) { l.insert(&l.ends, of, at) }
-
-func (l *Line[T]) insert(behind *Place[T], of *T, at *Place[T]) {
+func (l *Line[T]) Append(of *T, at *Place[T]) {
 	if l.ends.next == nil {
 		l.ends.prev, l.ends.next = &l.ends, &l.ends
-		behind = &l.ends
 	}
-	*at = Place[T]{of, behind, behind.next}
+	*at = Place[T]{of, l.ends.prev, &l.ends}
 	at.prev.next, at.next.prev = at, at
 }
 

@@ -133,13 +133,10 @@ func (p *State) refuseTries() {
 	}
 }
 
-// requeue has a request give up its leases and ask again, behind those that have asked.
+// requeue has a request give up its leases and ask again, at its place among those that have asked.
 func (p *State) requeue(q *permitRequest) {
 	p.withdrawLeases(q)
-	p.next.Prepend(q, &q.place)
-	if q.Try {
-		p.tries++
-	}
+	p.acquireLeases(q)
 }
 
 // endedBelow goes on after the end of one of a request's requests below. A waiting request begins
@@ -176,6 +173,7 @@ func (p *State) withdraw(q *permitRequest) {
 	if q.passedQueue && q.leases.Stage() == requests.Unasked {
 		p.leaveNext(q)
 	}
+	q.place.Leave()
 	p.withdrawLeases(q)
 	p.leaveQueue(q)
 	q.passedQueue = false
@@ -187,7 +185,6 @@ func (p *State) leaveQueue(q *permitRequest) {
 }
 
 func (p *State) withdrawLeases(q *permitRequest) {
-	q.place.Leave()
 	for _, id := range q.leaseIDs {
 		p.cancelBelow(leasesBelow, id)
 	}

@@ -117,6 +117,24 @@ func TestOutOfTurn(t *testing.T) {
 	s.want("release lease 3, release lease 4, release lease 5, leave queue 2, grant 2")
 }
 
+// A request that releases a lease before its turn keeps its turn: a later one does not pass it.
+func TestOutOfTurnKeepsOrder(t *testing.T) {
+	s := newTest(t, 1, true)
+	for id := requests.ID(1); id <= 3; id++ {
+		s.Acquire(requests.Incoming{ID: id, Permits: 1})
+	}
+	s.granted(1, 2, 3)
+	s.effects()
+	s.granted(5) // 4 is now behind 5, and in front of 6
+	s.want("withdraw lease 5, acquire lease 7")
+	s.granted(4)
+	s.want("leave queue 1, grant 1")
+	s.granted(6)
+	s.want("withdraw lease 6, acquire lease 8")
+	s.granted(7, 8)
+	s.want("leave queue 2, grant 2, leave queue 3, grant 3")
+}
+
 func TestRefusals(t *testing.T) {
 	s := newTest(t, 3, true)
 	s.Acquire(requests.Incoming{ID: 1, Permits: 2, Owner: "a"})
