@@ -75,7 +75,7 @@ type flight struct {
 // bounds are those of a flight.
 type bounds struct {
 	few        int // batches beside which another one is sent if it is full enough (minBatch)
-	operations int // beside which another batch is sent if it is overdue
+	operations int // beside which another batch is sent if it is overdue; the reads behind batches count, too
 }
 
 func (f *flight) add(b *batch) { f.batches = append(f.batches, b) }
@@ -108,7 +108,7 @@ func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build f
 func (f *flight) isWorthAnother(waiting int, most bounds) bool {
 	writes, operations := 0, 0
 	for _, b := range f.batches {
-		writes, operations = writes+len(b.writes), operations+len(b.ops)
+		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.reads)
 	}
 	full := len(f.batches) < most.few && waiting >= minBatch(writes)
 	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)

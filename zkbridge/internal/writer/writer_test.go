@@ -1,10 +1,12 @@
 package writer
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
 	"github.com/actorlock/actorlock/messages"
@@ -47,15 +49,50 @@ func TestIsWorthAnother(t *testing.T) {
 	}
 }
 
-// timerEpoch is an Epoch of which only the timers are used.
+// timerEpoch is an Epoch of which only the timers and the client are used.
 type timerEpoch struct {
 	Epoch
 	timers []func()
+	client silentClient
 }
+
+func (e *timerEpoch) Client() zkconn.Client { return &e.client }
 
 func (e *timerEpoch) AfterFunc(_ time.Duration, f func()) (stop func()) {
 	e.timers = append(e.timers, f)
 	return func() {}
+}
+
+// silentClient counts what is sent, and answers nothing.
+type silentClient struct {
+	zkconn.Client
+	sent int
+}
+
+func (c *silentClient) Multi([]zkconn.Op, zkconn.Callback[[]zk.MultiResponse])     { c.sent++ }
+func (c *silentClient) ReadDirectoryCzxid(string, zkconn.Callback[zkconn.Listing]) { c.sent++ }
+
+// However many locks are in use, and however slow the server is, it has fewer requests of a writer
+// than those at which it stops reading.
+func TestRequestsInFlight(t *testing.T) {
+	const serverStopsReadingAt, locks = 1000, 4000
+	e := &timerEpoch{}
+	w := New(e, Dependencies{OnBatch: func(int) {}, Now: func() time.Duration { return 0 }})
+	w.SessionNode, w.existing = "/actorlock/sessions/1", maxExisting
+	for i := range locks {
+		for _, known := range []bool{true, false} {
+			directory := fmt.Sprintf("/locks/%d-%v", i, known)
+			w.Create(NewCreate(reply.To{}, &messages.Create{Directory: directory, Prefix: "n-", DirectoryExists: known}, nil).Group())
+		}
+	}
+	w.Flush()
+	for fired := 0; fired < len(e.timers); fired++ {
+		e.timers[fired]()
+		w.Flush()
+	}
+	if n := e.client.sent; n < serverStopsReadingAt/2 || n >= serverStopsReadingAt {
+		t.Errorf("%d requests are in flight", n)
+	}
 }
 
 // A create that waits for the answer to another one sets a timer once, however long that takes.
