@@ -81,6 +81,7 @@ func TestNewDirectoriesAtTheEnd(t *testing.T) {
 	for why, end := range map[messages.Reason]func(a *bridgeActor){
 		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.onSessionEvent(sessionOverdue, "for a test") },
 		messages.Reason_CLOSED:       func(a *bridgeActor) { a.self.Stop() },
+		messages.Reason_INTERNAL:     func(*bridgeActor) { panic("for a test") },
 	} {
 		t.Run(why.String(), func(t *testing.T) {
 			u, home, goOn := newDirectoriesUser(t, 0)
