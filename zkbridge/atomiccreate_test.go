@@ -82,7 +82,7 @@ func TestCreateAtomicallyWithoutSessionNode(t *testing.T) {
 	conn := s.Client(t)
 	users, dirs := newUsers(t, userWithoutSessionNode(t, s).bridge, s, 3)
 	home, _ := zkpath.Split(dirs[1])
-	for _, path := range []string{home, dirs[1]} { // no container, which the server removes when it is empty
+	for _, path := range append([]string{home}, dirs...) { // no containers, which the server removes when they are empty, and with which the transaction returns its zxid
 		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
