@@ -14,8 +14,8 @@ var (
 
 var growth = scenario{
 	name: "growth",
-	about: "One lock has 100 to 100,000 waiters, each number for a quarter of the time; the line in the table is for 100. The figures of each are the time of an " +
-		"acquire, and that of processors. Then 256 clients use 1,000 to 100,000 locks for the first time, once each. The memory is that of each lock when all are idle.",
+	about: "One lock has 100 to 100,000 waiters, each number for a quarter of the time. The line in the table is for 100 waiters. Each number has acquires per " +
+		"second and processor time as its figures. Then 256 clients use 1,000 to 100,000 locks for the first time, once each. The memory is that of each lock when all are idle.",
 	fits:   peer.nodeEach,
 	costly: true,
 	run: func(ctx context.Context, t *trial) (main run, err error) {
