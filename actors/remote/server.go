@@ -29,7 +29,8 @@ const protocolVersion = 1
 // ServerConfig adjusts a LockServer. Its zero value works.
 type ServerConfig struct {
 	// Lease is the longest time for which a client may believe in its locks without another answer
-	// of the server, 100 ms at least. 0 means 30 s. The deadline of the server's ZooKeeper session bounds it, too.
+	// of the server, MinLease at least. 0 means 30 s. The deadline of the server's ZooKeeper session
+	// bounds it, too.
 	Lease time.Duration
 	// Allow decides what a client may do; nil allows everything. It must not block. Its error is the
 	// detail of the refusal, with ErrNoAuth.
@@ -87,8 +88,9 @@ type LockServer struct {
 	health    atomic.Pointer[health.Server]  // nil before GRPC
 }
 
-// leastLease is the shortest Lease: by a shorter one no client holds for long enough to do anything.
-const leastLease = 100 * time.Millisecond
+// MinLease is the shortest ServerConfig.Lease: by a shorter one no client holds for long enough to do
+// anything.
+const MinLease = 100 * time.Millisecond
 
 // NewServer returns a LockServer of the locks, which must be those of a process with ZooKeeper. It does
 // not block. Its error is ErrInvalid. Close the server before the locks.
@@ -96,9 +98,9 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	if locks == nil {
 		return nil, fmt.Errorf("%w: a lock server needs Locks", actors.ErrInvalid)
 	}
-	if cfg.Lease != 0 && cfg.Lease < leastLease || cfg.MaxClients < 0 || cfg.MaxRequestsPerClient < 0 {
+	if cfg.Lease != 0 && cfg.Lease < MinLease || cfg.MaxClients < 0 || cfg.MaxRequestsPerClient < 0 {
 		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxRequestsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
-			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxRequestsPerClient, leastLease)
+			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxRequestsPerClient, MinLease)
 	}
 	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, allEnded: make(chan struct{})}
 	if s.manager.Bridge == nil {

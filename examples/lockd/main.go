@@ -41,6 +41,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/examples/internal/console"
 	"github.com/actorlock/actorlock/examples/internal/lockflags"
 	"github.com/actorlock/actorlock/gen/host"
@@ -91,8 +92,8 @@ func (o *lockdFlags) check(args []string) error {
 		return fmt.Errorf("-margin %v: it must be positive", o.margin)
 	case o.Session > 0 && o.margin > o.Session/2:
 		return fmt.Errorf("-margin %v, -session %v: the margin must be half of the session timeout at most", o.margin, o.Session)
-	case o.lease <= 0:
-		return fmt.Errorf("-lease %v: it must be positive", o.lease)
+	case o.lease < remote.MinLease:
+		return fmt.Errorf("-lease %v: it must be %v at least", o.lease, remote.MinLease)
 	case o.drain < 0:
 		return fmt.Errorf("-drain %v: it must not be negative", o.drain)
 	}

@@ -156,6 +156,7 @@ func TestUsage(t *testing.T) {
 		{insecure + "-margin 0", "-margin 0s"},
 		{insecure + "-session 13s", "-session 13s"},
 		{insecure + "-lease -1s", "-lease -1s"},
+		{insecure + "-lease 1ns", "100ms at least"},
 		{insecure + "-lease 5", "as in 5s"},
 		{insecure + "-drain -1s", "-drain -1s"},
 		{insecure + "/locks", `argument "/locks"`},
