@@ -19,6 +19,6 @@
 // The messages are in messages/remote.proto. To be read in this order: numbered.go (messages arrive
 // once), frames.go, transport.go and grpc.go (streams); at the client dial.go, session.go, client.go
 // (the actor that has the stream and the lease), clientmessages.go and clientlock.go (the actor of a
-// lock); at the server server.go, servedclient.go (the actor of a client), rate.go, servedrequest.go and
-// servedquestion.go.
+// lock); at the server server.go, servedclient.go (the actor of a client), serverstream.go, rate.go,
+// servedrequest.go and servedquestion.go.
 package remote

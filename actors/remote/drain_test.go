@@ -115,10 +115,7 @@ func TestTryWhileDraining(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		w.closeServer(w.servers[0])
+		w.closeAll(l)
 	})
 }
 
@@ -148,9 +145,7 @@ func TestLeaveADrainingServer(t *testing.T) {
 		if text := log.String(); strings.Contains(text, "level=WARN") || !strings.Contains(text, "second has granted a lease") {
 			t.Error(text)
 		}
-		for _, s := range w.servers {
-			w.closeServer(s)
-		}
+		w.closeAll()
 	})
 }
 
@@ -266,12 +261,7 @@ func leaveBehindACancel(t *testing.T, end func(*remote.LockServer) error) {
 				t.Error(err)
 			}
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, s := range w.servers {
-			w.closeServer(s)
-		}
+		w.closeAll(l)
 	})
 }
 
@@ -307,14 +297,7 @@ func TestLeaveAheadOfAGrant(t *testing.T) {
 				if took := time.Since(begun); took > 10*time.Second {
 					t.Errorf("a lock-delay has begun: the lock was granted after %v", took)
 				}
-				for _, l := range []*actors.Locks{l, other} {
-					if err := l.Close(); err != nil {
-						t.Error(err)
-					}
-				}
-				for _, s := range w.servers {
-					w.closeServer(s)
-				}
+				w.closeAll(l, other)
 			})
 		})
 	}

@@ -37,9 +37,7 @@ func TestFailoverOfASilentServer(t *testing.T) {
 				t.Error(err)
 			}
 			<-time.After(2 * leaseTime)
-			for _, s := range w.servers {
-				w.closeServer(s)
-			}
+			w.closeAll()
 		})
 	}
 }
@@ -67,10 +65,7 @@ func TestFailoverBeforeTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		lockOf(t, l.Mutex("/lock"))
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		w.closeServer(w.servers[0])
+		w.closeAll(l)
 	})
 }
 
@@ -117,11 +112,6 @@ func TestDroppedServer(t *testing.T) {
 		if n := w.servers[1].server.Clients(); n != 1 {
 			t.Errorf("the next server has %d clients", n)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, s := range w.servers {
-			w.closeServer(s)
-		}
+		w.closeAll(l)
 	})
 }

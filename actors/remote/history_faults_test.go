@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -95,6 +96,20 @@ func (w *world) killServer(s *serverProcess) {
 	w.set(s.name, nil)
 	s.wire.cutOff(time.Hour)
 	w.breakStreams("", s.name)
+}
+
+// closeAll closes the clients, and then the servers that are up.
+func (w *world) closeAll(clients ...*actors.Locks) {
+	for _, l := range clients {
+		if err := l.Close(); err != nil {
+			w.Error(err)
+		}
+	}
+	for _, s := range w.servers {
+		if !s.dead {
+			w.closeServer(s)
+		}
+	}
 }
 
 func (w *world) closeServer(s *serverProcess) {

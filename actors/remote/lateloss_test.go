@@ -63,14 +63,7 @@ func TestLossHeardLate(t *testing.T) {
 		if _, err := other.Mutex("/lock").Lock(ctx); err != nil {
 			t.Errorf("another client: %v", err)
 		}
-		for _, l := range []*actors.Locks{l, other} {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		for _, s := range w.servers {
-			w.closeServer(s)
-		}
+		w.closeAll(l, other)
 	})
 }
 
@@ -104,12 +97,7 @@ func TestCancelAheadOfALoss(t *testing.T) {
 		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("a lock-delay has begun: the next acquire took %v", took)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, s := range w.servers {
-			w.closeServer(s)
-		}
+		w.closeAll(l)
 	})
 }
 
@@ -142,10 +130,7 @@ func TestReentryOfALostGrant(t *testing.T) {
 				if _, err := others.Wait(ctx); err != nil {
 					t.Errorf("another owner that waits: %v", err)
 				}
-				if err := l.Close(); err != nil {
-					t.Error(err)
-				}
-				w.closeServer(w.servers[0])
+				w.closeAll(l)
 			})
 		})
 	}

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lease"
@@ -34,15 +33,6 @@ type servedClient struct {
 	timer     *time.Timer // until the lease may have ended
 	draining  bool
 	over      bool // the lease has ended, and the actor waits for the locks' answers and the client's Bye
-}
-
-// serverStream is a stream of a client.
-type serverStream struct {
-	frames  *frames[*messages.ServerFrame]
-	done    chan struct{} // closed when nothing more is sent
-	cut     chan struct{} // closed to end the stream though the client does not read
-	cutOnce sync.Once     // closes cut
-	room    chan struct{} // for frames that are not handled yet
 }
 
 // Messages to the actor.
@@ -188,19 +178,6 @@ func (c *servedClient) cutOff(why string, err error) {
 	c.stream = nil
 }
 
-// cutOff ends the stream at once.
-func (s *serverStream) cutOff() {
-	s.frames.close()
-	s.cutOnce.Do(func() { close(s.cut) })
-}
-
-// close ends the stream behind the frames that are queued. A client may not read them: after a time
-// the stream ends without.
-func (s *serverStream) close() {
-	s.frames.close()
-	time.AfterFunc(handshakeLimit, s.cutOff)
-}
-
 // onRenew answers a renewal if the server may promise something.
 func (c *servedClient) onRenew(r *messages.Renew) {
 	bridge := c.server.manager.Bridge
@@ -298,12 +275,6 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		log("lease of a client has ended, and with it the client's locks", "client", c.text(), "held", held, "waiting", len(c.requests)-held,
 			"why", detail, "do", "look at the client and the network to it")
 	}
-}
-
-// end tells the client that its lease has ended, and ends the stream.
-func (s *serverStream) end(reason messages.Reason, detail string) {
-	s.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
-	s.close()
 }
 
 // stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests and
