@@ -55,9 +55,9 @@ func (s *State) requestCreate(e *entry) {
 	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue
 	put(&s.entries, e.serial, e)
 	s.awaitAnswer(e)
-	create := Effect{Kind: CreateNode, Serial: e.serial, Node: s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]),
-		Data: []byte(e.data), Owner: e.owner, ListAfter: e.listAfter, DirectoryExists: s.listsOwn(),
-		DirectorySeen: s.directory != 0}
+	create := s.ask(requests.CreateNode, e.serial)
+	create.Node, create.Data, create.Owner = s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), []byte(e.data), e.owner
+	create.ListAfter, create.DirectoryExists, create.DirectorySeen = e.listAfter, s.listsOwn(), s.directory != 0
 	if e.downgrade.of != nil {
 		e.downgrade.of.downgrade.beside++
 		create.Node, create.Beside = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name
@@ -69,7 +69,6 @@ func (s *State) requestCreate(e *entry) {
 	if e.atomic {
 		create.ID = e.requests[0].id
 	}
-	s.effect(create)
 }
 
 // apply notes the node and settles what becomes of its entry. Then it takes in the names in the

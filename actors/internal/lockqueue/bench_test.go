@@ -34,7 +34,7 @@ func BenchmarkHandOff(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, f := range Step(s, Release{ID: holder}) {
-					if f.Kind == DeleteNode {
+					if f.Kind == requests.DeleteNode {
 						Step(s, Deleted{Serial: f.Serial})
 						break
 					}

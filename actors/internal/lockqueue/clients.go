@@ -1,5 +1,7 @@
 package lockqueue
 
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
 import "github.com/actorlock/actorlock/actors/queue"
 
 // clients is a set of kinds of clients, which the names of their contenders tell apart.
@@ -32,7 +34,8 @@ func clientOf(name string) clients {
 func (s *State) noteClient(name string) {
 	if here := int(s.lastSerial >> permitsShift); here != 0 {
 		if there := PermitsOf(name); there != 0 && there != here {
-			s.effect(Effect{Kind: ReportPermits, Node: name, Permits: there})
+			f := s.add(requests.ReportPermits, 0)
+			f.Node, f.Permits = name, there
 		}
 	}
 	const both = curators | unknownToCurators
@@ -40,6 +43,6 @@ func (s *State) noteClient(name string) {
 		return
 	}
 	if s.clients |= clientOf(name); s.clients == both {
-		s.effect(Effect{Kind: ReportClients})
+		s.add(requests.ReportClients, 0)
 	}
 }

@@ -84,7 +84,7 @@ func (s *State) notifyContended(e *entry) {
 	for i := range e.requests {
 		if r := &e.requests[i]; r.notifyContended {
 			r.notifyContended = false
-			s.effect(Effect{Kind: Tell, Told: requests.NotifyContended, ID: r.id})
+			s.add(requests.NotifyContended, r.id)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (s *State) listArrived(set bool) {
 	s.contention.set = s.contention.set && set
 	for _, e := range before {
 		if e == s.delay.entry {
-			s.requestMarker(DeleteWithHeldMarker)
+			s.requestMarker(requests.DeleteWithHeldMarker)
 		} else {
 			s.deleteNode(e)
 		}

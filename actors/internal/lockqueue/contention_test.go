@@ -16,7 +16,7 @@ func TestContentionAmongMany(t *testing.T) {
 		s := newState(queue.ReadWrite(), Incarnation{})
 		lists := func(effects []Effect) (lists []Effect) {
 			for _, e := range effects {
-				if e.Kind == ListDirectory {
+				if e.Kind == requests.ListDirectory {
 					lists = append(lists, e)
 				}
 			}
@@ -44,7 +44,7 @@ func TestContentionAmongMany(t *testing.T) {
 			t.Fatalf("beside %d, at the Tick: %+v", many, effects)
 		}
 		contended := Step(s, Listed{Serial: effects[0].Serial, Directory: 1, Children: append(children, "other-__WRIT__0000000099")})
-		if !slices.ContainsFunc(contended, func(e Effect) bool { return e.Told == requests.NotifyContended && e.ID == 1 }) {
+		if !slices.ContainsFunc(contended, func(e Effect) bool { return e.Kind == requests.NotifyContended && e.ID == 1 }) {
 			t.Fatalf("a writer waits beside %d: %+v", many, contended)
 		}
 	}

@@ -8,19 +8,19 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // delay is what is under way about the held marker: one effect at most.
 type delay struct {
-	entry          *entry     // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
-	kind           EffectKind // of the effect that is to be answered
-	serial         uint64     // of that effect
-	askedAt        uint64     // clock of that effect
-	outcomeUnknown bool       // an answer was lost: a held marker that exists may be the entry's own
-	elapsed        bool       // the delay has been waited for
+	entry          *entry              // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
+	kind           requests.EffectKind // of the effect that is to be answered
+	serial         uint64              // of that effect
+	askedAt        uint64              // clock of that effect
+	outcomeUnknown bool                // an answer was lost: a held marker that exists may be the entry's own
+	elapsed        bool                // the delay has been waited for
 }
 
 // createHeldMarker has the contender make its held marker before it holds.
 func (s *State) createHeldMarker(e *entry) {
 	e.stage = makingMarker
 	s.delay = delay{entry: e}
-	s.requestMarker(CreateHeldMarker)
+	s.requestMarker(requests.CreateHeldMarker)
 }
 
 // deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
@@ -36,19 +36,19 @@ func (s *State) deleteCleanly(e *entry) {
 		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
 		return
 	}
-	s.requestMarker(DeleteWithHeldMarker)
+	s.requestMarker(requests.DeleteWithHeldMarker)
 }
 
-func (s *State) requestMarker(do EffectKind) {
+func (s *State) requestMarker(do requests.EffectKind) {
 	s.lastSerial++
 	s.delay.kind, s.delay.serial, s.delay.askedAt = do, s.lastSerial, s.clock
-	s.effect(Effect{Kind: do, Serial: s.lastSerial, Node: s.delay.entry.name})
+	s.ask(do, s.lastSerial).Node = s.delay.entry.name
 }
 
 // abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed,
 // and reports whether there was such a wait: then the contender leaves at once.
 func (s *State) abandonDelay() bool {
-	if s.closed == 0 || s.delay.kind != StartDelay {
+	if s.closed == 0 || s.delay.kind != requests.StartDelay {
 		return false
 	}
 	s.delay = delay{}
@@ -69,19 +69,19 @@ func (ev Transacted) apply(s *State) {
 	}
 	const node = 0 // the operation on the contender's node
 	switch m := &s.delay; {
-	case m.kind == DeleteWithHeldMarker:
+	case m.kind == requests.DeleteWithHeldMarker:
 		s.deletedCleanly(ev.Done)
 	case ev.Done:
 		m.entry.provenAt = max(m.entry.provenAt, m.askedAt) // the transaction checks that the node exists
 		s.heldMarkerMade()
 	case ev.Op == node:
 		s.ownNodeDeleted(m.entry)
-	case m.kind == ReplaceHeldMarker: // another client has deleted the held marker meanwhile
-		s.requestMarker(CreateHeldMarker)
+	case m.kind == requests.ReplaceHeldMarker: // another client has deleted the held marker meanwhile
+		s.requestMarker(requests.CreateHeldMarker)
 	case m.elapsed:
-		s.requestMarker(ReplaceHeldMarker)
+		s.requestMarker(requests.ReplaceHeldMarker)
 	case m.outcomeUnknown:
-		s.requestMarker(ReadHeldMarker)
+		s.requestMarker(requests.ReadHeldMarker)
 	default:
 		s.startDelay()
 	}
@@ -98,7 +98,7 @@ func (s *State) heldMarkerRead(ev Watched) {
 		}
 		return
 	}
-	s.requestMarker(CreateHeldMarker)
+	s.requestMarker(requests.CreateHeldMarker)
 }
 
 // startDelay waits because of a holder that did not end cleanly. It waits even if all requests have
@@ -112,7 +112,7 @@ func (s *State) startDelay() {
 		return
 	}
 	s.refuseTriesOf(e)
-	s.requestMarker(StartDelay)
+	s.requestMarker(requests.StartDelay)
 }
 
 func (ev DelayElapsed) apply(s *State) {
@@ -121,7 +121,7 @@ func (ev DelayElapsed) apply(s *State) {
 	}
 	s.delay.elapsed = true
 	if len(s.delay.entry.requests) > 0 {
-		s.requestMarker(ReplaceHeldMarker)
+		s.requestMarker(requests.ReplaceHeldMarker)
 	} else {
 		s.leaveCleanly()
 	}
@@ -135,7 +135,7 @@ func (s *State) heldMarkerMade() {
 	case len(e.requests) == 0:
 		s.leaveCleanly()
 	case !s.proven(e):
-		s.requestMarker(ReplaceHeldMarker)
+		s.requestMarker(requests.ReplaceHeldMarker)
 	default:
 		s.delay = delay{}
 		s.hold(e)
@@ -168,10 +168,10 @@ func (s *State) markerFailed(why requests.Reason) {
 	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before
 		m.outcomeUnknown = true
 		s.requestMarker(m.kind)
-	case m.kind == ReadHeldMarker: // take it for another's
+	case m.kind == requests.ReadHeldMarker: // take it for another's
 		s.startDelay()
-	case m.kind == DeleteWithHeldMarker:
-		s.effect(Effect{Kind: ReportHeldMarker, Reason: why})
+	case m.kind == requests.DeleteWithHeldMarker:
+		s.add(requests.ReportHeldMarker, 0).Reason = why
 		s.deletedCleanly(false)
 	default:
 		e := m.entry

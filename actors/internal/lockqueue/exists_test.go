@@ -14,7 +14,7 @@ func TestCreateInExistingDirectory(t *testing.T) {
 	create := func(effects []Effect) Effect {
 		t.Helper()
 		for _, f := range effects {
-			if f.Kind == CreateNode {
+			if f.Kind == requests.CreateNode {
 				return f
 			}
 		}

@@ -65,5 +65,6 @@ func (s *State) hold(e *entry) {
 }
 
 func (s *State) grantRequest(e *entry, id requests.ID) {
-	s.effect(Effect{Kind: Tell, Told: requests.Grant, ID: id, Node: e.name, Token: e.token})
+	f := s.add(requests.Grant, id)
+	f.Node, f.Token = e.name, e.token
 }

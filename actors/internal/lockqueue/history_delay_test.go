@@ -53,15 +53,15 @@ func (m *model) executeHeldMarker(f Effect) Transacted {
 	switch {
 	case m.nodes[f.Node] == nil:
 		return Transacted{Serial: f.Serial, Op: 0}
-	case (marker.node != "") == (f.Kind == CreateHeldMarker):
+	case (marker.node != "") == (f.Kind == requests.CreateHeldMarker):
 		return Transacted{Serial: f.Serial, Op: 1}
-	case f.Kind != CreateHeldMarker && marker.node != f.Node && !marker.waited[f.Node]:
+	case f.Kind != requests.CreateHeldMarker && marker.node != f.Node && !marker.waited[f.Node]:
 		m.t.Fatalf("the held marker of %s is taken by %s, which has not waited: %s", marker.node, f.Node, m)
 	}
 	if !m.othersDelete && !m.mayHold(f.Node) {
 		m.t.Fatalf("%s, which may not hold, writes the held marker: %s", f.Node, m)
 	}
-	if f.Kind != DeleteWithHeldMarker {
+	if f.Kind != requests.DeleteWithHeldMarker {
 		m.setHeldMarker(f.Node)
 	} else {
 		m.setHeldMarker("")

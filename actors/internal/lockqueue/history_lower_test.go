@@ -16,15 +16,14 @@ type nodeRequest struct {
 	lost bool
 }
 
-// told notes news of a request, and returns it for the machine.
-func (l *lowerState) told(f Effect) requests.Effect {
-	switch r := l.requests[f.ID]; f.Told {
+// told notes news of a request.
+func (l *lowerState) told(f Effect) {
+	switch r := l.requests[f.ID]; f.Kind {
 	case requests.Grant:
 		r.node = f.Node
 	case requests.Lose:
 		r.lost = true
 	}
-	return f.Answer()
 }
 
 // perform has the State perform an effect of the machine.

@@ -72,7 +72,7 @@ func (m *model) serve(p *process, i int, batch bool) {
 	f := p.inFlight[i]
 	p.inFlight = slices.Delete(p.inFlight, i, i+1)
 	switch f.Kind {
-	case CreateNode:
+	case requests.CreateNode:
 		if f.Beside != "" {
 			m.createBeside(p, f)
 			return
@@ -80,9 +80,9 @@ func (m *model) serve(p *process, i int, batch bool) {
 		creates, deleted := []Effect{f}, map[string]bool{}
 		for i := 0; batch && i < len(p.inFlight); {
 			switch other := p.inFlight[i]; {
-			case other.Kind == CreateNode && other.Beside == "":
+			case other.Kind == requests.CreateNode && other.Beside == "":
 				creates = append(creates, other)
-			case other.Kind == DeleteNode && m.nodes[other.Node] != nil:
+			case other.Kind == requests.DeleteNode && m.nodes[other.Node] != nil:
 				m.deleteNode(other.Node)
 				deleted[other.Node] = true
 				m.catchUp(p)
@@ -94,10 +94,10 @@ func (m *model) serve(p *process, i int, batch bool) {
 			p.inFlight = slices.Delete(p.inFlight, i, i+1)
 		}
 		m.create(p, creates, deleted)
-	case ListDirectory:
+	case requests.ListDirectory:
 		p.directoryWatched = p.directoryWatched || f.Watch && p.follower.directory != 0
 		p.reply(Listed{Serial: f.Serial, Children: m.children(p), Directory: p.follower.directory})
-	case WatchNodes:
+	case requests.WatchNodes:
 		var gone []string
 		for _, name := range f.Nodes {
 			exists := p.follower.nodes[name] != nil
@@ -111,23 +111,23 @@ func (m *model) serve(p *process, i int, batch bool) {
 			}
 		}
 		p.reply(Watched{Serial: f.Serial, Gone: gone, Data: p.revokeData(f)})
-	case RestoreData:
+	case requests.RestoreData:
 		m.writeData(f.Node, false)
 		m.catchUp(p)
-	case CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker:
+	case requests.CreateHeldMarker, requests.ReplaceHeldMarker, requests.DeleteWithHeldMarker:
 		m.serveHeldMarker(p, f)
-	case ReadHeldMarker:
+	case requests.ReadHeldMarker:
 		data := map[string][]byte{}
 		if p.follower.heldMarker != "" {
 			data["the held marker"] = []byte(p.follower.heldMarker)
 		}
 		p.reply(Watched{Serial: f.Serial, Data: data})
-	case DeleteNode:
+	case requests.DeleteNode:
 		missing := m.nodes[f.Node] == nil
 		m.deleteNode(f.Node)
 		m.catchUp(p)
 		p.reply(Deleted{Serial: f.Serial, Missing: missing})
-	case DeleteDirectory:
+	case requests.DeleteDirectory:
 		done := m.directory != 0 && len(m.nodes) == 0 && !m.unrelated && !m.undeletable
 		if done {
 			m.setDirectory(0)

@@ -97,8 +97,9 @@ func newStacks(t *rapid.T, rules ...queue.Rule) *stacks {
 			l := &lowerState{lock: lock, process: lock.processes[n], requests: map[requests.ID]*nodeRequest{}}
 			l.process.onEffects = func(effects []Effect) {
 				for _, f := range effects {
-					if f.Kind == Tell {
-						u.stack.Add(l.told(f))
+					if f.Kind.IsNews() {
+						l.told(f)
+						u.stack.Add(f.Effect)
 					}
 				}
 				u.run()

@@ -164,7 +164,7 @@ func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
 // connect begins a session. Creates of the former one may still reach the server.
 func (m *model) connect(p *process) {
 	for _, f := range p.inFlight {
-		if f.Kind == CreateNode && f.Beside == "" {
+		if f.Kind == requests.CreateNode && f.Beside == "" {
 			m.delayedCreates = append(m.delayedCreates, delayedCreate{p, p.epoch, f})
 		}
 	}
@@ -180,7 +180,7 @@ func (m *model) step(p *process, e Event) {
 	m.trace = append(m.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
 	effects := slices.Clone(step(p.state, e))
 	for _, f := range effects {
-		m.trace = append(m.trace, fmt.Sprintf("  %v %v id %d serial %d %s %v", f.Kind, f.Told, f.ID, f.Serial, f.Node, f.Nodes))
+		m.trace = append(m.trace, fmt.Sprintf("  %v id %d serial %d %s %v", f.Kind, f.ID, f.Serial, f.Node, f.Nodes))
 		m.perform(p, f)
 	}
 	if p.onEffects != nil {
@@ -190,30 +190,30 @@ func (m *model) step(p *process, e Event) {
 
 // perform sends an effect to the server, or checks what a State says about a request.
 func (m *model) perform(p *process, f Effect) {
-	switch f.Kind {
-	case CreateNode, ListDirectory, WatchNodes, DeleteNode, DeleteDirectory, RestoreData, CreateHeldMarker, ReplaceHeldMarker, DeleteWithHeldMarker, ReadHeldMarker:
-		if f.Kind == DeleteNode {
+	switch k := f.Kind; {
+	case k.IsNews():
+		m.told(p, f)
+	case k == requests.StartDelay:
+		m.heldMarker.delays = append(m.heldMarker.delays, runningDelay{p, f.Serial, f.Node})
+	case k >= requests.CreateNode && k <= requests.ReadHeldMarker:
+		if k == requests.DeleteNode {
 			p.leaving[f.Node] = true
 		}
 		p.inFlight = append(p.inFlight, f)
-	case StartDelay:
-		m.heldMarker.delays = append(m.heldMarker.delays, runningDelay{p, f.Serial, f.Node})
-	case Tell:
-		m.told(p, f)
 	}
 }
 
 // told checks what a State tells the owner of a request.
 func (m *model) told(p *process, f Effect) {
-	switch f.Told {
+	switch f.Kind {
 	case requests.Grant, requests.Refuse, requests.Lose, requests.ConfirmRelease:
-		if err := p.open.Answer(f.Told, f.ID); err != nil {
+		if err := p.open.Answer(f.Kind, f.ID); err != nil {
 			m.t.Fatalf("process %d: %v", p.n, err)
 		}
 		if f.Reason == requests.SequenceExhausted && m.highest < lastEntry {
 			m.t.Fatalf("process %d: request %d is refused, and the highest number was %d: %s", p.n, f.ID, m.highest, m)
 		}
-		if f.Told == requests.Grant {
+		if f.Kind == requests.Grant {
 			p.nodeOf[f.ID] = f.Node
 			m.checkGrant(p, f)
 		}

@@ -58,7 +58,7 @@ func (s *State) deleteNode(e *entry) {
 	if e.inDirectory {
 		s.lastDeleted = e
 	}
-	s.effect(Effect{Kind: DeleteNode, Serial: e.serial, Node: e.name})
+	s.ask(requests.DeleteNode, e.serial).Node = e.name
 }
 
 func (ev Deleted) apply(s *State) {
@@ -89,6 +89,6 @@ func (s *State) deleteAcked(e *entry) {
 	}
 	if e.ending == releasing {
 		e.ending = clean
-		s.effect(Effect{Kind: Tell, Told: requests.ConfirmRelease, ID: e.releaser()})
+		s.add(requests.ConfirmRelease, e.releaser())
 	}
 }

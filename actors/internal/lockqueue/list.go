@@ -1,5 +1,7 @@
 package lockqueue
 
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
 // When the directory is listed.
 
 // listing is the ListDirectory that is not answered yet.
@@ -33,7 +35,7 @@ func (s *State) requestList() {
 	}
 	s.lastSerial++
 	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
-	s.effect(Effect{Kind: ListDirectory, Serial: s.listing.serial, Watch: s.takeDirectoryWatch()})
+	s.ask(requests.ListDirectory, s.listing.serial).Watch = s.takeDirectoryWatch()
 }
 
 // placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be

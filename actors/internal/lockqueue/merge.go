@@ -1,6 +1,10 @@
 package lockqueue
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
 
 // How a list of the directory changes the State.
 
@@ -162,7 +166,7 @@ func (s *State) recogniseOwn(e *entry, name string, seq int64) *contender {
 func (s *State) report(name string) {
 	if !s.reported[name] && len(s.reported) < maxReported {
 		put(&s.reported, name, true)
-		s.effect(Effect{Kind: ReportUnknownChild, Node: name})
+		s.add(requests.ReportUnknownChild, 0).Node = name
 	}
 }
 

@@ -47,9 +47,9 @@ func reconnect(s *State, children ...string) {
 	Step(s, Session{Epoch: s.epoch, State: Suspended})
 	for _, f := range append([]Effect(nil), Step(s, Session{Epoch: s.epoch, State: Connected})...) {
 		switch f.Kind {
-		case ListDirectory:
+		case requests.ListDirectory:
 			Step(s, Listed{Serial: f.Serial, Directory: 1, Children: children})
-		case WatchNodes:
+		case requests.WatchNodes:
 			Step(s, Watched{Serial: f.Serial})
 		}
 	}

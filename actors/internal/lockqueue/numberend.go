@@ -87,7 +87,7 @@ func (s *State) listedOutside(directory int64, children int) {
 	if children == 0 && !s.keepsDirectory {
 		s.lastSerial++
 		n.deletion = s.lastSerial
-		s.effect(Effect{Kind: DeleteDirectory, Serial: n.deletion})
+		s.ask(requests.DeleteDirectory, n.deletion)
 		return
 	}
 	for _, e := range slices.Clone(s.unsent) { // a try does not wait for contenders that block it

@@ -34,7 +34,7 @@ func (ev Release) apply(s *State) {
 	default:
 		s.drop(e, ev.ID)
 		if n := len(e.requests); n > 0 {
-			s.effect(Effect{Kind: Tell, Told: requests.ConfirmRelease, ID: ev.ID, StillHeld: n})
+			s.add(requests.ConfirmRelease, ev.ID).StillHeld = n
 			return
 		}
 		e.noteRelease(ev.ID)
@@ -87,10 +87,6 @@ func (e *entry) index(id requests.ID) int {
 	return slices.IndexFunc(e.requests, func(r request) bool { return r.id == id })
 }
 
-func (s *State) refuse(id requests.ID, why requests.Reason) {
-	s.effect(Effect{Kind: Tell, Told: requests.Refuse, ID: id, Reason: why})
-}
-
 // refuseAll refuses all requests of the entry, which leaves.
 func (s *State) refuseAll(e *entry, why requests.Reason) {
 	s.endEach(e, requests.Refuse, why)
@@ -98,11 +94,11 @@ func (s *State) refuseAll(e *entry, why requests.Reason) {
 }
 
 // endEach drops all requests of the entry, with a Refuse or a Lose for each.
-func (s *State) endEach(e *entry, told requests.EffectKind, why requests.Reason) {
+func (s *State) endEach(e *entry, end requests.EffectKind, why requests.Reason) {
 	for len(e.requests) > 0 {
 		id := e.requests[0].id
 		s.drop(e, id)
-		s.effect(Effect{Kind: Tell, Told: told, ID: id, Reason: why})
+		s.add(end, id).Reason = why
 	}
 }
 

@@ -13,7 +13,8 @@ func (s *State) revoke(e *entry) {
 	if e.data == queue.RevokeData { // data that say so from the beginning mean nothing
 		return
 	}
-	s.effect(Effect{Kind: RestoreData, Node: e.name, Data: []byte(e.data), Owner: e.owner})
+	f := s.add(requests.RestoreData, 0)
+	f.Node, f.Data, f.Owner = e.name, []byte(e.data), e.owner
 	e.revoked = true
 	if e.stage == held {
 		s.notifyRevoked(e, e.requests)
@@ -25,7 +26,7 @@ func (s *State) revoke(e *entry) {
 func (s *State) notifyRevoked(e *entry, granted []request) {
 	if e.revoked {
 		for _, r := range granted {
-			s.effect(Effect{Kind: Tell, Told: requests.RequestRevoke, ID: r.id})
+			s.add(requests.RequestRevoke, r.id)
 		}
 	}
 }

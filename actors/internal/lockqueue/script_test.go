@@ -182,50 +182,47 @@ func (s *script) short(name string) string {
 
 func (s *script) show(f Effect) string {
 	switch f.Kind {
-	case CreateNode:
+	case requests.CreateNode:
 		if f.Beside != "" {
 			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
 		}
 		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), machinetest.When(f.ListAfter, " list-after"), machinetest.When(f.After != "", " after="+s.short(f.After)))
-	case ListDirectory:
+	case requests.ListDirectory:
 		return fmt.Sprintf("list serial=%d%s", f.Serial, machinetest.When(f.Watch, " watch"))
-	case WatchNodes:
+	case requests.WatchNodes:
 		var nodes []string
 		for _, n := range f.Nodes {
 			nodes = append(nodes, s.short(n))
 		}
 		return fmt.Sprintf("watch serial=%d nodes=%s%s", f.Serial, strings.Join(nodes, ","), machinetest.When(f.Since != 0, fmt.Sprintf(" since=%d", f.Since)))
-	case DeleteNode:
+	case requests.DeleteNode:
 		return fmt.Sprintf("delete serial=%d node=%s", f.Serial, s.short(f.Node))
-	case DeleteDirectory:
+	case requests.DeleteDirectory:
 		return fmt.Sprintf("delete-directory serial=%d", f.Serial)
-	case Tell:
-		if f.Told == requests.Grant {
-			return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Token.Czxid, f.Token.Step)
-		}
-		return machinetest.ShowAnswer(f.Answer())
-	case ReportUnknownChild:
+	case requests.Grant:
+		return fmt.Sprintf("grant id=%d node=%s token=%d.%d", f.ID, s.short(f.Node), f.Token.Czxid, f.Token.Step)
+	case requests.ReportUnknownChild:
 		return fmt.Sprintf("report-child name=%s", f.Node)
-	case ReportClients:
+	case requests.ReportClients:
 		return "report-clients"
-	case ReportPermits:
+	case requests.ReportPermits:
 		return fmt.Sprintf("report-permits node=%s permits=%d", s.short(f.Node), f.Permits)
-	case RestoreData:
+	case requests.RestoreData:
 		return fmt.Sprintf("restore node=%s data=%s", s.short(f.Node), f.Data)
-	case CreateHeldMarker:
+	case requests.CreateHeldMarker:
 		return fmt.Sprintf("create-marker serial=%d node=%s", f.Serial, s.short(f.Node))
-	case ReplaceHeldMarker:
+	case requests.ReplaceHeldMarker:
 		return fmt.Sprintf("replace-marker serial=%d node=%s", f.Serial, s.short(f.Node))
-	case DeleteWithHeldMarker:
+	case requests.DeleteWithHeldMarker:
 		return fmt.Sprintf("delete-with-marker serial=%d node=%s", f.Serial, s.short(f.Node))
-	case ReadHeldMarker:
+	case requests.ReadHeldMarker:
 		return fmt.Sprintf("read-marker serial=%d", f.Serial)
-	case StartDelay:
+	case requests.StartDelay:
 		return fmt.Sprintf("start-delay serial=%d", f.Serial)
-	case ReportHeldMarker:
+	case requests.ReportHeldMarker:
 		return fmt.Sprintf("report-marker reason=%v", f.Reason)
 	}
-	return f.Kind.String()
+	return machinetest.ShowAnswer(f.Effect)
 }
 
 func delayedMutex() queue.Rule {

@@ -57,5 +57,3 @@ func Step[E Event](s *State, ev E) []Effect {
 	invariants.Check(s)
 	return s.out
 }
-
-func (s *State) effect(f Effect) { s.out = append(s.out, f) }

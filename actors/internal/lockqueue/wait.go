@@ -1,5 +1,7 @@
 package lockqueue
 
+import "github.com/actorlock/actorlock/actors/internal/requests"
+
 // Contenders that wait for those of other processes.
 
 // awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It
@@ -58,7 +60,8 @@ func (s *State) requestWatch(nodes []string, since int64) {
 		}
 	}
 	put(&s.asked, s.lastSerial, nodes)
-	s.effect(Effect{Kind: WatchNodes, Serial: s.lastSerial, Nodes: nodes, WithData: ours, Since: since})
+	f := s.ask(requests.WatchNodes, s.lastSerial)
+	f.Nodes, f.WithData, f.Since = nodes, ours, since
 }
 
 // apply removes from the list a contender whose node was deleted, or notes that the changed node

@@ -31,7 +31,7 @@ func feed[E lockqueue.Event](d *directory, e E) {
 	effects := lockqueue.Step(d.state, e)
 	grants := false
 	for i := range effects {
-		grants = grants || effects[i].Kind == lockqueue.Tell && effects[i].Told == requests.Grant
+		grants = grants || effects[i].Kind == requests.Grant
 	}
 	if grants {
 		d.countHandOff(any(e))
@@ -59,20 +59,22 @@ func (d *directory) acquire(r requests.Incoming, with *atomicCreate) {
 // a writer and grants readers. A reader of another process behind them waits only for the writer's
 // node to be deleted, and so is delayed with it.)
 func (d *directory) perform(f *lockqueue.Effect, grants bool) {
+	if f.Kind == requests.Refuse {
+		delete(d.creates, f.ID) // it is still there if the request had no CreateNode
+	}
+	if f.Kind.IsNews() {
+		d.above(f.Effect)
+		return
+	}
 	switch f.Kind {
-	case lockqueue.CreateNode:
+	case requests.CreateNode:
 		d.create(f)
-	case lockqueue.ListDirectory:
+	case requests.ListDirectory:
 		d.in.bridge().SendList(&messages.List{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Watch: f.Watch}, d.in.Self)
-	case lockqueue.WatchNodes:
+	case requests.WatchNodes:
 		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, d.in.Self)
-	case lockqueue.DeleteNode:
+	case requests.DeleteNode:
 		d.releaseNode(f.Serial, f.Node, grants)
-	case lockqueue.Tell:
-		if f.Told == requests.Refuse {
-			delete(d.creates, f.ID) // it is still there if the request had no CreateNode
-		}
-		d.above(f.Answer())
 	default:
 		d.performRare(f)
 	}

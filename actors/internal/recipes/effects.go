@@ -15,18 +15,18 @@ import (
 
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
-	case lockqueue.RestoreData:
+	case requests.RestoreData:
 		if data := d.in.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
 			d.in.bridge().SendTransact(&messages.Transact{Epoch: d.in.epoch, Ops: []*messages.Op{
 				{Kind: messages.Op_SET, Path: d.nodePath(f.Node), Data: data}}}, nil)
 		}
-	case lockqueue.DeleteDirectory:
+	case requests.DeleteDirectory:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: d.path})
-	case lockqueue.ReportUnknownChild:
+	case requests.ReportUnknownChild:
 		d.reportUnknownChild(f.Node)
-	case lockqueue.ReportClients:
+	case requests.ReportClients:
 		d.reportClients()
-	case lockqueue.ReportPermits:
+	case requests.ReportPermits:
 		d.reportPermits(f.Node, f.Permits)
 	default:
 		d.performDelay(f)
@@ -103,24 +103,24 @@ type delayElapsed struct{ serial uint64 }
 func (d *directory) performDelay(f *lockqueue.Effect) {
 	node, marker := d.nodePath(f.Node), d.path+queue.HeldMarkerSuffix
 	switch f.Kind {
-	case lockqueue.CreateHeldMarker:
+	case requests.CreateHeldMarker:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_CREATE, Path: marker, Data: []byte(f.Node)})
-	case lockqueue.ReplaceHeldMarker:
+	case requests.ReplaceHeldMarker:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_CHECK, Path: node},
 			&messages.Op{Kind: messages.Op_SET, Path: marker, Data: []byte(f.Node)})
-	case lockqueue.DeleteWithHeldMarker:
+	case requests.DeleteWithHeldMarker:
 		d.transact(f.Serial, &messages.Op{Kind: messages.Op_DELETE, Path: node},
 			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
-	case lockqueue.ReadHeldMarker:
+	case requests.ReadHeldMarker:
 		directory, name := zkpath.Split(marker)
 		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: directory,
 			Nodes: []string{name}, WithData: true}, d.in.Self)
-	case lockqueue.StartDelay:
+	case requests.StartDelay:
 		d.in.Manager.Log.Info("lock was not released by its last holder; its delay begins", "path", d.path, "delay", d.recipe.Delay)
 		elapsed := delayElapsed{f.Serial} // the memory of f is another effect's by then
 		d.delay = time.AfterFunc(d.recipe.Delay, func() { d.in.Self.Tell(elapsed) })
-	case lockqueue.ReportHeldMarker:
+	case requests.ReportHeldMarker:
 		d.in.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
 			"path", d.path, "marker", marker, "why", d.in.Detail,
 			"do", "grant DELETE on the marker's directory, or delete the marker")

@@ -64,11 +64,11 @@ func (s *Stack) Run() {
 
 func (s *Stack) runDue() {
 	for i := 0; i < len(s.due); i++ {
-		if f := s.due[i]; f.Kind >= requests.AcquireBelow {
-			s.Below(f)
-		} else {
+		if f := s.due[i]; f.Kind.IsNews() {
 			s.Machine.Answered(f)
 			s.Perform()
+		} else {
+			s.Below(f)
 		}
 	}
 	clear(s.due)
