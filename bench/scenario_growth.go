@@ -14,8 +14,8 @@ var (
 
 var growth = scenario{
 	name: "growth",
-	about: "One lock has 100 to 100,000 waiters, each number for a quarter of the time. The line in the table is for 100 waiters. Each number has acquires per " +
-		"second and processor time as its figures. Then 256 clients use 1,000 to 100,000 locks for the first time, once each. The memory is that of each lock when all are idle.",
+	about: "One lock has 100, 1,000, 10,000 and 100,000 waiters in turn, each for a quarter of the time. The table's line is of 100 waiters. " +
+		"The other figures are acquires per second and processor time for each number of waiters. Then 256 clients use 1,000 to 100,000 locks for the first time, once each. The memory is that of each lock when all are idle.",
 	fits:   peer.nodeEach,
 	costly: true,
 	run: func(ctx context.Context, t *trial) (main run, err error) {
