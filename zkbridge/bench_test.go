@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest/bare"
 )
 
 // BenchmarkCycle is create and release through the bridge.
@@ -88,37 +85,35 @@ func burst(b *testing.B, bridge *Bridge, dir string, n int) {
 }
 
 // BenchmarkNewDirectories is n creates at once, each in a new directory: through the bridge, and
-// bare, by the same transactions. Beside the bare ones one node after the other is made elsewhere:
-// ms-beside is how long the slowest took, to compare with that of BenchmarkNewPaths of package
-// actors.
+// bare, by the same transactions.
 func BenchmarkNewDirectories(b *testing.B) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
 		"zookeeper": func(t testing.TB) *zktest.Server { return zktest.Own(t, zktest.Heap(2048)) },
 	} {
 		for _, n := range []int{1000, 20_000, 100_000} {
-			for kind, create := range map[string]func(*testing.B, *Bridge, string, int){"bridge": createInNew, "bare": createBare} {
-				b.Run(fmt.Sprintf("%s/%d/%s", name, n, kind), func(b *testing.B) {
-					s := start(b)
-					bridge := connected(b, Config{Servers: s.Addr()})
-					for b.Loop() {
-						dir := s.Path(b)
-						if err := zkconn.MakeDirectory(bridge.client(), dir); err != nil {
-							b.Fatal(err)
-						}
-						create(b, bridge, dir, n)
-					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/create")
+			b.Run(fmt.Sprintf("%s/%d/bridge", name, n), func(b *testing.B) {
+				bridge := connected(b, Config{Servers: start(b).Addr()})
+				benchmarkNewDirectories(b, n, func(dir string) { createInNew(b, bridge, dir, n) })
+			})
+			b.Run(fmt.Sprintf("%s/%d/bare", name, n), func(b *testing.B) {
+				peer := bare.Connect(b, start(b))
+				benchmarkNewDirectories(b, n, func(dir string) {
+					peer.MakeDirectory(dir)
+					peer.Mutexes(dir, n)
 				})
-			}
+			})
 		}
 	}
 }
 
-// client returns the bridge's client.
-func (b *Bridge) client() (c zkconn.Client) {
-	b.runInActor(func(a *bridgeActor) { c = a.epoch.client })
-	return c
+func benchmarkNewDirectories(b *testing.B, n int, create func(dir string)) {
+	round := 0
+	for b.Loop() {
+		round++
+		create(fmt.Sprintf("/round-%d", round))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/create")
 }
 
 func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
@@ -131,111 +126,4 @@ func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
 			b.Fatal(m)
 		}
 	}
-}
-
-func createBare(b *testing.B, bridge *Bridge, dir string, n int) {
-	const size = 63 // directories in one transaction, as the writer has them
-	end, slowest := make(chan struct{}), make(chan time.Duration)
-	go createBeside(bridge, dir, end, slowest)
-	defer func() {
-		close(end)
-		b.ReportMetric(float64((<-slowest).Microseconds())/1000, "ms-beside")
-	}()
-	sendBare(b, bridge, n, size, func(i int) []zkconn.Op {
-		path := fmt.Sprintf("%s/%d", dir, i)
-		return []zkconn.Op{bareContainer(bridge, path), bareNode(bridge, path+"/n-")}
-	})
-}
-
-// createBeside makes one node in dir after the other until end is closed, and then sends the time
-// of the slowest.
-func createBeside(bridge *Bridge, dir string, end <-chan struct{}, slowest chan<- time.Duration) {
-	var longest time.Duration
-	done := make(chan struct{})
-	for {
-		select {
-		case <-end:
-			slowest <- longest
-			return
-		default:
-			began := time.Now()
-			bridge.client().Multi([]zkconn.Op{bareNode(bridge, dir+"/beside-")}, func([]zk.MultiResponse, error) { done <- struct{}{} })
-			<-done
-			longest = max(longest, time.Since(began))
-		}
-	}
-}
-
-// BenchmarkBareSemaphores is what n semaphores on new paths write, each with one permit: by
-// transactions of the size that the writer has, and by nothing else. Compare it to
-// BenchmarkNewPaths of package actors.
-func BenchmarkBareSemaphores(b *testing.B) {
-	for name, start := range map[string]func(testing.TB) *zktest.Server{
-		"embedded":  func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
-		"zookeeper": func(t testing.TB) *zktest.Server { return zktest.Own(t, zktest.Heap(2048)) },
-	} {
-		for _, n := range []int{1000, 2000, 4000, 8000, 20_000, 100_000} {
-			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
-				s := start(b)
-				bridge := connected(b, Config{Servers: s.Addr()})
-				for b.Loop() {
-					dir := s.Path(b)
-					if err := zkconn.MakeDirectory(bridge.client(), dir); err != nil {
-						b.Fatal(err)
-					}
-					path := func(i int) string { return fmt.Sprintf("%s/%d", dir, i) }
-					const name = "_c_4f2504e0-4f89-11d3-9a0c-0305e82c3301-"
-					sendBare(b, bridge, n, 42, func(i int) []zkconn.Op {
-						return []zkconn.Op{bareContainer(bridge, path(i)), bareContainer(bridge, path(i)+"/locks"),
-							bareNode(bridge, path(i)+"/locks/"+name+"lock-")}
-					})
-					sendBare(b, bridge, n, 63, func(i int) []zkconn.Op {
-						return []zkconn.Op{bareContainer(bridge, path(i)+"/leases"), bareNode(bridge, path(i)+"/leases/"+name+"lease-")}
-					})
-					sendBare(b, bridge, n, 127, func(i int) []zkconn.Op {
-						return []zkconn.Op{{Kind: zkconn.OpDelete, Version: zkconn.AnyVersion,
-							Path: path(i) + "/locks/" + name + "lock-0000000000"}}
-					})
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
-			})
-		}
-	}
-}
-
-func bareContainer(bridge *Bridge, path string) zkconn.Op {
-	return zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: bridge.cfg.ACL}
-}
-
-func bareNode(bridge *Bridge, path string) zkconn.Op {
-	return zkconn.Op{Kind: zkconn.OpCreate, Path: path, Data: zkconn.NoData, ACL: bridge.cfg.ACL, Flags: zk.FlagEphemeralSequential}
-}
-
-// sendBare sends the operations of n in transactions for size of them, three at a time.
-func sendBare(b *testing.B, bridge *Bridge, n, size int, ops func(i int) []zkconn.Op) {
-	client := bridge.client()
-	inFlight := make(chan struct{}, 3)
-	var left sync.WaitGroup
-	for first := 0; first < n; first += size {
-		var containers, others []zkconn.Op
-		for i := first; i < min(first+size, n); i++ {
-			for _, op := range ops(i) {
-				if op.Kind == zkconn.OpContainer {
-					containers = append(containers, op)
-				} else {
-					others = append(others, op)
-				}
-			}
-		}
-		inFlight <- struct{}{}
-		left.Add(1)
-		client.Multi(append(containers, others...), func(_ []zk.MultiResponse, err error) {
-			if err != nil {
-				b.Error(err)
-			}
-			<-inFlight
-			left.Done()
-		})
-	}
-	left.Wait()
 }

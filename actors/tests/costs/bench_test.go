@@ -12,7 +12,7 @@ import (
 
 // eachServer runs a benchmark on the embedded server and, where there is one, on a
 // real ZooKeeper: with options on one of its own.
-func eachServer(b *testing.B, f func(b *testing.B, locks *actors.Locks, path func() string), opts ...zktest.ServerOption) {
+func eachServer(b *testing.B, f func(b *testing.B, s *zktest.Server), opts ...zktest.ServerOption) {
 	for name, start := range map[string]func(testing.TB) *zktest.Server{
 		"embedded": func(t testing.TB) *zktest.Server { return zktest.Embedded(t) },
 		"zookeeper": func(t testing.TB) *zktest.Server {
@@ -23,16 +23,22 @@ func eachServer(b *testing.B, f func(b *testing.B, locks *actors.Locks, path fun
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
-			s := start(b)
-			locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer locks.Close()
 			b.ReportAllocs()
-			f(b, locks, func() string { return s.Path(b) })
+			f(b, start(b))
 		})
 	}
+}
+
+// connected runs a benchmark on each server, with a connection.
+func connected(b *testing.B, f func(b *testing.B, locks *actors.Locks, path func() string)) {
+	eachServer(b, func(b *testing.B, s *zktest.Server) {
+		locks, err := actors.Connect(b.Context(), s.Addr(), actors.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer locks.Close()
+		f(b, locks, func() string { return s.Path(b) })
+	})
 }
 
 func lockAndUnlock(b *testing.B, mu *actors.Mutex) {
@@ -47,7 +53,7 @@ func lockAndUnlock(b *testing.B, mu *actors.Mutex) {
 
 // 256 goroutines, each lock used for the first time.
 func BenchmarkFirstUse256(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		if err := useEach(locks, path(), b.N); err != nil {
 			b.Fatal(err)
 		}
@@ -56,7 +62,7 @@ func BenchmarkFirstUse256(b *testing.B) {
 
 // One goroutine, each release waited for until ZooKeeper has acknowledged it.
 func BenchmarkUncontended(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		mu := locks.Mutex(path())
 		lockAndUnlock(b, mu)
 		for b.Loop() {
@@ -67,7 +73,7 @@ func BenchmarkUncontended(b *testing.B) {
 
 // 64 goroutines on one lock: each requests it again as soon as it has released.
 func BenchmarkHot64(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		contend(b, locks.Mutex(path()))
 	})
 }
@@ -93,14 +99,14 @@ func contend(b *testing.B, mu *actors.Mutex) {
 
 // Hot64 with a local queue: the goroutines hand one node on.
 func BenchmarkLocalHot64(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		contend(b, locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{})))
 	})
 }
 
 // Uncontended with a local queue: the node stays.
 func BenchmarkLocalUncontended(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		mu := locks.Mutex(path(), actors.LocalQueue(actors.LocalQueueConfig{}))
 		lockAndUnlock(b, mu)
 		for b.Loop() {
@@ -111,7 +117,7 @@ func BenchmarkLocalUncontended(b *testing.B) {
 
 // 256 goroutines on as many locks.
 func BenchmarkMany256(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		b.SetParallelism(128)
 		b.RunParallel(func(pb *testing.PB) {
 			mu := locks.Mutex(path())
@@ -124,7 +130,7 @@ func BenchmarkMany256(b *testing.B) {
 
 // 30 goroutines on 3 permits: each requests one again as soon as it has released.
 func BenchmarkSemaphore30(b *testing.B) {
-	eachServer(b, func(b *testing.B, locks *actors.Locks, path func() string) {
+	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
 		s := locks.Semaphore(path(), 3)
 		var inside, done atomic.Int64
 		b.ResetTimer()
