@@ -44,7 +44,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		msg(a)
 	case callRequest: // of a goroutine that waits (call.go)
 		a.call(msg)
-	case atomicCreateRequest:
+	case *atomicCreateRequest:
 		a.createAtomically(msg)
 	default:
 		if !messages.DispatchBridge(a, from, msg, from) {

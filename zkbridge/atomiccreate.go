@@ -22,7 +22,7 @@ type CreateSpec struct {
 // as for a Create of its own. CreateAtomically does not block.
 func (b *Bridge) CreateAtomically(specs []CreateSpec) {
 	if len(specs) > 0 {
-		b.ref.Tell(atomicCreateRequest{specs, b.cfg.Log})
+		b.ref.Tell(&atomicCreateRequest{specs, b.cfg.Log})
 	}
 }
 
@@ -50,7 +50,7 @@ type atomicCreateRequest struct {
 	log   *slog.Logger
 }
 
-func (r atomicCreateRequest) creates() (all []*messages.Create) {
+func (r *atomicCreateRequest) creates() (all []*messages.Create) {
 	for _, p := range r.specs {
 		all = append(all, p.Create)
 	}
@@ -58,20 +58,20 @@ func (r atomicCreateRequest) creates() (all []*messages.Create) {
 }
 
 // Fail implements request.
-func (r atomicCreateRequest) Fail(why messages.Reason, detail string) {
+func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
 	for _, p := range r.specs {
 		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
 	}
 }
 
-func (a *bridgeActor) createAtomically(r atomicCreateRequest) {
+func (a *bridgeActor) createAtomically(r *atomicCreateRequest) {
 	if a.epoch == nil || !a.epoch.take(newCreate{parts: r}, r.creates()...) {
 		a.openAtomicCreate(r, len(r.specs))
 	}
 }
 
 // openAtomicCreate opens an atomic create of n nodes. n is 0 for one that is within the limit already.
-func (a *bridgeActor) openAtomicCreate(r atomicCreateRequest, n int) {
+func (a *bridgeActor) openAtomicCreate(r *atomicCreateRequest, n int) {
 	var parts []*writer.Create
 	for _, p := range r.specs {
 		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))

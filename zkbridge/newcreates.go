@@ -19,7 +19,7 @@ type newCreates struct {
 type newCreate struct {
 	from   ask.Recipient
 	single *messages.Create // nil for an atomic create
-	parts  atomicCreateRequest
+	parts  *atomicCreateRequest
 }
 
 // maxNewCreates is how many directories the writer has to send at most while creates wait here, and
