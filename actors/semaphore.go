@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -78,7 +79,9 @@ func (l *Locks) SemaphoreMutex(path string, options ...LockOption) *SemaphoreMut
 }
 
 func (l *Locks) semaphore(path string, permits int, options []LockOption) handle {
-	return l.handle(path, recipes.Semaphore(permits, ""), 0, append([]LockOption{recipes.CheckPermits}, options...))
+	r := recipes.Semaphore(permits, "")
+	with, err := recipes.With(r, options)
+	return handle{manager: l.manager, path: path, recipe: with, problem: cmp.Or(recipes.CheckPermits(r), err)}
 }
 
 // SharedPermits has a node hold the number of a semaphore's permits, so that all users of the

@@ -82,7 +82,8 @@ func LocalQueue(c manager.LocalQueueConfig) func(*manager.Recipe) error {
 	}
 }
 
-// CheckPermits is the first option of every semaphore.
+// CheckPermits returns an error for the recipe of a semaphore with a number of permits that none can
+// have.
 func CheckPermits(r *manager.Recipe) error {
 	if r.Permits < 1 || r.Permits > math.MaxInt32 {
 		return check.Invalid(fmt.Sprintf("%v permits: it must have from 1 to %d", r, math.MaxInt32))

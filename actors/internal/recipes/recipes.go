@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
@@ -29,9 +30,17 @@ var LeaderLatch = Custom("leader latch", queue.Rule{Permits: 1, BlockedBy: []que
 var requestQueue = &manager.Recipe{Name: "semaphore's queue", Rule: queue.RequestQueue(), Kinds: []string{"exclusive", "shared", "own"},
 	OwnsParent: true} // the leases are not made before: their parent exists
 
+// lastSemaphore is the recipe that Semaphore has made last without a countPath: most programs have
+// many semaphores of the same number of permits.
+var lastSemaphore atomic.Pointer[manager.Recipe]
+
 // Semaphore returns the recipe of a semaphore with so many permits. If countPath is not "", the
-// node there says how many, and permits is the first value of a missing node.
+// node there says how many, and permits is the first value of a missing node. Nothing may write to
+// the recipe.
 func Semaphore(permits int, countPath string) *manager.Recipe {
+	if last := lastSemaphore.Load(); countPath == "" && last != nil && last.Permits == permits {
+		return last
+	}
 	r := &manager.Recipe{Name: fmt.Sprintf("semaphore of %d", permits), Kinds: []string{"permit"}, NewActor: newSemaphore,
 		Permits: permits, MaxPermits: uint32(permits), CountPath: countPath}
 	leases := permits
@@ -42,6 +51,9 @@ func Semaphore(permits int, countPath string) *manager.Recipe {
 	r.Directories = []manager.Directory{
 		{Suffix: queue.RequestQueueSuffix, Recipe: requestQueue},
 		{Suffix: queue.LeasesSuffix, Recipe: &manager.Recipe{Name: "semaphore's leases", Rule: queue.Leases(leases), Kinds: r.Kinds}},
+	}
+	if countPath == "" {
+		lastSemaphore.Store(r)
 	}
 	return r
 }

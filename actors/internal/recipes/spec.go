@@ -93,7 +93,9 @@ func fromSingle(s *messages.LockSpec) (*manager.Recipe, error) {
 	case kind == messages.Recipe_READ_WRITE:
 		r = ReadWrite
 	case kind == messages.Recipe_SEMAPHORE:
-		r, options = Semaphore(int(s.Permits), ""), append([]option{CheckPermits}, options...)
+		if r = Semaphore(int(s.Permits), ""); CheckPermits(r) != nil {
+			return nil, CheckPermits(r)
+		}
 	case kind == messages.Recipe_LEADER_LATCH:
 		r = LeaderLatch
 	case kind != messages.Recipe_MUTEX:
