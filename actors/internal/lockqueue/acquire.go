@@ -53,7 +53,7 @@ func (s *State) requestCreate(e *entry) {
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.proof, e.revoked, e.inDirectory = 0, proof{}, false, false
 	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue
-	put(&s.entries, e.serial, e)
+	s.entries.put(e)
 	s.awaitAnswer(e)
 	create := s.ask(requests.CreateNode, e.serial)
 	create.Node, create.Data, create.Owner = s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), []byte(e.data), e.owner
@@ -74,7 +74,7 @@ func (s *State) requestCreate(e *entry) {
 // apply notes the node and settles what becomes of its entry. Then it takes in the names in the
 // directory, which show the contenders ahead, and grants what may hold.
 func (ev Created) apply(s *State) {
-	e := s.entries[ev.Serial]
+	e := s.entries.at(ev.Serial)
 	if e == nil || e.answered() {
 		return
 	}

@@ -29,16 +29,16 @@ func (ev Close) apply(s *State) {
 
 // Idle reports whether no request is open and no answer is awaited.
 func (s *State) Idle() bool {
-	return len(s.entries) == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing.serial == 0 && s.numbers.deletion == 0
+	return s.entries.len() == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing.serial == 0 && s.numbers.deletion == 0
 }
 
 // Ending reports whether a node of this process may still exist after Close.
-func (s *State) Ending() bool { return len(s.entries) > 0 }
+func (s *State) Ending() bool { return s.entries.len() > 0 }
 
 // Node returns the name of the node of the entry with a serial, and whether the name is known as a
 // whole: before its Created it is the prefix. Without such an entry Node returns "".
 func (s *State) Node(serial uint64) (name string, made bool) {
-	e := s.entries[serial]
+	e := s.entries.at(serial)
 	switch {
 	case e == nil:
 		return "", false
@@ -66,7 +66,7 @@ func (s *State) NodeOf(id requests.ID) (name string) {
 // actor deletes them.
 func (s *State) Nodes() map[uint64]string {
 	nodes := map[uint64]string{}
-	for serial, e := range s.entries {
+	for serial, e := range s.entries.all() {
 		if e.name != "" {
 			nodes[serial] = e.name
 		}
@@ -80,9 +80,9 @@ func (s *State) ReleaseMemory() {
 	if !s.Idle() {
 		return
 	}
-	s.entries, s.requests, s.owners, s.out, s.blockers = nil, nil, nil, nil, nil
+	s.entries, s.requests, s.owners = entryTable{}, nil, nil
 	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
-	s.waiting, s.firstWaiting, s.holders = nil, nil, nil
+	s.waiting, s.holders = nil, nil
 	if len(s.contenders) == 0 {
 		s.contenders, s.byKind = nil, nil
 	}

@@ -9,9 +9,9 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // delay is what is under way about the held marker: one effect at most.
 type delay struct {
 	entry          *entry              // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
-	kind           requests.EffectKind // of the effect that is to be answered
-	serial         uint64              // of that effect
+	serial         uint64              // of the effect that is to be answered
 	askedAt        uint64              // clock of that effect
+	kind           requests.EffectKind // of that effect
 	outcomeUnknown bool                // an answer was lost: a held marker that exists may be the entry's own
 	elapsed        bool                // the delay has been waited for
 }
@@ -162,7 +162,7 @@ func (s *State) deletedCleanly(done bool) {
 func (s *State) markerFailed(why requests.Reason) {
 	switch m := &s.delay; {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
-		delete(s.entries, m.entry.serial)
+		s.entries.remove(m.entry.serial)
 		s.removeFromList(&m.entry.contender)
 		s.delay = delay{}
 	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before

@@ -9,9 +9,8 @@ import (
 
 // ownEntries are the contenders of this process.
 type ownEntries struct {
-	// entries holds each entry with a CreateNode or a node that may exist, by serial. None of them
-	// is unsent.
-	entries map[uint64]*entry
+	// entries holds each entry with a CreateNode or a node that may exist. None of them is unsent.
+	entries entryTable
 	// unsent are entries that wait for a session, or outside (numberend.go), in order of arrival.
 	// unsentLeft is how many of them have left: compactUnsent takes those out.
 	unsent     []*entry
@@ -21,7 +20,7 @@ type ownEntries struct {
 	unanswered []*entry
 	// creating is how many entries are in stage creating. Abandoned ones may be many, before them
 	// in unanswered. listsDue is how many of both have listAfter.
-	creating, listsDue int
+	creating, listsDue int32
 	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
 	waiting      [][]*contender
 	waitingTries int

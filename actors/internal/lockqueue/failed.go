@@ -3,7 +3,7 @@ package lockqueue
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
 func (ev Failed) apply(s *State) {
-	if e := s.entries[ev.Serial]; e != nil {
+	if e := s.entries.at(ev.Serial); e != nil {
 		s.createFailed(e, ev)
 	} else if s.awaitsMarker(ev.Serial) {
 		s.markerFailed(ev.Reason)
@@ -23,7 +23,7 @@ func (ev Failed) apply(s *State) {
 func (s *State) createFailed(e *entry, ev Failed) {
 	switch {
 	case e.stage == leaving: // its node may still exist, also if the session is lost
-		delete(s.entries, e.serial)
+		s.entries.remove(e.serial)
 		s.lastDeleted = nil
 		s.refuseRelease(e, ev.Reason)
 		return
@@ -35,7 +35,7 @@ func (s *State) createFailed(e *entry, ev Failed) {
 	}
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
-	delete(s.entries, e.serial)
+	s.entries.remove(e.serial)
 	s.removeFromList(&e.contender)
 	origin := s.detach(e)
 	switch {

@@ -23,7 +23,7 @@ func (s *State) goOnWithoutNode(e *entry) {
 	if e == s.delay.entry {
 		s.delay = delay{}
 	}
-	delete(s.entries, e.serial)
+	s.entries.remove(e.serial)
 	s.stopWaiting(e)
 	s.removeFromList(&e.contender)
 	switch {
@@ -49,7 +49,7 @@ func (s *State) requeue(e *entry) {
 	s.removeFromList(&e.contender)
 	former := newEntry(e.kind)
 	former.name, former.seq, former.serial = e.name, e.seq, e.serial
-	s.entries[e.serial] = former
+	s.entries.put(former)
 	s.deleteNode(former)
 	s.requestCreate(e)
 }

@@ -64,7 +64,7 @@ func (p *process) gaveUp(n *serverNode) bool {
 		return false
 	}
 	serial, _ := p.state.incarnation.serial(n.name)
-	c := p.state.entries[serial]
+	c := p.state.entries.at(serial)
 	return p.leaving[n.name] || c != nil && (c.stage == abandoned || c.stage == leaving)
 }
 

@@ -314,7 +314,7 @@ func (m *model) deliverAnswer(p *process, i int) {
 	for p.delivered < a.after {
 		m.deliverEvent(p)
 	}
-	if failed, _ := a.event.(Failed); a.gone != "" && p.state.entries[failed.Serial] != nil && !p.state.entries[failed.Serial].answered() {
+	if failed, _ := a.event.(Failed); a.gone != "" && p.state.entries.at(failed.Serial) != nil && !p.state.entries.at(failed.Serial).answered() {
 		m.noteDeletion(p, a.gone)
 	}
 	m.step(p, a.event)

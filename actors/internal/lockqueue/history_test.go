@@ -179,6 +179,7 @@ func (m *model) connect(p *process) {
 func (m *model) step(p *process, e Event) {
 	m.trace = append(m.trace, fmt.Sprintf("process %d > %T %+v", p.n, e, e))
 	effects := slices.Clone(step(p.state, e))
+	p.state.Performed()
 	for _, f := range effects {
 		m.trace = append(m.trace, fmt.Sprintf("  %v id %d serial %d %s %v", f.Kind, f.ID, f.Serial, f.Node, f.Nodes))
 		m.perform(p, f)

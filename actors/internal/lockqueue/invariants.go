@@ -32,7 +32,7 @@ func (s *State) checkView() error {
 			return fmt.Errorf("%s is proven at %d and hidden at %d; it is %d", c.name, c.provenAt, c.hiddenAt, s.clock)
 		case c.entry == nil:
 			foreign++
-		case &c.entry.contender != c || s.entries[c.entry.serial] != c.entry:
+		case &c.entry.contender != c || s.entries.at(c.entry.serial) != c.entry:
 			return fmt.Errorf("%s is in the list and its entry is not known", c.name)
 		case !slices.Contains([]stage{creating, queued, makingMarker, held}, c.entry.stage):
 			return fmt.Errorf("%s is in the list in stage %d", c.name, c.entry.stage)
@@ -61,7 +61,7 @@ func (s *State) checkView() error {
 // checkEntries checks the entries, and those without an answer or a session.
 func (s *State) checkEntries() error {
 	downgrades := map[*entry]int16{}
-	for serial, e := range s.entries {
+	for serial, e := range s.entries.all() {
 		switch wanted := len(e.requests) > 0; {
 		case serial != e.serial || serial < s.firstSerial || serial > s.lastSerial:
 			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, e.serial, s.firstSerial, s.lastSerial)
@@ -86,12 +86,12 @@ func (s *State) checkEntries() error {
 			downgrades[e.downgrade.of]++
 		}
 	}
-	for serial, e := range s.entries {
+	for serial, e := range s.entries.all() {
 		if e.downgrade.beside != downgrades[e] {
 			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrade.beside, downgrades[e])
 		}
 	}
-	open, lists := 0, 0
+	open, lists := int32(0), int32(0)
 	for _, e := range s.unanswered {
 		if e.stage == creating {
 			open++
@@ -145,7 +145,7 @@ func (s *State) checkWaiting() error {
 		}
 	}
 	queues := 0
-	for _, e := range s.entries {
+	for _, e := range s.entries.all() {
 		if e.stage == queued {
 			queues++
 		}
@@ -164,11 +164,11 @@ func (s *State) checkRequests() error {
 		switch {
 		case !slices.ContainsFunc(e.requests, func(r request) bool { return r.id == id }):
 			return fmt.Errorf("request %d is not one of its entry's", id)
-		case e.stage != unsent && s.entries[e.serial] != e:
+		case e.stage != unsent && s.entries.at(e.serial) != e:
 			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, e.serial, e.stage)
 		}
 	}
-	for serial, e := range s.entries {
+	for serial, e := range s.entries.all() {
 		for _, r := range e.requests {
 			if !open[r.id] {
 				return fmt.Errorf("request %d of entry %d is not open", r.id, serial)
@@ -237,8 +237,8 @@ func (s *State) checkRest() error {
 	case s.lastDeleted != nil && (s.lastDeleted.stage != leaving || !s.lastDeleted.inDirectory):
 		return fmt.Errorf("the node deleted last is in stage %d", s.lastDeleted.stage)
 	}
-	for c := range s.entries {
-		if s.delay.entry == nil && s.entries[c].stage == makingMarker {
+	for c, e := range s.entries.all() {
+		if s.delay.entry == nil && e.stage == makingMarker {
 			return fmt.Errorf("entry %d makes its held marker, and no effect for it is under way", c)
 		}
 	}

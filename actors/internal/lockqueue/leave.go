@@ -62,7 +62,7 @@ func (s *State) deleteNode(e *entry) {
 }
 
 func (ev Deleted) apply(s *State) {
-	e := s.entries[ev.Serial]
+	e := s.entries.at(ev.Serial)
 	if e == nil || e.stage != leaving {
 		return
 	}
@@ -74,7 +74,7 @@ func (ev Deleted) apply(s *State) {
 		}
 	}
 	s.deleteAcked(e)
-	if len(s.entries) == 0 {
+	if s.entries.len() == 0 {
 		s.listOutside() // perhaps it was the last contender
 	}
 	s.grantEligible()
@@ -82,7 +82,7 @@ func (ev Deleted) apply(s *State) {
 
 // deleteAcked forgets an entry whose node is gone.
 func (s *State) deleteAcked(e *entry) {
-	delete(s.entries, e.serial)
+	s.entries.remove(e.serial)
 	s.contention.set = s.contention.set && s.contention.requested // see contentionWatch
 	if e == s.lastDeleted {
 		s.lastDeleted = nil

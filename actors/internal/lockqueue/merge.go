@@ -138,7 +138,7 @@ func (s *State) recognise(name string) *contender {
 	}
 	s.numbers.note(seq)
 	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
-		return s.recogniseOwn(s.entries[serial], name, seq)
+		return s.recogniseOwn(s.entries.at(serial), name, seq)
 	}
 	c := s.find(name)
 	if c == nil {

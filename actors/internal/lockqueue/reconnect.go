@@ -2,7 +2,6 @@ package lockqueue
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -57,7 +56,7 @@ func (s *State) startAnew() {
 	s.forget()
 	s.directoryView = newView()
 	s.listing = listing{}
-	clear(s.entries)
+	s.entries = entryTable{}
 	clear(s.watches)
 	clear(s.asked)
 	s.creating, s.listsDue = 0, 0
@@ -71,5 +70,13 @@ func (s *State) startAnew() {
 // entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
 // map.
 func (s *State) entriesInOrder() []*entry {
-	return slices.SortedFunc(maps.Values(s.entries), func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
+	if s.entries.len() == 0 {
+		return nil
+	}
+	all := make([]*entry, 0, s.entries.len())
+	for _, e := range s.entries.all() {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
+	return all
 }

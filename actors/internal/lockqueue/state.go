@@ -34,9 +34,7 @@ type State struct {
 	// reported are the names that ReportUnknownChild has reported, at most maxReported.
 	reported map[string]bool
 
-	out          []Effect
-	blockers     []*contender // scratch
-	firstWaiting []*contender // scratch
+	*scratch // nil between Performed and the next use
 }
 
 // New returns the State of a lock without requests. The names of its nodes have the Incarnation: no
@@ -47,8 +45,9 @@ func New(rule *queue.Rule, in Incarnation) *State {
 }
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The
-// slice is valid until the next Step. (Step is generic so that an event need not be allocated.)
+// slice is valid until Performed or the next Step. (Step is generic so that an event need not be allocated.)
 func Step[E Event](s *State, ev E) []Effect {
+	s.needScratch()
 	s.out = s.out[:0]
 	s.clock++
 	ev.apply(s)

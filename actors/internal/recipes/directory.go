@@ -39,6 +39,7 @@ func feed[E lockqueue.Event](d *directory, e E) {
 	for i := range effects {
 		d.perform(&effects[i], grants)
 	}
+	d.state.Performed()
 }
 
 // acquire begins a request. With an atomic create its node is made together with those of other

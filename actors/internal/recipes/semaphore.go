@@ -178,6 +178,7 @@ func (s *semaphoreActor) perform() {
 			s.Answer(f)
 		}
 	}
+	s.state.Performed()
 }
 
 func (s *semaphoreActor) deferCancel(losing []*lock.Request, f requests.Effect) bool {

@@ -69,7 +69,7 @@ func (s *stacked) Tick(quiet bool) {
 	s.directories.Tick(quiet)
 	s.stack.Run()
 	if quiet {
-		s.stack.ReleaseMemory()
+		s.stack.Machine.ReleaseMemory()
 	}
 }
 

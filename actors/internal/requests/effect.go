@@ -133,26 +133,3 @@ type Effect struct {
 	Node      string // of CreateNode without Beside, the name up to the sequence number
 	Request   *Incoming
 }
-
-// EffectList holds the effects of a machine, which embeds it.
-type EffectList struct{ list []Effect }
-
-// Add adds an effect of a request, and returns it for the other fields, until the next Add. (It is
-// made in its place: to pass it by value takes four times as long.)
-func (l *EffectList) Add(kind EffectKind, id ID) *Effect {
-	l.list = append(l.list, Effect{})
-	f := &l.list[len(l.list)-1]
-	f.Kind, f.ID = kind, id
-	return f
-}
-
-// Refuse adds a Refuse.
-func (l *EffectList) Refuse(id ID, why Reason) { l.Add(Refuse, id).Reason = why }
-
-// Effects returns what was added since the last call, in order. The slice is valid until the next
-// Add.
-func (l *EffectList) Effects() []Effect {
-	list := l.list
-	l.list = list[:0]
-	return list
-}

@@ -13,7 +13,7 @@ func (p *State) Check() error {
 	used, tries, lacking := 0, 0, 0
 	owners := map[string]int{}
 	inAsked, inNext := slices.Collect(p.asked.All()), slices.Collect(p.next.All())
-	for id, q := range p.requests {
+	for id, q := range p.requests.All() {
 		stage, asked := q.leases.Stage(), len(q.leaseIDs)
 		held := stage == requests.Held || stage == requests.Releasing
 		lacking += q.leases.Missing()
@@ -49,7 +49,7 @@ func (p *State) Check() error {
 		return fmt.Errorf("semaphore: %d permits, %d tries and %d leases are counted as %d, %d and %d", used, tries, lacking, p.used, p.tries, p.missing)
 	case fmt.Sprint(owners) != fmt.Sprint(p.owners):
 		return fmt.Errorf("semaphore: owners %v are counted as %v", owners, p.owners)
-	case len(p.requests) == 0 && len(inAsked)+len(inNext) > 0:
+	case p.requests.Len() == 0 && len(inAsked)+len(inNext) > 0:
 		return fmt.Errorf("semaphore: nothing is wanted, and %+v is left", *p)
 	}
 	return nil

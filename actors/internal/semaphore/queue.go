@@ -115,7 +115,7 @@ func (p *State) acquireLeases(q *permitRequest) {
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
 // that has ended.
 func (p *State) Proceed(id requests.ID) {
-	if q := p.requests[id]; q != nil && q.MultiLock && q.passedQueue && q.leases.Stage() == requests.Unasked {
+	if q := p.requests.At(id); q != nil && q.MultiLock && q.passedQueue && q.leases.Stage() == requests.Unasked {
 		p.acquireLeases(q)
 	}
 }
@@ -160,7 +160,7 @@ func (p *State) leaseReleased(q *permitRequest, why requests.Reason) {
 	if !q.leases.ReleaseAnswered(why) {
 		return
 	}
-	delete(p.requests, q.ID)
+	p.requests.Remove(q.ID)
 	if why := q.leases.Reason(); why != 0 {
 		p.Refuse(q.ID, why)
 	} else {

@@ -10,7 +10,7 @@ type State struct {
 	fixed      bool
 	lastNumber uint32 // of a request to the locks below
 
-	requests map[requests.ID]*permitRequest
+	requests requests.Table[permitRequest] // by the ID that the owner's request has
 	owners   map[string]int                // permits that an owner with a name holds or waits for
 	used     int                           // permits of all requests that are not released
 	below    requests.Table[permitRequest] // of the requests to the locks below that have not ended; those that are withdrawn, too
@@ -38,15 +38,11 @@ type permitRequest struct {
 // New returns the State of a semaphore without requests. permits less than 0 are not known yet:
 // Resize says them. fixed says that their number does not change.
 func New(permits int, fixed bool) *State {
-	return &State{
-		permits: permits, fixed: fixed,
-		requests: map[requests.ID]*permitRequest{},
-		owners:   map[string]int{},
-	}
+	return &State{permits: permits, fixed: fixed}
 }
 
 // Idle reports whether no request is open.
-func (p *State) Idle() bool { return len(p.requests) == 0 }
+func (p *State) Idle() bool { return p.requests.Len() == 0 }
 
 // Acquire takes in a new request. Requests of one owner do not enter again: they add up. Acquire
 // refuses a request with WouldDeadlock if its owner could have the permits only after its own
@@ -59,7 +55,7 @@ func (p *State) Acquire(e requests.Incoming) {
 		p.Refuse(e.ID, requests.NotAcquired)
 	default:
 		q := &permitRequest{Incoming: e}
-		p.requests[e.ID] = q
+		p.requests.Put(e.ID, q)
 		p.count(q, e.Permits)
 		p.enterQueue(q)
 	}
@@ -67,7 +63,7 @@ func (p *State) Acquire(e requests.Incoming) {
 
 // Cancel withdraws a request, because of why. It releases a grant, too.
 func (p *State) Cancel(id requests.ID, why requests.Reason) {
-	if q := p.requests[id]; q != nil && q.leases.Stage() != requests.Releasing {
+	if q := p.requests.At(id); q != nil && q.leases.Stage() != requests.Releasing {
 		p.refuse(q, why)
 		p.advance()
 	}
@@ -75,7 +71,7 @@ func (p *State) Cancel(id requests.ID, why requests.Reason) {
 
 // Release releases a grant.
 func (p *State) Release(id requests.ID) {
-	q := p.requests[id]
+	q := p.requests.At(id)
 	if q == nil || q.leases.Stage() != requests.Held {
 		p.Refuse(id, requests.NotHeld)
 		return
@@ -89,7 +85,7 @@ func (p *State) Release(id requests.ID) {
 
 // IDsBelow returns the IDs of an open request's requests to the request queue and for leases.
 func (p *State) IDsBelow(id requests.ID) (queue requests.ID, leases []requests.ID) {
-	if q := p.requests[id]; q != nil {
+	if q := p.requests.At(id); q != nil {
 		return q.queueID, q.leaseIDs
 	}
 	return 0, nil
@@ -111,6 +107,9 @@ func (p *State) Resize(permits int) {
 func (p *State) count(q *permitRequest, permits int) {
 	p.used += permits
 	if q.Owner != "" {
+		if p.owners == nil {
+			p.owners = map[string]int{}
+		}
 		if p.owners[q.Owner] += permits; p.owners[q.Owner] == 0 {
 			delete(p.owners, q.Owner)
 		}
@@ -126,13 +125,13 @@ func (p *State) refuse(q *permitRequest, why requests.Reason) {
 // end forgets a request that is not released, and leaves what it has of the locks below.
 func (p *State) end(q *permitRequest) {
 	p.withdraw(q)
-	delete(p.requests, q.ID)
+	p.requests.Remove(q.ID)
 	p.count(q, -q.Permits)
 }
 
 // ReleaseMemory frees what is not in use.
 func (p *State) ReleaseMemory() {
-	p.EffectList, p.below = requests.EffectList{}, requests.Table[permitRequest]{}
+	p.EffectList, p.below, p.requests, p.owners = requests.EffectList{}, requests.Table[permitRequest]{}, requests.Table[permitRequest]{}, nil
 }
 
 // The locks below, by the numbers that effects have.

@@ -38,14 +38,14 @@ type Stack struct {
 	// Below has a machine below perform an effect of the Machine, and adds that machine's news.
 	Below func(requests.Effect)
 
-	due    []requests.Effect // in order: for a machine below, or news for the Machine
+	due    requests.EffectList // in order: for a machine below, or news for the Machine
 	closed bool
 }
 
 // Add adds an effect of the Machine for Below, or news for the Machine. Run deals with it.
 func (s *Stack) Add(f requests.Effect) {
 	if !s.closed {
-		s.due = append(s.due, f)
+		s.due.Append(f)
 	}
 }
 
@@ -56,29 +56,22 @@ func (s *Stack) Run() {
 		return
 	}
 	s.Perform()
-	if len(s.due) > 0 {
+	if s.due.Len() > 0 {
 		s.runDue()
 	}
 	invariants.Check(s.Machine)
 }
 
 func (s *Stack) runDue() {
-	for i := 0; i < len(s.due); i++ {
-		if f := s.due[i]; f.Kind.IsNews() {
+	for i := 0; i < s.due.Len(); i++ {
+		if f := s.due.At(i); f.Kind.IsNews() {
 			s.Machine.Answered(f)
 			s.Perform()
 		} else {
 			s.Below(f)
 		}
 	}
-	clear(s.due)
-	s.due = s.due[:0]
-}
-
-// ReleaseMemory frees what is not in use. It is called while the Stack is idle.
-func (s *Stack) ReleaseMemory() {
-	s.due = nil
-	s.Machine.ReleaseMemory()
+	s.due.Performed()
 }
 
 // Close ends the Stack: nothing is added or performed any more.
