@@ -136,7 +136,6 @@ func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*
 		}
 		then(answer, err)
 	})
-	recycle(request)
 }
 
 // waitQuery is sendQuery that blocks until the answer.

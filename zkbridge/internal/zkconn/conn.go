@@ -38,7 +38,6 @@ type Conn struct {
 	unwritten     [][]byte // chunks of requests, of sendBuffer bytes at most or of one request
 	corked        bool     // more requests follow at once
 	flushing      bool     // flushLoop is running
-	spare         []byte   // memory for the next chunk, or nil: 3 % of the CPU time of an acquire of a hot lock
 	broken        bool     // no request is sent any more
 
 	// rewatching counts the messages that set watches again and are not answered. Until all are

@@ -34,7 +34,7 @@ func hasSendBuffer(conn net.Conn) bool {
 }
 
 // send sends a request and does not block. The requests of one goroutine are sent, and answered, in
-// order. It does not keep the request.
+// order. The request is the connection's from then on.
 func (c *Conn) send(request []byte, then Callback[[]byte]) {
 	binary.BigEndian.PutUint32(request, uint32(len(request)-lengthSize))
 	c.mu.Lock()
@@ -61,7 +61,7 @@ func (c *Conn) Ping() {
 	c.mu.Lock()
 	if !c.broken {
 		c.record(sentRecord{xid: xidPing, size: len(pingMessage)})
-		c.enqueue(pingMessage)
+		c.enqueue(slices.Clone(pingMessage))
 	}
 	c.flush()
 }
@@ -72,10 +72,10 @@ var pingMessage = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opPing} //
 func (c *Conn) enqueue(request []byte) {
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
 		c.unwritten[n-1] = append(c.unwritten[n-1], request...)
-		return
+		recycle(request)
+	} else {
+		c.unwritten = append(c.unwritten, request)
 	}
-	c.unwritten = append(c.unwritten, append(c.spare, request...))
-	c.spare = nil
 }
 
 // Cork makes the requests of all goroutines wait for Uncork, which comes soon.
@@ -134,11 +134,7 @@ func (c *Conn) writeChunk() {
 	c.mu.Unlock()
 	_, err := c.Conn.Write(piece)
 	c.writeMu.Unlock()
-	if cap(piece) <= maxBody {
-		c.mu.Lock()
-		c.spare = piece[:0]
-		c.mu.Unlock()
-	}
+	recycle(piece)
 	if err != nil {
 		c.Close()
 	}
