@@ -90,7 +90,9 @@ func (ep *epoch) removeFirst() newCreate {
 	f.waiting = f.waiting[1:]
 	for _, msg := range first.creates() {
 		f.n--
-		if f.in[msg.GetDirectory()]--; f.in[msg.GetDirectory()] == 0 {
+		if left := f.in[msg.GetDirectory()] - 1; left > 0 {
+			f.in[msg.GetDirectory()] = left
+		} else {
 			delete(f.in, msg.GetDirectory())
 		}
 	}
