@@ -17,6 +17,8 @@ type Entry struct {
 	Self   *host.Ref
 	Path   string
 	Recipe *Recipe
+	// Directories are the paths of Recipe.Directories.
+	Directories []string
 	// Deps are the entries of Recipe.Deps. They do not retire before this one.
 	Deps []*Entry
 	// Tally counts for this actor and some others.

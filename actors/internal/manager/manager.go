@@ -181,8 +181,11 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 	}
 	e := &Entry{Manager: m, Path: path, Recipe: recipe}
 	for _, d := range recipe.Directories {
-		if other := m.entries[path+d.Suffix]; other != nil {
-			return nil, inUse(path+d.Suffix, other.Recipe, recipe)
+		e.Directories = append(e.Directories, path+d.Suffix)
+	}
+	for _, directory := range e.Directories {
+		if other := m.entries[directory]; other != nil {
+			return nil, inUse(directory, other.Recipe, recipe)
 		}
 	}
 	for _, d := range m.dependencies(recipe) {
@@ -204,8 +207,8 @@ func (m *Manager) start(e *Entry) {
 	e.Tally, e.SessionAtStart = &m.tallies[m.started%tallyCount], m.session
 	m.running.Add(1)
 	m.entries[e.Path] = e
-	for _, d := range e.Recipe.Directories {
-		m.entries[e.Path+d.Suffix] = e
+	for _, directory := range e.Directories {
+		m.entries[directory] = e
 	}
 	m.inOrder = append(m.inOrder, e)
 	m.system.Start(m.name+"/"+strconv.FormatUint(m.started, 10)+e.Path, func(self *host.Ref) host.Actor {
@@ -243,8 +246,8 @@ func (m *Manager) Forget(e *Entry) {
 func (m *Manager) forgetLocked(e *Entry) {
 	if m.entries[e.Path] == e {
 		delete(m.entries, e.Path)
-		for _, d := range e.Recipe.Directories {
-			delete(m.entries, e.Path+d.Suffix)
+		for _, directory := range e.Directories {
+			delete(m.entries, directory)
 		}
 		e.forgotten = true
 		e.releaseDeps()

@@ -33,9 +33,9 @@ func newSemaphore(e *manager.Entry) host.Actor {
 	s.stack = stack.Stack{Machine: s.state, Perform: s.perform, Below: s.below}
 	s.Init(e, s)
 	s.directories.Actor = &s.Actor
-	requestQueue, leases := e.Recipe.Directories[0], e.Recipe.Directories[1]
-	s.first = s.newDirectory(e.Path+requestQueue.Suffix, requestQueue.Recipe, s.stack.Add)
-	second := s.newDirectory(e.Path+leases.Suffix, leases.Recipe, s.stack.Add)
+	add := s.stack.Add
+	s.first = s.newDirectory(e.Directories[0], e.Recipe.Directories[0].Recipe, add)
+	second := s.newDirectory(e.Directories[1], e.Recipe.Directories[1].Recipe, add)
 	second.second = true
 	s.second = &second
 	if e.Recipe.CountPath != "" {
