@@ -193,7 +193,9 @@ func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 	case newDirectory: // it is as old as its nodes, and has no others
 		msg.DirectoryCzxid = msg.Czxid
 		if c.msg.GetListAfter() {
-			msg.Children = b.namesIn(c.in)
+			if msg.Children = []string{msg.Node}; c.in.nodes > 1 {
+				msg.Children = b.namesIn(c.in)
+			}
 		}
 	default:
 		if r := &b.reads[c.read]; r.err == nil {

@@ -21,6 +21,7 @@ type directory struct {
 	line       []*Group // in the order of their arrival
 	sent       int      // of the line: the groups in batch
 	batch      *batch   // the batch under way that has creates there, or nil
+	nodes      int      // creates there in the batch that is under way, or was last
 	offered    bool     // it is in Writer.offered or Writer.offeredAgain
 	pending    int      // unanswered groups that have it among their directories: at 0 the writer forgets it
 }
@@ -148,10 +149,13 @@ func (w *Writer) addLine(b *batch, d *directory) bool {
 		}
 		for _, d := range g.directories {
 			if d.batch == nil {
-				d.batch = b
+				d.batch, d.nodes = b, 0
 				b.directories = append(b.directories, d)
 			}
 			d.sent++
+		}
+		for _, c := range g.creates {
+			c.in.nodes++
 		}
 	}
 	return true // what is left in the line is offered when the batch is answered
