@@ -32,6 +32,19 @@ func TestNewDirectoryIsOneRequest(t *testing.T) {
 		if m.GetDirectoryCzxid() != stat.Czxid || !slices.Equal(m.GetChildren(), []string{"n-0000000000"}) {
 			t.Errorf("%v, in a directory of %d", m, stat.Czxid)
 		}
+		u.batch(func() { // of several nodes, too
+			for _, of := range []string{"-a", "-b", "-a"} {
+				u.sendCreate(&messages.Create{Directory: dir + of, Prefix: "n-", ListAfter: true})
+			}
+		})
+		for _, children := range []string{"[n-0000000000 n-0000000001]", "[n-0000000000 n-0000000001]", "[n-0000000000]"} {
+			if m := next[*messages.Created](u); fmt.Sprint(m.GetChildren()) != children {
+				t.Errorf("%v, want the children %s", m, children)
+			}
+		}
+		if got := fmt.Sprint(d.take()); got != "map[multi:1]" {
+			t.Errorf("took %v for several", got)
+		}
 	})
 }
 
