@@ -3,11 +3,13 @@ package requests
 import "iter"
 
 // Table is a map from the IDs of open requests. It needs no hash, since an ID says its place. The
-// zero Table is empty. A nil Table is empty, too, and takes nothing in.
+// zero Table is empty. A nil Table is empty, too, and takes nothing in. A Table must not be copied
+// unless it is empty.
 type Table[T any] struct {
 	places []slot[T]
 	free   ID // the first free place; 0 if there is none
 	n      int
+	one    [1]slot[T] // the memory of places, if there is only one
 }
 
 type slot[T any] struct {
@@ -20,7 +22,7 @@ type slot[T any] struct {
 func (t *Table[T]) Add(number uint32, what *T) ID {
 	i := t.free
 	if i == 0 {
-		t.places = append(t.places, slot[T]{})
+		t.addPlace()
 		i = ID(len(t.places))
 	} else {
 		t.free = t.places[i-1].id
@@ -31,11 +33,18 @@ func (t *Table[T]) Add(number uint32, what *T) ID {
 	return id
 }
 
+func (t *Table[T]) addPlace() {
+	if t.places == nil {
+		t.places = t.one[:0]
+	}
+	t.places = append(t.places, slot[T]{})
+}
+
 // Put adds a value under an ID from another Table. A Table has either Add or Put called.
 func (t *Table[T]) Put(id ID, what *T) {
 	i := int(uint32(id))
 	for len(t.places) < i {
-		t.places = append(t.places, slot[T]{})
+		t.addPlace()
 	}
 	t.places[i-1] = slot[T]{id, what}
 	t.n++

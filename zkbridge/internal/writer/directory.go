@@ -13,22 +13,23 @@ import (
 type directory struct {
 	path       string
 	state      directoryState
-	above      int      // how many directories above are missing, too, if it is
-	required   string   // it or a directory above that must exist, and is not made; empty for none
-	guessed    bool     // the state is a guess, for Writer.learn
-	persistent bool     // ZooKeeper has refused to make it as a container
-	refusal    error    // why ZooKeeper does not make it, though it was missing; nil otherwise
-	line       []*Group // in the order of their arrival
-	sent       int      // of the line: the groups in batch
-	batch      *batch   // the batch under way that has creates there, or nil
-	nodes      int      // creates there in the batch that is under way, or was last
-	offered    bool     // it is in Writer.offered or Writer.offeredAgain
-	pending    int      // unanswered groups that have it among their directories: at 0 the writer forgets it
+	guessed    bool      // the state is a guess, for Writer.learn
+	persistent bool      // ZooKeeper has refused to make it as a container
+	offered    bool      // it is in Writer.offered or Writer.offeredAgain
+	above      int       // how many directories above are missing, too, if it is
+	required   string    // it or a directory above that must exist, and is not made; empty for none
+	refusal    error     // why ZooKeeper does not make it, though it was missing; nil otherwise
+	line       []*Group  // in the order of their arrival
+	one        [1]*Group // the memory of line, if one is in it
+	sent       int       // of the line: the groups in batch
+	batch      *batch    // the batch under way that has creates there, or nil
+	nodes      int       // creates there in the batch that is under way, or was last
+	pending    int       // unanswered groups that have it among their directories: at 0 the writer forgets it
 }
 
 // directoryState is what the writer takes a directory for. Whether that is right shows the next
 // transaction.
-type directoryState int
+type directoryState uint8
 
 const (
 	untold  directoryState = iota
@@ -86,6 +87,7 @@ func (w *Writer) enter(g *Group, again bool) {
 // newDirectory returns what is known of the create's directory.
 func (w *Writer) newDirectory(c *Create) *directory {
 	d := &directory{path: c.msg.GetDirectory(), required: c.msg.GetRequired()}
+	d.line = d.one[:0]
 	switch {
 	case c.msg.GetRequired() == c.msg.GetDirectory():
 		d.state, d.refusal = there, missingError(w.epoch.Client(), c.msg.GetRequired())

@@ -24,6 +24,7 @@ type Create struct {
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
 	own    Group          // here, to allocate once
 	self   [1]*Create     // its creates
+	one    [1]*directory  // the memory of its directories, if there is one
 	in     *directory     // its directory, if the group has directories
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
@@ -38,6 +39,7 @@ type Create struct {
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 	c := &Create{To: to, msg: msg, exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), aclBytes: zkconn.ACLBytes(acl)}
 	c.self[0], c.own.creates, c.group = c, c.self[:], &c.own
+	c.own.directories = c.one[:0]
 	return c
 }
 
