@@ -56,21 +56,6 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// Cancel releases a granted request.
-func TestCancelGranted(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		config, all := locktest.OwnerActors(b.T, 1)
-		lock := locktest.PID(b, b.Mutex(config))
-		all[0].Send(lock, &messages.Acquire{RequestId: 1})
-		all[0].Granted(1)
-		all[0].Send(lock, &messages.Cancel{RequestId: 1})
-		all[0].Refused(1, messages.Reason_CANCELLED)
-		b.WaitNodes(0)
-		all[0].Send(lock, &messages.Release{RequestId: 1})
-		all[0].Refused(1, messages.Reason_NOT_HELD)
-	})
-}
-
 // A named owner is one owner, whichever actor sends its messages.
 func TestNamedOwner(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -180,24 +165,6 @@ func TestLostMessage(t *testing.T) {
 		alice.Granted(3)
 		alice.Send(lock, &messages.Release{RequestId: 3, Owner: "alice"})
 		alice.Released(3, 0)
-	})
-}
-
-func TestCloseMessages(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		config, all := locktest.OwnerActors(b.T, 2)
-		alice, bob := all[0], all[1]
-		locks := b.Locks(config)
-		lock := locktest.PID(b, locks.Mutex(b.LockPath))
-		alice.Send(lock, &messages.Acquire{RequestId: 1})
-		alice.Granted(1)
-		bob.Send(lock, &messages.Acquire{RequestId: 1})
-		b.WaitNodes(2)
-		locktest.Must(b, locks.Close())
-		if m := locktest.ExpectMessage[*messages.Lost](alice); m.GetReason() != messages.Reason_CLOSED {
-			b.Errorf("%v", m)
-		}
-		bob.Refused(1, messages.Reason_CLOSED)
 	})
 }
 

@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Tests of other lock libraries that are in no other file. README.md maps all such tests.
@@ -21,7 +19,9 @@ import (
 func TestWithNamespace(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
 		locks := b.Chroot()
-		for name, l := range map[string]locktest.Handle{"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read()} {
+		for name, l := range map[string]locktest.Handle{
+			"mutex": locks.Mutex("/mutex"), "rw": locks.RWMutex("/rw").Read(), "below/leases": locks.SemaphoreMutex("/below"),
+		} {
 			g := locktest.Lock(b, l)
 			if names := b.Nodes(b, b.LockPath+"/"+name); len(names) != 1 || g.Node() != "/"+name+"/"+names[0] {
 				b.Errorf("%v; holds by %s", names, g.Node())
@@ -61,34 +61,6 @@ func TestLockACLs(t *testing.T) {
 	})
 }
 
-// Curator's testGetParticipantNodes: readers and writers are counted apart.
-func TestReadWriteGetParticipantNodes(t *testing.T) {
-	const readers, writers = 20, 8
-	locktest.Each(t, func(b *locktest.Fixture) {
-		rw := b.RWMutex()
-		var all []*actors.Future[*actors.Grant]
-		for range readers {
-			all = append(all, rw.Read().Acquire(locktest.Within(b)))
-		}
-		for range writers {
-			all = append(all, rw.Write().Acquire(locktest.Within(b)))
-		}
-		b.WaitNodes(readers + writers)
-		participants, err := rw.Read().Participants(locktest.Within(b))
-		locktest.Must(b, err)
-		seen := map[string]int{}
-		for _, p := range participants {
-			seen[fmt.Sprint(p.Kind, " ", p.Holds)]++
-		}
-		if want := "map[read true:20 write false:8]"; fmt.Sprint(seen) != want {
-			b.Errorf("%v, want %s", seen, want)
-		}
-		for _, f := range all {
-			locktest.Unlock(b, locktest.Result(b, f))
-		}
-	})
-}
-
 // Curator's testSetNodeData: a change of the data by the caller after the request has no effect.
 func TestSetNodeData(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -103,66 +75,6 @@ func TestSetNodeData(t *testing.T) {
 			}
 			locktest.Unlock(b, g)
 		}
-	})
-}
-
-// Curator's testLockPath, and Redisson's about readers that died: a holder whose session is over
-// blocks no contender.
-func TestLockPath(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		conn := b.Client(b)
-		for _, mode := range []string{"write", "read"} {
-			locks, other := b.Locks(), b.RWMutex()
-			rw, write, next := locks.RWMutex(b.LockPath), other.Write(), other.Read()
-			first := rw.Write()
-			if mode == "read" {
-				first, next = rw.Read(), write
-			}
-			g := locktest.Lock(b, first)
-			b.ExpireSession(locks)
-			locktest.Closes(b, g.Done(), "the grant")
-			if there, _, err := conn.Exists(g.Node()); err != nil || there {
-				b.Errorf("%s still exists: %v", g.Node(), err)
-			}
-			locktest.Unlock(b, locktest.Lock(b, next))
-		}
-	})
-}
-
-// kazoo's test_rw_lock (#649): while a writer holds, a reader and a writer queue, which hold in
-// this order.
-func TestReadWriteInOrder(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		w := locktest.Lock(b, b.RWMutex().Write())
-		r := b.RWMutex().Read().Acquire(locktest.Within(b))
-		b.WaitNodes(2)
-		next := b.RWMutex().Write().Acquire(locktest.Within(b))
-		b.WaitNodes(3)
-		locktest.Pending(b, r, next)
-		locktest.Unlock(b, w)
-		reader := locktest.Result(b, r)
-		locktest.Pending(b, next)
-		locktest.Unlock(b, reader)
-		locktest.Unlock(b, locktest.Result(b, next))
-	})
-}
-
-// etcd's TestMutexWaitsOnCurrentHolder: the session of the second contender ends, and the third one
-// does not hold while the first holds.
-func TestMutexWaitsOnCurrentHolder(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		g := locktest.Lock(b, b.Mutex())
-		middle := b.Locks()
-		second := middle.Mutex(b.LockPath).Acquire(locktest.Within(b))
-		b.WaitNodes(2)
-		third := b.Mutex().Acquire(locktest.Within(b))
-		b.WaitNodes(3)
-		locktest.Must(b, middle.Close())
-		locktest.Is(b, locktest.Failure(b, second), actors.ErrClosed)
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return b.LockWatches() >= 2 && len(b.LockNodes()) == 2 }, "the third contender watches again")
-		locktest.Pending(b, third)
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, locktest.Result(b, third))
 	})
 }
 

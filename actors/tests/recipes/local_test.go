@@ -96,24 +96,6 @@ func TestLocalLinger(t *testing.T) {
 	})
 }
 
-func TestLocalReentrant(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu, me := b.LocalMutex(locktest.ShortLinger), actors.WithOwner("me")
-		first, second := locktest.Lock(b, mu, me), locktest.Lock(b, mu, me)
-		third := locktest.Lock(b, mu, me, actors.Try())
-		if first.Token() != second.Token() || first.Token() != third.Token() {
-			b.Errorf("tokens %v, %v, %v", first.Token(), second.Token(), third.Token())
-		}
-		waiting := mu.Acquire(locktest.Within(b))
-		locktest.Unlock(b, first)
-		locktest.Is(b, first.Unlock(locktest.Within(b)), actors.ErrNotHeld)
-		locktest.Unlock(b, third)
-		locktest.Pending(b, waiting)
-		locktest.Unlock(b, second)
-		locktest.Unlock(b, locktest.Result(b, waiting))
-	})
-}
-
 // Requests leave the local queue in each way while others come.
 func TestLocalCancel(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -191,21 +173,6 @@ func TestLocalMessages(t *testing.T) {
 			bob.Released(id+1, uint32(1-id))
 		}
 		locktest.Unlock(b, locktest.Result(b, f))
-	})
-}
-
-// The limits count the requests of users.
-func TestLocalLimits(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu := b.LocalMutex(locktest.ShortLinger, func(cfg *actors.Config) { cfg.MaxRequests, cfg.MaxRequestsPerLock = 2, 2 })
-		for range 3 {
-			g := locktest.Lock(b, mu)
-			f := mu.Acquire(locktest.Within(b))
-			_, err := mu.Lock(locktest.Within(b))
-			locktest.Is(b, err, actors.ErrLimit)
-			locktest.Unlock(b, g)
-			locktest.Unlock(b, locktest.Result(b, f))
-		}
 	})
 }
 

@@ -2,9 +2,7 @@ package recipes
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -136,57 +134,6 @@ func TestLocalDowngrade(t *testing.T) {
 	})
 }
 
-func TestLocalUpgradingIsDisallowed(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		rw := b.LocalRWMutex(locktest.ShortLinger)
-		r := locktest.Lock(b, rw.Read(), actors.WithOwner("me"))
-		_, err := rw.Write().Lock(locktest.Within(b), actors.WithOwner("me"))
-		locktest.Is(b, err, actors.ErrDeadlock)
-		waiting := rw.Write().Acquire(locktest.Within(b))
-		again := locktest.Lock(b, rw.Read(), actors.WithOwner("me"))
-		if again.Token() != r.Token() {
-			b.Errorf("token %v of the second, %v of the first", again.Token(), r.Token())
-		}
-		locktest.Unlock(b, r)
-		locktest.Pending(b, waiting)
-		locktest.Unlock(b, again)
-		locktest.Unlock(b, locktest.Result(b, waiting))
-	})
-}
-
-// Readers and writers of one process hold in the order of their requests, readers beside each
-// other.
-func TestLocalReadWriteFairness(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		rw := b.LocalRWMutex(locktest.ShortLinger)
-		g := locktest.Lock(b, rw.Write())
-		var order []int // of the requests
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for i, kind := range "rrwrwwrrrw" {
-			mode := rw.Read()
-			if kind == 'w' {
-				mode = rw.Write()
-			}
-			f := mode.Acquire(locktest.Within(b))
-			wg.Go(func() {
-				g := locktest.Result(b, f)
-				mu.Lock()
-				order = append(order, i)
-				mu.Unlock()
-				locktest.Unlock(b, g)
-			})
-		}
-		locktest.Unlock(b, g)
-		wg.Wait()
-		for at, group := range []string{"01", "01", "2", "3", "4", "5", "678", "678", "678", "9"} {
-			if !strings.Contains(group, fmt.Sprint(order[at])) {
-				b.Fatalf("order %v", order)
-			}
-		}
-	})
-}
-
 // Both kinds share the budget. A local queue that has used its time releases the write node though
 // a reader holds on.
 func TestLocalReadWriteBudget(t *testing.T) {
@@ -211,28 +158,6 @@ func TestLocalReadWriteBudget(t *testing.T) {
 		locktest.Unlock(v, reader)
 		locktest.Unlock(v, locktest.Result(v, far))
 		locktest.Unlock(v, locktest.Result(v, next))
-		v.Clean()
-	})
-}
-
-// The local queue keeps its nodes for its Linger. Then neither nodes nor actors are left.
-func TestLocalReadWriteLinger(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(v *locktest.Virtual) {
-		locks := v.Locks(locktest.IdleTimeout(time.Second))
-		rw := locks.RWMutex("/lock", actors.LocalQueue(actors.LocalQueueConfig{Linger: time.Minute}))
-		locktest.Unlock(v, locktest.Lock(v, rw.Write()))
-		locktest.Unlock(v, locktest.Lock(v, rw.Read()))
-		<-time.After(50 * time.Second)
-		if n := v.LockNodes(); len(n) != 2 {
-			v.Errorf("nodes %v", n)
-		}
-		<-time.After(80 * time.Second)
-		if n := v.LockNodes(); len(n) != 0 {
-			v.Errorf("nodes %v", n)
-		}
-		v.Clean()
-		locktest.Unlock(v, locktest.Lock(v, rw.Read()))
 		v.Clean()
 	})
 }

@@ -36,31 +36,3 @@ func TestMultiLockAfterAFailure(t *testing.T) {
 		b.WaitNodes(0, "-a", "-b", "-c")
 	})
 }
-
-// One member refuses at once, so that no node of the others is created. No later request waits for
-// such a node.
-func TestMultiLockRefusedByOneMember(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks, other := b.Locks(), b.Locks()
-		me := actors.WithOwner("me")
-		read := locktest.Lock(b, locks.RWMutex(b.LockPath+"-b").Read(), me)
-		for range 10 {
-			for _, members := range [][]actors.Member{
-				{locks.Mutex(b.LockPath + "-a"), locks.RWMutex(b.LockPath + "-b").Write(), locks.Mutex(b.LockPath + "-c")},
-				{locks.RWMutex(b.LockPath + "-b").Write(), locks.Mutex(b.LockPath + "-a"), locks.Mutex(b.LockPath + "-c")},
-			} {
-				_, err := locks.MultiLock(members...).Lock(locktest.Within(b), me)
-				locktest.Is(b, err, actors.ErrDeadlock)
-			}
-		}
-		locktest.Unlock(b, read)
-		for _, end := range []string{"-a", "-c"} {
-			held := locktest.Lock(b, other.Mutex(b.LockPath+end))
-			f := locks.Mutex(b.LockPath + end).Acquire(locktest.Within(b))
-			b.WaitNodes(2, end)
-			locktest.Unlock(b, held)
-			locktest.Unlock(b, locktest.Result(b, f))
-		}
-		b.WaitNodes(0, "-a", "-b", "-c")
-	})
-}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // An owner enters a multi-lock again. All its grants have one token, and the members stay held
@@ -58,34 +57,6 @@ func TestMultiLockSharedWait(t *testing.T) {
 			locktest.Is(b, g.Unlock(locktest.Within(b)), actors.ErrNodeDeleted)
 		}
 		locktest.Unlock(b, locktest.Lock(b, multi, me))
-		b.WaitNodes(0, "-a", "-b", "-c")
-	})
-}
-
-// Two waiting requests of one owner share their nodes, and share the new nodes after a loss.
-func TestMultiLockWaitsTwiceForOneOwner(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks, others := b.Locks(), b.Locks()
-		me := actors.WithOwner("me")
-		multi := locks.MultiLock(locks.Mutex(b.LockPath+"-a"), locks.Mutex(b.LockPath+"-b"))
-		held := locktest.Lock(b, others.Mutex(b.LockPath+"-b"))
-		one, two := multi.Acquire(locktest.Within(b), me, actors.Revocable()), multi.Acquire(locktest.Within(b), me)
-		b.WaitNodes(2, "-b")
-		first := b.Nodes(b, b.LockPath+"-a")[0] // by which they hold that member
-		locktest.Must(b, b.Client(b).Delete(b.LockPath+"-a/"+first, -1))
-		b.ExpireSession(locks)
-		zktest.Eventually(b, zktest.TimeLimit, func() bool {
-			nodes := b.Nodes(b, b.LockPath+"-a")
-			return len(nodes) == 1 && nodes[0] != first && len(b.Nodes(b, b.LockPath+"-b")) == 2
-		}, "they queue again")
-		locktest.Pending(b, one, two)
-		locktest.Unlock(b, held)
-		g, again := locktest.Result(b, one), locktest.Result(b, two)
-		if g.Token() != again.Token() {
-			b.Errorf("tokens %v and %v", g.Token(), again.Token())
-		}
-		locktest.Unlock(b, g)
-		locktest.Unlock(b, again)
 		b.WaitNodes(0, "-a", "-b", "-c")
 	})
 }

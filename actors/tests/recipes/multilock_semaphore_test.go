@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -70,34 +69,5 @@ func TestMultiLocksDoNotDeadlockAfterALoss(t *testing.T) {
 			b.InTurn(func(*actors.Grant) {}, one, two)
 		}
 		b.WaitNodes(0, "-a", "-b", "-c", "-s/locks", "-s/leases")
-	})
-}
-
-// A lease is deleted while its request waits, which then makes another lease. The grant has the
-// token of the new lease.
-func TestSemaphoreTokenOfANewLease(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks, others := b.Locks(), b.Locks()
-		held := locktest.Lock(b, others.Semaphore(b.LockPath, 2), actors.Permits(2))
-		f := locks.Semaphore(b.LockPath, 2).Acquire(locktest.Within(b), actors.Permits(2))
-		b.WaitSemaphore(1, 4)
-		conn := b.Client(b)
-		last := ""
-		for _, name := range b.Leases() {
-			if !slices.Contains(held.Nodes(), b.LockPath+"/leases/"+name) && (last == "" || name[len(name)-10:] > last[len(last)-10:]) {
-				last = name
-			}
-		}
-		locktest.Must(b, conn.Delete(b.LockPath+"/leases/"+last, -1))
-		locktest.Unlock(b, held)
-		g := locktest.Result(b, f)
-		locktest.Must(b, locks.VerifyToken(locktest.Within(b), g.Node(), g.Token()))
-		locktest.Must(b, g.Verify(locktest.Within(b)))
-		for _, node := range g.Nodes() {
-			if _, stat, err := conn.Exists(node); err != nil || stat.Czxid > g.Token().Czxid {
-				b.Errorf("%s was made by %#x, the token is %v; %v", node, stat.Czxid, g.Token(), err)
-			}
-		}
-		locktest.Unlock(b, g)
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -140,20 +139,6 @@ func TestMultiLockOutlivesSessions(t *testing.T) {
 	})
 }
 
-// Curator's testSomeReleasesFail: the other members are released, and Unlock may return the error.
-func TestSomeReleasesFail(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		multi := locks.MultiLock(locktest.ThreeMembers(locks, b.LockPath)...)
-		g := locktest.Lock(b, multi)
-		locktest.Must(b, b.Client(b).Delete(g.Nodes()[0], -1))
-		if err := g.Unlock(locktest.Within(b)); err != nil { // the process may not have noticed the deletion
-			locktest.Is(b, err, actors.ErrNodeDeleted)
-		}
-		b.WaitNodes(0, "-a", "-b", "-c")
-	})
-}
-
 // The bridge refuses a part of the request, which fails and is not repeated.
 func TestMultiLockOverALimit(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -161,34 +146,6 @@ func TestMultiLockOverALimit(t *testing.T) {
 		_, err := locks.MultiLock(locktest.ThreeMembers(locks, b.LockPath)...).Lock(locktest.Within(b))
 		locktest.Is(b, err, actors.ErrLimit)
 		locktest.Unlock(b, locktest.Lock(b, locks.Mutex(b.LockPath+"-a")))
-		b.WaitNodes(0, "-a", "-b", "-c")
-	})
-}
-
-// Actors acquire by messages, and Close ends their requests and grants.
-func TestMultiLockByMessages(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		config, all := locktest.OwnerActors(b.T, 2)
-		locks := b.Locks(config)
-		multi, err := locks.MultiLock(locktest.ThreeMembers(locks, b.LockPath)...).PID()
-		locktest.Must(b, err)
-		all[0].Send(multi, &messages.Acquire{RequestId: 1})
-		if g := locktest.ExpectMessage[*messages.Granted](all[0]); len(g.Parts) != 3 {
-			b.Errorf("%v", g)
-		}
-		all[1].Send(multi, &messages.Acquire{RequestId: 1, Owner: "you"})
-		all[0].Send(multi, &messages.Release{RequestId: 1})
-		locktest.ExpectMessage[*messages.Released](all[0])
-		locktest.ExpectMessage[*messages.Granted](all[1])
-		all[0].Send(multi, &messages.Acquire{RequestId: 2})
-		b.WaitNodes(2, "-b")
-		locktest.Must(b, locks.Close())
-		if l := locktest.ExpectMessage[*messages.Lost](all[1]); l.Reason != messages.Reason_CLOSED {
-			b.Error(l)
-		}
-		if r := locktest.ExpectMessage[*messages.Refused](all[0]); r.Reason != messages.Reason_CLOSED {
-			b.Error(r)
-		}
 		b.WaitNodes(0, "-a", "-b", "-c")
 	})
 }

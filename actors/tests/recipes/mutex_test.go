@@ -48,38 +48,6 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
-// The grants of one owner may be released in any order.
-func TestReentrantReleasedFirst(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu, me := b.Mutex(), actors.WithOwner("me")
-		first, second := locktest.Lock(b, mu, me), locktest.Lock(b, mu, me)
-		locktest.Unlock(b, first)
-		if second.Err() != nil || len(b.LockNodes()) != 1 {
-			b.Errorf("%v, nodes %v", second.Err(), b.LockNodes())
-		}
-		locktest.Unlock(b, second)
-		b.WaitNodes(0)
-	})
-}
-
-// The waiting requests of one owner are granted together.
-func TestOwnerWaitsTwice(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mu, me := b.Mutex(), actors.WithOwner("me")
-		holder := locktest.Lock(b, mu)
-		one, two, third := mu.Acquire(locktest.Within(b), me), mu.Acquire(locktest.Within(b), me), mu.Acquire(locktest.Within(b), me)
-		b.WaitNodes(2)
-		third.Cancel()
-		locktest.Unlock(b, holder)
-		g, h := locktest.Result(b, one), locktest.Result(b, two)
-		if g.Token() != h.Token() {
-			b.Errorf("tokens %v and %v", g.Token(), h.Token())
-		}
-		locktest.Unlock(b, h)
-		locktest.Unlock(b, g)
-	})
-}
-
 func TestManyGoroutines(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) { b.PassAround(100, 20, b.Mutex()) })
 }
@@ -173,35 +141,6 @@ func TestNodeAndToken(t *testing.T) {
 			b.Errorf("%v, session %#x: %+v", g.Token(), g.Session(), stat)
 		}
 		locktest.Unlock(b, g)
-	})
-}
-
-// Many goroutines try at one time, on several connections. At most one holds.
-func TestTryMany(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		mus := []*actors.Mutex{b.Mutex(), b.Mutex()}
-		for range 5 {
-			grants := make(chan *actors.Grant, 20)
-			var wg sync.WaitGroup
-			for i := range 20 {
-				wg.Go(func() {
-					g, err := mus[i%2].Lock(locktest.Within(b), actors.Try())
-					if err == nil {
-						grants <- g
-						return
-					}
-					locktest.Is(b, err, actors.ErrNotAcquired)
-				})
-			}
-			wg.Wait()
-			if len(grants) > 1 {
-				b.Fatalf("%d hold the lock", len(grants))
-			}
-			b.WaitNodes(len(grants))
-			if len(grants) == 1 {
-				locktest.Unlock(b, <-grants)
-			}
-		}
 	})
 }
 

@@ -41,23 +41,6 @@ func TestReadersShare(t *testing.T) {
 	})
 }
 
-func TestTryReadAndWrite(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		one, two := b.RWMutex(), b.RWMutex()
-		r := locktest.Lock(b, one.Read(), actors.Try())
-		_, err := two.Write().Lock(locktest.Within(b), actors.Try())
-		locktest.Is(b, err, actors.ErrNotAcquired)
-		locktest.Unlock(b, locktest.Lock(b, two.Read(), actors.Try()))
-		locktest.Unlock(b, r)
-		w := locktest.Lock(b, two.Write(), actors.Try())
-		for _, mode := range []*actors.ModeLock{one.Read(), one.Write(), two.Read(), two.Write()} {
-			_, err = mode.Lock(locktest.Within(b), actors.Try())
-			locktest.Is(b, err, actors.ErrNotAcquired)
-		}
-		locktest.Unlock(b, w)
-	})
-}
-
 // A reader cannot become a writer: the request is refused at once, and the reader goes on to hold.
 func TestThatUpgradingIsDisallowed(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -136,21 +119,6 @@ func TestForeignDowngrade(t *testing.T) {
 		locktest.Pending(b, f)
 		reader.Leave()
 		locktest.Unlock(b, locktest.Result(b, f))
-	})
-}
-
-// A reader behind a writer of another process holds when that writer has left.
-func TestReaderBehindForeignWriter(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		conn := b.Client(b)
-		reader, writer := b.ForeignNode(conn, locktest.CuratorID+"-__READ__"), b.ForeignNode(conn, locktest.CuratorID+"-__WRIT__")
-		f := b.RWMutex().Read().Acquire(locktest.Within(b))
-		b.WaitNodes(3)
-		locktest.Pending(b, f)
-		writer.Leave()
-		g := locktest.Result(b, f)
-		reader.Leave()
-		locktest.Unlock(b, g)
 	})
 }
 

@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,28 +57,6 @@ func TestSemaphoreGrantOfSeveral(t *testing.T) {
 			locktest.Is(b, g.Err(), actors.ErrNodeDeleted)
 			locktest.Is(b, locktest.Failure(b, g.Release()), actors.ErrNodeDeleted)
 			locktest.Unlock(b, locktest.Result(b, f))
-		}
-	})
-}
-
-func TestSemaphoreTokens(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		ss := []*actors.Semaphore{b.Semaphore(2), b.Semaphore(2)}
-		var last actors.Token
-		var held []*actors.Grant
-		for i := range 10 {
-			g := locktest.Lock(b, ss[i%2], actors.Permits(1+i%2))
-			locktest.ExpectIncreasing(b, last, g.Token())
-			last = g.Token()
-			if held = append(held, g); i%2 == 0 {
-				for _, g := range held {
-					locktest.Unlock(b, g)
-				}
-				held = nil
-				continue
-			}
-			locktest.Unlock(b, g)
-			held = nil
 		}
 	})
 }
@@ -301,32 +278,4 @@ func TestSemaphoreMutex(t *testing.T) {
 		locktest.Must(b, err)
 		locktest.Unlock(b, g)
 	})
-}
-
-func TestSemaphoreMutex2Clients(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) { contendForPermits(b, 1, 12, 15, func() int { return 1 }) })
-}
-
-func TestSemaphoreMutexWithNamespace(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Chroot()
-		g, err := locks.SemaphoreMutex("/below").Lock(locktest.Within(b))
-		locktest.Must(b, err)
-		if names := b.Nodes(b, b.LockPath+"/below/leases"); len(names) != 1 || g.Node() != "/below/leases/"+names[0] {
-			b.Errorf("%v; holds by %s", names, g.Node())
-		}
-		locktest.Unlock(b, g)
-	})
-}
-
-func TestSemaphoreMutexContainerCleanup(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		locks := b.Locks()
-		for i := range 10 {
-			mu := locks.SemaphoreMutex(b.LockPath + fmt.Sprint("/", i))
-			g, err := mu.Lock(locktest.Within(b))
-			locktest.Must(b, err)
-			locktest.Unlock(b, g)
-		}
-	}) // each waits until no node is left
 }

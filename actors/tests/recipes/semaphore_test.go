@@ -6,29 +6,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // ---- the tests of Curator's semaphore, by their names
-
-func TestSemaphoreSimple(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		s := b.Semaphore(1)
-		g := locktest.Lock(b, s)
-		_, err := s.Lock(locktest.Within(b), actors.WithTimeout(50*time.Millisecond))
-		locktest.Is(b, err, actors.ErrTimedOut)
-		b.WaitSemaphore(0, 1)
-		locktest.Unlock(b, g)
-	})
-}
 
 func TestSemaphoreSimple2(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
@@ -54,16 +40,15 @@ func TestSemaphoreSimple2(t *testing.T) {
 	})
 }
 
+// Curator's testThreads, testMaxPerSession and testReleaseInChunks, and its mutex of one permit.
 func TestSemaphoreThreads(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) { contendForPermits(b, 4, 10, 10, func() int { return 1 }) })
-}
-
-func TestSemaphoreMaxPerSession(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) { contendForPermits(b, 5, 10, 20, func() int { return 1 + rand.IntN(5) }) })
-}
-
-func TestSemaphoreReleaseInChunks(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) { contendForPermits(b, 11, 100, 3, func() int { return 1 + rand.IntN(4) }) })
+	one, upToFour, upToFive := func() int { return 1 }, func() int { return 1 + rand.IntN(4) }, func() int { return 1 + rand.IntN(5) }
+	locktest.Each(t, func(b *locktest.Fixture) {
+		contendForPermits(b, 1, 12, 15, one)
+		contendForPermits(b, 4, 10, 10, one)
+		contendForPermits(b, 5, 10, 20, upToFive)
+		contendForPermits(b, 11, 100, 3, upToFour)
+	})
 }
 
 // contendForPermits has many goroutines on three connections acquire and release permits. The
@@ -83,44 +68,6 @@ func contendForPermits(b *locktest.Fixture, max, goroutines, rounds int, want fu
 		}}
 	})
 	b.WaitSemaphore(0, 0)
-}
-
-func TestSemaphoreRelease1AtATime(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		const max = 10
-		ss := []*actors.Semaphore{b.Semaphore(max), b.Semaphore(max)}
-		var inside atomic.Int64
-		full := make(chan struct{})
-		var wg sync.WaitGroup
-		for i := range max {
-			wg.Go(func() {
-				g, err := ss[i%2].Lock(locktest.Within(b))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				if inside.Add(1) == max {
-					close(full)
-				}
-				locktest.Closes(b, full, "the wait for all permits to be held")
-				g.Release()
-			})
-		}
-		wg.Wait()
-	})
-}
-
-// The closing client's permits are free at once.
-func TestSemaphoreClientClose(t *testing.T) {
-	locktest.Each(t, func(b *locktest.Fixture) {
-		one, s := b.Locks(), b.Semaphore(1)
-		g := locktest.Lock(b, one.Semaphore(b.LockPath, 1))
-		f := s.Acquire(locktest.Within(b))
-		b.WaitSemaphore(1, 2)
-		locktest.Must(b, one.Close())
-		locktest.Is(b, g.Err(), actors.ErrClosed)
-		locktest.Unlock(b, locktest.Result(b, f))
-	})
 }
 
 func TestSemaphoreGetParticipantNodes(t *testing.T) {
@@ -200,39 +147,4 @@ func TestSemaphoreInterruptAcquire(t *testing.T) {
 		locktest.Unlock(b, g)
 		locktest.Unlock(b, locktest.Lock(b, other))
 	})
-}
-
-// The server is stopped while ten requests wait.
-func TestSemaphoreAcquireAfterLostServer(t *testing.T) {
-	t.Parallel()
-	b := locktest.NewFixture(t, zktest.Own(t))
-	one, two := b.Locks(), b.Locks()
-	g := locktest.Lock(b, one.Semaphore(b.LockPath, 1))
-	var fs []*actors.Future[*actors.Grant]
-	for i := range 10 {
-		fs = append(fs, []*actors.Locks{one, two}[i%2].Semaphore(b.LockPath, 1).Acquire(context.Background()))
-	}
-	b.Stop(t)
-	locktest.WaitState(b, one, messages.SessionState_SUSPENDED)
-	locktest.WaitState(b, two, messages.SessionState_SUSPENDED)
-	release := g.Release()
-	fs = append(fs, one.Semaphore(b.LockPath, 1).Acquire(context.Background()))
-	b.Start(t)
-	locktest.Result(b, release)
-	l := locktest.NewLedger(b)
-	var wg sync.WaitGroup
-	for _, f := range fs {
-		wg.Go(func() {
-			g, err := f.Wait(locktest.Within(b))
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			l.Enter("", g, locktest.Share{LockPath: b.LockPath, Room: 1, Weight: 1, Permits: true})
-			l.Leave(g)
-			g.Release()
-		})
-	}
-	wg.Wait()
-	b.WaitSemaphore(0, 0)
 }
