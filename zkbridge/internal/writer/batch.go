@@ -19,19 +19,19 @@ import (
 // order, so the reads see the new nodes.
 type batch struct {
 	groups      []*Group
-	writes      []write      // of the groups
-	creates     uint32       // among the writes
-	directories []*directory // of a batch from their lines
-	containers  []container  // that the transaction makes first
-	mayFail     bool         // the directory of one of the creates may be missing, so that nothing is executed
-	reads       []directoryRead
+	writes      []write                // of the groups
+	creates     uint32                 // among the writes
+	directories []*directory           // of a batch from their lines
+	containers  []container            // that the transaction makes first
+	mayFail     bool                   // the directory of one of the creates may be missing, so that nothing is executed
+	reads       []zkconn.DirectoryRead // behind the transaction
 	// readIndex has Create.read for each directory that the batch creates in or makes. A search in
 	// its place builds a batch of 60 locks in three times the time.
 	readIndex map[string]int32
 	ops       []zkconn.Op // those that make directories, those of the writes, and that on the session node if the batch writes it
 	size      int         // bytes
 
-	answersDue atomic.Int32 // of the transaction and of the reads
+	answersDue atomic.Int32 // of the transaction, and of all reads
 	results    []zk.MultiResponse
 	err        error
 }
@@ -41,14 +41,6 @@ type batch struct {
 type container struct {
 	path string
 	of   *directory
-}
-
-// directoryRead is a read of a directory behind a transaction.
-type directoryRead struct {
-	directory string
-	withNames bool
-	listing   zkconn.Listing
-	err       error
 }
 
 const (
@@ -165,11 +157,11 @@ func (b *batch) addRead(c *Create) {
 	if !known || i < 0 {
 		i = int32(len(b.reads))
 		b.readIndex[c.msg.GetDirectory()] = i
-		b.reads = append(b.reads, directoryRead{directory: c.msg.GetDirectory()})
+		b.reads = append(b.reads, zkconn.DirectoryRead{Path: c.msg.GetDirectory()})
 		b.size += zkconn.OpBytes + len(c.msg.GetDirectory())
 	}
 	c.read = i
-	b.reads[i].withNames = b.reads[i].withNames || c.msg.GetListAfter()
+	b.reads[i].WithNames = b.reads[i].WithNames || c.msg.GetListAfter()
 }
 
 // addContainers has the transaction make the directory of a create, behind those above that are
@@ -198,11 +190,10 @@ func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 			}
 		}
 	default:
-		if r := &b.reads[c.read]; r.err == nil {
-			msg.DirectoryCzxid = r.listing.Czxid
-			if c.msg.GetListAfter() {
-				msg.Children = r.listing.Children
-			}
+		read := &b.reads[c.read] // empty if it has failed: then the lock asks for a list
+		msg.DirectoryCzxid = read.Listing.Czxid
+		if c.msg.GetListAfter() {
+			msg.Children = read.Listing.Children
 		}
 	}
 }
@@ -253,25 +244,10 @@ func (b *batch) noteSent(now time.Duration) {
 	}
 }
 
-// sendReads sends the reads of directories. It calls answered on any goroutine for each of them.
-func (b *batch) sendReads(client zkconn.Client, answered func()) {
-	for i := range b.reads {
-		r := &b.reads[i]
-		listed := func(listing zkconn.Listing, err error) {
-			r.listing, r.err = listing, err
-			answered()
-		}
-		if r.withNames {
-			client.List(r.directory, false, listed)
-		} else {
-			client.ReadDirectoryCzxid(r.directory, listed)
-		}
-	}
-}
-
-// countAnswer returns a function that calls done when it is called for the last of the answers that
-// are due.
-func (b *batch) countAnswer(done func()) (answered func()) {
+// countAnswers returns a function that calls done when it is called for the transaction and, if there
+// are any, for the reads.
+func (b *batch) countAnswers(done func()) (answered func()) {
+	b.answersDue.Store(int32(min(2, 1+len(b.reads))))
 	return func() {
 		if b.answersDue.Add(-1) == 0 {
 			done()

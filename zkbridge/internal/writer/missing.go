@@ -16,8 +16,8 @@ import (
 func (w *Writer) onMissingDirectory(b *batch, i int) {
 	gone := map[string]bool{b.writes[i].create.msg.GetDirectory(): true}
 	for _, r := range b.reads {
-		if zkconn.IsMissing(r.err) {
-			gone[r.directory] = true
+		if zkconn.IsMissing(r.Err) {
+			gone[r.Path] = true
 		}
 	}
 	if len(b.directories) > 0 {
@@ -159,19 +159,18 @@ func (w *Writer) survey(b *batch, behind []container) {
 				break
 			}
 			b.readIndex[path] = int32(len(b.reads))
-			b.reads = append(b.reads, directoryRead{directory: path})
+			b.reads = append(b.reads, zkconn.DirectoryRead{Path: path})
 		}
 	}
 	w.newInFlight.add(b)
-	b.answersDue.Store(int32(len(b.reads)))
-	b.sendReads(w.epoch.Client(), b.countAnswer(func() { w.epoch.Post(func() { w.onSurveyed(b, behind) }) }))
+	w.epoch.Client().ReadDirectories(b.reads, func() { w.epoch.Post(func() { w.onSurveyed(b, behind) }) })
 }
 
 func (w *Writer) onSurveyed(b *batch, behind []container) {
 	w.newInFlight.remove(b)
-	isMissing := func(path string) bool { return zkconn.IsMissing(b.reads[b.readIndex[path]].err) } // one that may not be read exists
+	isMissing := func(path string) bool { return zkconn.IsMissing(b.reads[b.readIndex[path]].Err) } // one that may not be read exists
 	switch {
-	case slices.ContainsFunc(b.reads, func(r directoryRead) bool { return zkconn.IsTransient(r.err) }):
+	case slices.ContainsFunc(b.reads, func(r zkconn.DirectoryRead) bool { return zkconn.IsTransient(r.Err) }):
 		w.retryUnsent(b)
 		return
 	case isMissing("/"):

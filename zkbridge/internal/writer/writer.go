@@ -81,8 +81,7 @@ func (w *Writer) Flush() {
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
 // answered.
 func (b *batch) send(client zkconn.Client, done func()) {
-	b.answersDue.Store(int32(1 + len(b.reads)))
-	answered := b.countAnswer(done)
+	answered := b.countAnswers(done)
 	executed := func(results []zk.MultiResponse, err error) {
 		b.results, b.err = results, err
 		answered()
@@ -95,7 +94,9 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	default:
 		client.Delete(zkpath.Join(first.Path, first.Node), executed)
 	}
-	b.sendReads(client, answered)
+	if len(b.reads) > 0 {
+		client.ReadDirectories(b.reads, answered)
+	}
 }
 
 // onBatchDone answers the requests of a batch, or sends them again.

@@ -69,8 +69,8 @@ type silentClient struct {
 	sent int
 }
 
-func (c *silentClient) Multi([]zkconn.Op, zkconn.Callback[[]zk.MultiResponse])     { c.sent++ }
-func (c *silentClient) ReadDirectoryCzxid(string, zkconn.Callback[zkconn.Listing]) { c.sent++ }
+func (c *silentClient) Multi([]zkconn.Op, zkconn.Callback[[]zk.MultiResponse]) { c.sent++ }
+func (c *silentClient) ReadDirectories(reads []zkconn.DirectoryRead, _ func()) { c.sent += len(reads) }
 
 // However many locks are in use, and however slow the server is, it has fewer requests of a writer
 // than those at which it stops reading.

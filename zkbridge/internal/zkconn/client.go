@@ -25,8 +25,9 @@ type Client interface {
 	CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse])
 	// List reads the names in a directory. It sets a watch on them if watch is set and it succeeds.
 	List(directory string, watch bool, then Callback[Listing])
-	// ReadDirectoryCzxid reads the directory's czxid, and no names.
-	ReadDirectoryCzxid(directory string, then Callback[Listing])
+	// ReadDirectories reads directories, several by one message if the server lets it. It writes the
+	// results into reads before it calls then.
+	ReadDirectories(reads []DirectoryRead, then func())
 	// Get reads a node. It sets a watch on the node if watch is set and it succeeds.
 	Get(path string, watch bool, then Callback[Content])
 	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that
@@ -187,11 +188,6 @@ func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
 
 func (c zkClient) List(directory string, watch bool, then Callback[Listing]) {
 	sendRead(c.session, opChildren, c.root.prepend(directory), watch, readListing, then)
-}
-
-func (c zkClient) ReadDirectoryCzxid(directory string, then Callback[Listing]) {
-	sendQuery(c.session, encodeRead(opExists, c.root.prepend(directory), false),
-		func(r *reader) (Listing, error) { return Listing{Czxid: r.stat().Czxid}, nil }, then)
 }
 
 func readListing(r *reader) (Listing, error) { return Listing{r.texts(), r.stat().Czxid}, nil }

@@ -22,11 +22,13 @@ const (
 	opExists          = 3
 	opGetData         = 4
 	opSetData         = 5
+	opChildNames      = 8  // the answer has no stat
 	opChildren        = 12 // the answer has the directory's stat
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15 // the answer has the node's stat
 	opCreateContainer = 19
+	opMultiRead       = 22 // since ZooKeeper 3.6
 	opSetWatches      = 101
 	opGetEphemerals   = 103 // since ZooKeeper 3.6
 )

@@ -32,4 +32,5 @@ type Settings struct {
 	Resolver   *Resolver
 	Containers optionalRequest // whether servers can create containers
 	ephemerals optionalRequest // whether servers can list the ephemeral nodes of a session
+	multiRead  optionalRequest // whether directories can be read together
 }

@@ -1,0 +1,123 @@
+package zkconn
+
+import (
+	"cmp"
+	"errors"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// DirectoryRead is a read of a directory: of its czxid, and of the names in it or not.
+type DirectoryRead struct {
+	Path      string
+	WithNames bool
+
+	Listing Listing // the result, empty with an Err
+	Err     error
+}
+
+func (c zkClient) ReadDirectories(reads []DirectoryRead, then func()) {
+	if len(reads) == 1 || c.session.cfg.multiRead.IsUnknown() {
+		c.readOneByOne(reads, then)
+		return
+	}
+	sendQuery(c.session, encodeMultiRead(c.root, reads), func(r *reader) (none struct{}, err error) { return none, r.listings(reads) },
+		func(_ struct{}, err error) {
+			c.noteMultiRead(err)
+			for i := range reads {
+				if r := &reads[i]; err != nil && !errors.Is(err, zk.ErrNoAuth) {
+					r.Listing, r.Err = Listing{}, err
+				}
+			}
+			then()
+		})
+}
+
+func (c zkClient) readOneByOne(reads []DirectoryRead, then func()) {
+	var left atomic.Int32 // the answers may come over two connections
+	left.Store(int32(len(reads)))
+	for i := range reads {
+		read := &reads[i]
+		answered := func(listing Listing, err error) {
+			read.Listing, read.Err = listing, err
+			if left.Add(-1) == 0 {
+				then()
+			}
+		}
+		if read.WithNames {
+			c.List(read.Path, false, answered)
+		} else {
+			sendQuery(c.session, encodeRead(opExists, c.root.prepend(read.Path), false),
+				func(r *reader) (Listing, error) { return Listing{Czxid: r.stat().Czxid}, nil }, answered)
+		}
+	}
+}
+
+// noteMultiRead notes the result of a multiRead. It is not sent any more if a server does not know
+// it, if its answer is too large, or if a directory must not be read, whose stat may be.
+func (c zkClient) noteMultiRead(err error) {
+	multiRead := &c.session.cfg.multiRead
+	multiRead.onResult(c.session.Epoch, err)
+	if errors.Is(err, errTooLarge) || errors.Is(err, zk.ErrNoAuth) {
+		multiRead.unknown.Store(true)
+	}
+}
+
+// encodeMultiRead returns the message that reads directories below root. It knows no exists, so that
+// it reads their data for the stat. Names come without a stat, and ZooKeeper may execute a
+// transaction of another session between two of its reads: so the stat is read before and after the
+// names.
+func encodeMultiRead(root Chroot, reads []DirectoryRead) []byte {
+	b := newMessage(opMultiRead, OpBytes*(2+3*len(reads)))
+	add := func(op int32, path string) { b = appendBool(appendText(appendOpHeader(b, op, false), path), false) }
+	for _, read := range reads {
+		path := root.prepend(read.Path)
+		add(opGetData, path)
+		if read.WithNames {
+			add(opChildNames, path)
+			add(opGetData, path)
+		}
+	}
+	return appendOpHeader(b, -1, true)
+}
+
+// listings writes the results of a multiRead into reads. The Listing of a directory that was deleted
+// and made again meanwhile is empty. It returns an error that several reads may have in common.
+func (r *reader) listings(reads []DirectoryRead) (common error) {
+	for i := range reads {
+		read := &reads[i]
+		before, err := r.listingPart(opGetData)
+		if read.WithNames {
+			names, namesErr := r.listingPart(opChildNames)
+			after, afterErr := r.listingPart(opGetData)
+			err = cmp.Or(err, namesErr, afterErr)
+			if before.Children = names.Children; before.Czxid != after.Czxid {
+				before = Listing{}
+			}
+		}
+		if err != nil {
+			before = Listing{}
+		}
+		if read.Listing, read.Err = before, err; errors.Is(err, zk.ErrNoAuth) {
+			common = err
+		}
+	}
+	return common
+}
+
+// listingPart returns the result of one read of a multiRead.
+func (r *reader) listingPart(want int32) (l Listing, err error) {
+	switch op, _, _ := r.int(), r.bool(), r.int(); {
+	case op == opError:
+		err = errorOf(r.int())
+	case op != want:
+		r.bad = true
+	case op == opGetData:
+		r.take(max(int(r.int()), 0)) // the length of no data is -1
+		l.Czxid = r.stat().Czxid
+	default:
+		l.Children = r.texts()
+	}
+	return l, err
+}
