@@ -227,27 +227,6 @@ func TestFrozenServer(t *testing.T) {
 	}
 }
 
-// A session goes on after a restart of its server.
-func TestServerRestart(t *testing.T) {
-	t.Parallel()
-	s := zktest.Own(t, zktest.Setting("maxSessionTimeout", "3600000"))
-	b := connected(t, Config{Servers: s.Addr(), SessionTimeout: time.Hour})
-	u, dir := newUser(t, b), "/d"
-	u.subscribe()
-	node := u.created(dir, "n-").GetNode()
-	s.Stop(t)
-	u.waitState(messages.SessionState_SUSPENDED)
-	u.release(dir, node)
-	s.Start(t)
-	if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 1 {
-		t.Errorf("%v", m)
-	}
-	next[*messages.NodeReleased](u)
-	if names := s.Nodes(t, dir); len(names) != 0 {
-		t.Errorf("left: %v", names)
-	}
-}
-
 // A watch that races with the deletion of its node leads to a Wake, or its answer has the name of
 // the node.
 func TestEventsAndReplies(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -128,20 +127,6 @@ func TestTransactOverSessions(t *testing.T) {
 		must(t, u.bridge.Close())
 		u.failed(u.transact(makeOp(dir+"/late", "")), messages.Reason_CLOSED)
 	})
-}
-
-// The outcome of a transaction is unknown if the session ends before the reply.
-func TestTransactDiesWithSession(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	proxy := zktest.Proxy(t, s.Addr())
-	u := newUser(t, connected(t, Config{Servers: proxy.Addr()}))
-	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Action: embedded.BlackHole})
-	id := u.transact(makeOp("/n", ""))
-	waitFired(t, fault)
-	s.Expire(t, u.bridge.Session().ID)
-	proxy.Cut() // the server does not answer, so that the client could not learn of the end
-	u.failed(id, messages.Reason_OUTCOME_UNKNOWN)
 }
 
 // The bridge makes a missing directory, and answers with the czxid of the written node.

@@ -17,24 +17,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-func TestSingleCreateIsOneRoundTrip(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		var d testDialer
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
-		first := u.created(dir, "a-")
-		d.take()
-		u.created(dir, "b-")
-		if got := fmt.Sprint(d.take()); got != "map[exists:1 multi:1]" {
-			t.Errorf("a create took %v", got)
-		}
-		u.release(dir, first.GetNode())
-		next[*messages.NodeReleased](u)
-		if got := fmt.Sprint(d.take()); got != "map[delete:1]" {
-			t.Errorf("a release took %v", got)
-		}
-	})
-}
-
 // The bridge sends a relaxed release with the next transaction, also while other requests read, and
 // any other release at once.
 func TestRelaxedRelease(t *testing.T) {
@@ -216,56 +198,6 @@ func TestBadOperationInBatch(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestRefusedInBatch(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		u.created(dir, "first-")
-		node := u.created(dir, "parent-").GetNode()
-		u.create(dir+"/"+node, "child-of-ephemeral-")
-		next[*messages.Failed](u) // from now on the bridge takes that directory for existing
-		var bad, good uint64
-		u.batch(func() {
-			bad = u.create(dir+"/"+node, "child-of-ephemeral-")
-			good = u.create(dir, "good-")
-		})
-		if m := next[*messages.Failed](u); m.GetId() != bad || m.GetReason() != messages.Reason_INVALID {
-			t.Errorf("%v", m)
-		}
-		if m := next[*messages.Created](u); m.GetId() != good {
-			t.Errorf("%v", m)
-		}
-	})
-}
-
-func TestDirectoryWithDataKeepsIt(t *testing.T) {
-	each(t, func(t *testing.T, s *zktest.Server) {
-		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-		makeNode(t, s.Client(t), dir, "theirs")
-		checkListAfter(t, s, u, dir)
-		if data, stat, err := s.Client(t).Get(dir); string(data) != "theirs" || stat.Version != 0 {
-			t.Errorf("data is %q, %+v, %v", data, stat, err)
-		}
-	})
-}
-
-func checkListAfter(t *testing.T, s *zktest.Server, u *user, dir string) {
-	t.Helper()
-	create := func() *messages.Created {
-		u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", ListAfter: true})
-		return next[*messages.Created](u)
-	}
-	first, second := create(), create()
-	if !slices.Equal(first.GetChildren(), []string{first.GetNode()}) {
-		t.Errorf("first: %v", first)
-	}
-	if len(second.GetChildren()) != 2 || second.GetCzxid() <= first.GetCzxid() {
-		t.Errorf("second: %v", second)
-	}
-	if _, stat, err := s.Client(t).Get(dir + "/" + second.GetNode()); err != nil || stat.Czxid != second.GetCzxid() {
-		t.Errorf("%+v, %v", stat, err)
-	}
 }
 
 func TestInvalidRequests(t *testing.T) {
