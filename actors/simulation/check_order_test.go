@@ -73,7 +73,7 @@ func (sim *simulation) checkBudget(now time.Duration, r *programRequest) {
 // requestEnd is the last end of a request for a lock. request is nil for actors and multi-locks.
 type requestEnd struct {
 	request      *programRequest
-	at, previous time.Duration // of the end, and of the end before
+	at, previous time.Duration // of the end, and of the latest end before
 }
 
 // checkHandOff checks that the next holder of a mutex is granted as soon as it learns that its
@@ -137,7 +137,8 @@ func (sim *simulation) noteUse(p *process, uses []use, until time.Duration) {
 			sim.requestEnded[u.path] = map[string]time.Duration{}
 		}
 		sim.requestEnded[u.path][p.name] = max(sim.requestEnded[u.path][p.name], until)
-		sim.lastEnds[u.path] = requestEnd{at: max(until, sim.now()), previous: sim.lastEnds[u.path].at}
+		last := sim.lastEnds[u.path] // of a dropped request that may be later than ends that follow
+		sim.lastEnds[u.path] = requestEnd{at: max(until, sim.now()), previous: max(last.at, last.previous)}
 	}
 }
 
