@@ -29,3 +29,9 @@ const ownObjectsKey = "ops_per_sec_own_objects"
 var many256 = inOneProcess("many256",
 	"256 clients of one process have a lock each.",
 	load{clients: 256, locks: 256})
+
+// many256Acknowledged has each acquire come when the former node of its lock is gone, so that no
+// transaction has both.
+var many256Acknowledged = inOneProcess("many256-acknowledged",
+	"256 clients of one process have a lock each, and wait until the server has acknowledged each release, as `Unlock` does.",
+	load{clients: 256, locks: 256, acknowledged: true})
