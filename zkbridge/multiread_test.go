@@ -120,3 +120,32 @@ func TestServerWithoutMultiRead(t *testing.T) {
 	}
 	u.keepsSession()
 }
+
+// Directories whose data are too large for one answer are read one by one from then on.
+func TestDirectoriesThatAreTooLargeTogether(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, home, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial, MaxReply: 1 << 20})), s.Path(t), s.Client(t)
+		dirs := []string{home + "/a", home + "/b", home + "/c"}
+		for _, dir := range dirs {
+			u.created(dir, "first-")
+			_, err := conn.Set(dir, make([]byte, 400<<10), -1)
+			must(t, err)
+		}
+		for _, m := range u.createInEach(dirs, always) {
+			if m.GetDirectoryCzxid() != 0 {
+				t.Errorf("%v", m)
+			}
+		}
+		d.take()
+		for _, m := range u.createInEach(dirs, always) {
+			if m.GetDirectoryCzxid() == 0 || len(m.GetChildren()) != 3 {
+				t.Errorf("%v", m)
+			}
+		}
+		if got := fmt.Sprint(d.take()); got != "map[getChildren2:3 multi:1]" {
+			t.Errorf("took %v", got)
+		}
+		u.keepsSession()
+	})
+}
