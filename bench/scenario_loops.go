@@ -30,8 +30,8 @@ var many256 = inOneProcess("many256",
 	"256 clients of one process have a lock each.",
 	load{clients: 256, locks: 256})
 
-// many256Acknowledged has each acquire come when the former node of its lock is gone, so that no
-// transaction has both.
+// many256Acknowledged is many256 with clients that wait: no transaction has both the deletion of a
+// node and the next create.
 var many256Acknowledged = inOneProcess("many256-acknowledged",
 	"256 clients of one process have a lock each, and wait until the server has acknowledged each release, as `Unlock` does.",
 	load{clients: 256, locks: 256, acknowledged: true})

@@ -23,8 +23,8 @@
 // directory is listed; merge.go, what a list changes; rule.go, questions to the rule; requests.go
 // and leave.go, the ends of requests and of entries; gone.go, own nodes that others deleted;
 // reconnect.go; failed.go; close.go. Then what few locks need: reenter.go, tries.go, numberend.go,
-// delay.go, contention.go, revoke.go. incarnation.go makes the names of nodes; invariants.go says
-// what holds between two events.
+// delay.go, contention.go, revoke.go. incarnation.go makes the names of nodes; entrytable.go and
+// scratch.go save memory; invariants.go says what holds between two events.
 //
 // testdata has scripts that read as stories; the first to read are alone, handoff, others,
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to

@@ -18,8 +18,8 @@ func (s *State) needScratch() {
 	}
 }
 
-// Performed notes that the effects of the last Step have been performed. Its slice is not valid any
-// more.
+// Performed notes that the effects of the last Step have been performed. The slice that Step has
+// returned is not valid any more.
 func (s *State) Performed() {
 	if f := s.scratch; f != nil {
 		clear(f.out)

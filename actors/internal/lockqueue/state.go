@@ -45,7 +45,8 @@ func New(rule *queue.Rule, in Incarnation) *State {
 }
 
 // Step applies an event to the State and returns what is to be done because of it, in order. The
-// slice is valid until Performed or the next Step. (Step is generic so that an event need not be allocated.)
+// slice is valid until Performed or the next Step. (Step is generic so that an event need not be
+// allocated.)
 func Step[E Event](s *State, ev E) []Effect {
 	s.needScratch()
 	s.out = s.out[:0]

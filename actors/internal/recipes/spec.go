@@ -93,8 +93,9 @@ func fromSingle(s *messages.LockSpec) (*manager.Recipe, error) {
 	case kind == messages.Recipe_READ_WRITE:
 		r = ReadWrite
 	case kind == messages.Recipe_SEMAPHORE:
-		if r = Semaphore(int(s.Permits), ""); CheckPermits(r) != nil {
-			return nil, CheckPermits(r)
+		r = Semaphore(int(s.Permits), "")
+		if err := CheckPermits(r); err != nil {
+			return nil, err
 		}
 	case kind == messages.Recipe_LEADER_LATCH:
 		r = LeaderLatch

@@ -2,9 +2,9 @@ package requests
 
 import "sync"
 
-// EffectList is a list of effects. The lists of a process share memory: most are empty between the
-// messages of an actor, and each would keep as much as its longest has needed. The zero EffectList
-// is empty.
+// EffectList is a list of effects. Most lists are empty between the messages of an actor, and each
+// would keep as much memory as its longest has needed. So Performed gives the memory to other lists
+// of the process. The zero EffectList is empty.
 type EffectList struct{ list *[]Effect } // nil for a list without memory
 
 var effectLists = sync.Pool{New: func() any { return &[]Effect{} }}
@@ -47,8 +47,8 @@ func (l *EffectList) Len() int {
 // At returns effect i of Len.
 func (l *EffectList) At(i int) Effect { return (*l.list)[i] }
 
-// Performed empties the list and gives its memory back: what Effects has returned is not valid any
-// more.
+// Performed empties the list and gives its memory back. The slice that Effects has returned is not
+// valid any more.
 func (l *EffectList) Performed() {
 	if list := l.list; list != nil && cap(*list) <= maxSharedEffects {
 		clear((*list)[:cap(*list)])

@@ -87,7 +87,7 @@ func (b *Baseline) Mutexes(dir string, n int) {
 // DeleteMutexes deletes the nodes that Mutexes has made.
 func (b *Baseline) DeleteMutexes(dir string, n int) { b.deleteNodes(dir, n, "/"+name+"lock-"+first) }
 
-// Semaphores writes what n semaphores write in new directories of dir if each gives one permit: it
+// Semaphores writes what n semaphores of one permit write in new directories of dir. For each it
 // makes a node in the request queue and one of the leases, and deletes the first.
 func (b *Baseline) Semaphores(dir string, n int) {
 	b.send(n, twoDirectories, func(i int) (containers, others []zkconn.Op) {
