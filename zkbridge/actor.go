@@ -64,7 +64,7 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
 	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
 	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
-		a.epoch.addOpen(c)
+		a.epoch.open.Add(c)
 		a.epoch.create(c.Group())
 	}
 }

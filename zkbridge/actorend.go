@@ -6,7 +6,6 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
-	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 )
 
 // giveUp ends the bridge for good.
@@ -54,7 +53,7 @@ func (a *bridgeActor) unblockCallers() {
 // Refuse implements host.Actor: it answers messages that come after the bridge has ended.
 func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case writer.Request: // a callRequest or an atomicCreateRequest
+	case reply.Failer: // a callRequest or an atomicCreateRequest
 		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	case *messages.Subscribe:
 		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)

@@ -57,7 +57,7 @@ func (r *atomicCreateRequest) creates() (all []*messages.Create) {
 	return all
 }
 
-// Fail implements request.
+// Fail implements reply.Failer.
 func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
 	for _, p := range r.specs {
 		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
@@ -83,7 +83,7 @@ func (a *bridgeActor) openAtomicCreate(r *atomicCreateRequest, n int) {
 		}
 	}
 	for _, c := range parts {
-		a.epoch.addOpen(c)
+		a.epoch.open.Add(c)
 	}
 	a.epoch.create(all)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
 // errNilContext is the error of a call with a nil context.
@@ -13,7 +13,7 @@ var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.
 
 // callRequest is a request of a goroutine that waits for the result.
 type callRequest interface {
-	writer.Request
+	reply.Request
 	forEpoch() uint64
 	failsFast() bool
 	start(ep *epoch)
@@ -21,6 +21,7 @@ type callRequest interface {
 
 // call is what each callRequest has.
 type call struct {
+	reply.Place
 	epoch    uint64
 	failFast bool // see Bridge.FailFast
 }
@@ -38,7 +39,7 @@ func (a *bridgeActor) call(r callRequest) {
 }
 
 // withdraw drops a request whose caller has stopped waiting.
-func (b *Bridge) withdraw(r writer.Request) {
+func (b *Bridge) withdraw(r reply.Request) {
 	b.ref.Tell(task(func(a *bridgeActor) {
 		if a.epoch != nil {
 			a.epoch.close(r)

@@ -1,13 +1,12 @@
 package zkbridge
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -22,9 +21,8 @@ type epoch struct {
 	ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 	over   bool
 
-	open   map[writer.Request]uint64 // requests that are not answered, with the number of each
-	opened uint64                    // requests so far
-	fresh  newCreates                // creates that are to be opened
+	open  reply.Open // requests that are not answered
+	fresh newCreates // creates that are to be opened
 
 	startJobs *jobs // of what must be done before requests; it runs also before the session is ready
 	writer    *writer.Writer
@@ -65,7 +63,7 @@ func (ep *epoch) allJobs() []*jobs {
 }
 
 func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
-	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, open: map[writer.Request]uint64{}}
+	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread}
 	ep.timers = newTimers(ep.Post)
 	var err error
 	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
@@ -104,35 +102,24 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
 	ep.timers.end()
 	ep.setConn(nil)
-	for _, r := range ep.openInOrder() {
+	for _, r := range ep.open.InOrder() {
 		r.Fail(why, detail)
 	}
-	ep.open = nil
+	ep.open = reply.Open{}
 	ep.failNewCreates(why, detail)
 }
 
-// openInOrder returns the requests that are not answered, in the order in which they came.
-func (ep *epoch) openInOrder() []writer.Request {
-	return slices.SortedFunc(maps.Keys(ep.open), func(x, y writer.Request) int { return cmp.Compare(ep.open[x], ep.open[y]) })
-}
-
-// addOpen counts r among the requests that are not answered.
-func (ep *epoch) addOpen(r writer.Request) {
-	ep.opened++
-	ep.open[r] = ep.opened
-}
-
 // close notes that a request is being answered: it is open no longer.
-func (ep *epoch) close(r writer.Request) { delete(ep.open, r) }
+func (ep *epoch) close(r reply.Request) { ep.open.Remove(r) }
 
 // Answer implements writer.Epoch.
-func (ep *epoch) Answer(r writer.Sender, msg any) {
+func (ep *epoch) Answer(r reply.Sender, msg any) {
 	ep.close(r)
 	r.Tell(msg)
 }
 
 // Fail implements writer.Epoch.
-func (ep *epoch) Fail(r writer.Request, why messages.Reason, format string, args ...any) {
+func (ep *epoch) Fail(r reply.Request, why messages.Reason, format string, args ...any) {
 	ep.close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
@@ -156,10 +143,7 @@ var _ writer.Epoch = (*epoch)(nil)
 func (ep *epoch) Client() zkconn.Client { return ep.client }
 
 // IsOpen implements writer.Epoch.
-func (ep *epoch) IsOpen(r writer.Request) bool {
-	_, open := ep.open[r]
-	return open
-}
+func (ep *epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
 
 // Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {

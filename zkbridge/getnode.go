@@ -177,7 +177,7 @@ const noBarrier = ""
 // newRead returns a request that calls do behind a barrier. The zero value stands for a directory
 // that does not exist.
 func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
-	return &readRequest[T]{call: call{b.Session().Epoch, b.failFast}, ctx: ctx, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
+	return &readRequest[T]{call: call{epoch: b.Session().Epoch, failFast: b.failFast}, ctx: ctx, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
 func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
@@ -243,7 +243,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 	r.result.Complete(value, err)
 }
 
-// Fail implements request.
+// Fail implements reply.Failer.
 func (r *readRequest[T]) Fail(why messages.Reason, detail string) {
 	var none T
 	r.result.Complete(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,

@@ -71,7 +71,7 @@ func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []a
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	result := ask.NewPromise[[]zk.MultiResponse](nil)
-	t := &transaction{call: call{epoch, b.failFast}, ops: copies, within: within, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
+	t := &transaction{call: call{epoch: epoch, failFast: b.failFast}, ops: copies, within: within, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
 	b.ref.Tell(t)
 	if !result.Await(ctx) {
 		result.Complete(nil, t.abandon(context.Cause(ctx))) // unless the result has come just now
@@ -178,7 +178,7 @@ func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
 	t.deliver(results, err)
 }
 
-// Fail implements request: the epoch is over, or was before the transaction came, or the
+// Fail implements reply.Failer: the epoch is over, or was before the transaction came, or the
 // transaction does not wait for a connection.
 func (t *transaction) Fail(why messages.Reason, detail string) {
 	t.deliver(nil, t.abandon(&messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}))

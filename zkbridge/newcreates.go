@@ -60,7 +60,7 @@ func (c newCreate) creates() []*messages.Create {
 }
 
 // outstanding returns how many requests wait for an answer.
-func (ep *epoch) outstanding() int { return len(ep.open) + ep.fresh.n }
+func (ep *epoch) outstanding() int { return ep.open.Len() + ep.fresh.n }
 
 // hasNewCreates reports whether creates wait that the writer can take.
 func (ep *epoch) hasNewCreates() bool {

@@ -84,7 +84,7 @@ func (b *Bridge) explained(ctx context.Context, err error) error {
 
 // failFastCalls fails the calls that do not wait for a connection.
 func (ep *epoch) failFastCalls() {
-	for _, r := range ep.openInOrder() {
+	for _, r := range ep.open.InOrder() {
 		if c, is := r.(callRequest); is && c.failsFast() {
 			ep.Fail(r, messages.Reason_DISCONNECTED, "%s", ep.actor.bridge.OutageText())
 		}

@@ -86,7 +86,7 @@ func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
 
 // accept opens a request for the present session, and reports whether it has. It answers all other
 // requests at once. invalid is what is wrong with the request, or nil.
-func (a *bridgeActor) accept(r writer.Request, epoch uint64, invalid error) bool {
+func (a *bridgeActor) accept(r reply.Request, epoch uint64, invalid error) bool {
 	n := 1
 	if onlyDeletes(r) {
 		n = 0 // it is never over the limit: its nodes would stay, and hold a lock
@@ -94,12 +94,12 @@ func (a *bridgeActor) accept(r writer.Request, epoch uint64, invalid error) bool
 	if !a.mayOpen(r, epoch, n, invalid) {
 		return false
 	}
-	a.epoch.addOpen(r)
+	a.epoch.open.Add(r)
 	return true
 }
 
 // onlyDeletes reports whether a request does nothing but delete nodes.
-func onlyDeletes(r writer.Request) bool {
+func onlyDeletes(r reply.Request) bool {
 	switch r := r.(type) {
 	case *writer.NodeRelease:
 		return true
@@ -111,7 +111,7 @@ func onlyDeletes(r writer.Request) bool {
 
 // mayOpen reports whether the bridge can open requests for the present session, of which n count for
 // the limit. Otherwise it answers r at once.
-func (a *bridgeActor) mayOpen(r writer.Request, epoch uint64, n int, invalid error) bool {
+func (a *bridgeActor) mayOpen(r reply.Failer, epoch uint64, n int, invalid error) bool {
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:
 		r.Fail(messages.Reason_INVALID, invalid.Error())

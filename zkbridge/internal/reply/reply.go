@@ -13,6 +13,7 @@ import (
 
 // To is the sender of a request, with the id and the epoch that the answer repeats.
 type To struct {
+	Place
 	Recipient ask.Recipient // nil: the sender wants no answer
 	ID        uint64
 	Epoch     uint64

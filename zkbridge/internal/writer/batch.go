@@ -133,7 +133,7 @@ func (b *batch) createsIn(directory string) bool {
 // batch before.
 func (b *batch) deletesIn(directory string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if r := w.release; r != nil && r.msg.GetDirectory() == directory && r.unknownSince.IsZero() {
+		if r := w.release; r != nil && r.msg.GetDirectory() == directory && r.unknownSince == 0 {
 			return true
 		}
 	}
@@ -172,7 +172,7 @@ func (b *batch) addContainers(c *Create) {
 		if _, known := b.readIndex[path]; !known {
 			b.readIndex[path] = newDirectory
 			b.containers = append(b.containers, container{path, c.in})
-			b.size += zkconn.OpBytes + len(path) + c.aclBytes
+			b.size += zkconn.OpBytes + len(path) + int(c.aclBytes)
 		}
 	}
 }

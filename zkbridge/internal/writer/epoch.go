@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -14,11 +15,11 @@ type Epoch interface {
 	Client() zkconn.Client
 
 	// IsOpen reports whether the request has not been answered.
-	IsOpen(r Request) bool
+	IsOpen(r reply.Request) bool
 	// Answer answers a request by a message.
-	Answer(r Sender, msg any)
+	Answer(r reply.Sender, msg any)
 	// Fail answers that the bridge will not do what was requested.
-	Fail(r Request, why messages.Reason, format string, args ...any)
+	Fail(r reply.Request, why messages.Reason, format string, args ...any)
 
 	// Run calls work, which may block, on another goroutine while the session is CONNECTED. It
 	// then calls the function that work has returned in the actor, unless the epoch is over.
@@ -35,17 +36,4 @@ type Epoch interface {
 	EndSession(path string, err error)
 	// SessionNodeFailed notes that the session node could not be written.
 	SessionNodeFailed(err error)
-}
-
-// Sender is a request whose sender gets the answer as a message.
-type Sender interface {
-	Request
-	// Tell sends the answer.
-	Tell(msg any)
-}
-
-// Request is a request that the bridge will answer.
-type Request interface {
-	// Fail answers that the bridge will not do what was requested.
-	Fail(why messages.Reason, detail string)
 }

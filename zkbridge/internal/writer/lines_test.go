@@ -13,22 +13,22 @@ type lines struct {
 	Epoch
 	t      *testing.T
 	w      *Writer
-	failed map[Request]messages.Reason
+	failed map[reply.Request]messages.Reason
 }
 
 func newLines(t *testing.T) *lines {
-	l := &lines{t: t, failed: map[Request]messages.Reason{}}
+	l := &lines{t: t, failed: map[reply.Request]messages.Reason{}}
 	l.w = New(l, Dependencies{})
 	l.w.SessionNode = "/actorlock/session-1"
 	return l
 }
 
-func (l *lines) IsOpen(r Request) bool {
+func (l *lines) IsOpen(r reply.Request) bool {
 	_, failed := l.failed[r]
 	return !failed
 }
 
-func (l *lines) Fail(r Request, why messages.Reason, _ string, _ ...any) { l.failed[r] = why }
+func (l *lines) Fail(r reply.Request, why messages.Reason, _ string, _ ...any) { l.failed[r] = why }
 
 func (l *lines) Client() zkconn.Client { return pathClient{} }
 

@@ -19,7 +19,7 @@ type Create struct {
 	msg      *messages.Create // nothing may write to it
 	exists   bool             // the sender knows that the directory exists; otherwise it may be missing
 	seen     bool             // the sender has seen the directory in this session
-	aclBytes int              // size of the node's ACL in a message
+	aclBytes int32            // size of the node's ACL in a message
 
 	group  *Group         // that this create is part of; own, but for the parts of an atomic create
 	own    Group          // here, to allocate once
@@ -32,12 +32,12 @@ type Create struct {
 	node         string        // the node, if it is known to have been created and the rest is not
 	step         uint32        // place among the creates of the last transaction
 	read         int32         // index of the directory among the reads of that transaction, noReadNeeded or newDirectory
-	unknownSince time.Time     // when the outcome of the last attempt became unknown
+	unknownSince time.Duration // when the outcome of the last attempt became unknown, by the same; 0 if it is known
 }
 
 // NewCreate returns a create for the sender of msg. Its node gets an ACL.
 func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
-	c := &Create{To: to, msg: msg, exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), aclBytes: zkconn.ACLBytes(acl)}
+	c := &Create{To: to, msg: msg, exists: msg.GetDirectoryExists(), seen: msg.GetDirectorySeen(), aclBytes: int32(zkconn.ACLBytes(acl))}
 	c.self[0], c.own.creates, c.group = c, c.self[:], &c.own
 	c.own.directories = c.one[:0]
 	return c
@@ -69,7 +69,7 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 func (c *Create) path() string { return zkpath.Join(c.msg.GetDirectory(), c.msg.GetPrefix()) }
 
 func (c *Create) bytes() int {
-	return len(c.msg.GetDirectory()) + len(c.msg.GetPrefix()) + sequenceSize + len(c.msg.GetData()) + c.aclBytes
+	return len(c.msg.GetDirectory()) + len(c.msg.GetPrefix()) + sequenceSize + len(c.msg.GetData()) + int(c.aclBytes)
 }
 
 func (c *Create) data() []byte {
@@ -89,7 +89,7 @@ type NodeRelease struct {
 	reply.To
 	msg          *messages.ReleaseNode // nothing may write to it
 	group        Group                 // that has only this release
-	unknownSince time.Time             // when the outcome of the delete became unknown
+	unknownSince time.Duration         // when the outcome of the delete became unknown, by Dependencies.Now; 0 if it is known
 }
 
 // NewRelease returns a release of a node for the sender of msg. A relaxed one waits for the next
@@ -137,7 +137,7 @@ func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
 // AtomicBytes returns the size of the create in an atomic create, with the operation that makes its
 // directory.
 func (c *Create) AtomicBytes(root zkconn.Chroot) int {
-	return 2*zkconn.OpBytes + c.bytes() + len(c.msg.GetDirectory()) + c.aclBytes + 2*len(root)
+	return 2*zkconn.OpBytes + c.bytes() + len(c.msg.GetDirectory()) + int(c.aclBytes) + 2*len(root)
 }
 
 func (g *Group) bytes() (n int) {

@@ -40,7 +40,7 @@ func (f rollbackReply) Tell(msg any) {
 // again to delete a node of another session.
 func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 	if zkconn.IsMissing(err) {
-		w.released(r, r.unknownSince.IsZero()) // otherwise an earlier delete may have deleted the node
+		w.released(r, r.unknownSince == 0) // otherwise an earlier delete may have deleted the node
 		return
 	}
 	w.epoch.Run(func(client zkconn.Client) func() {

@@ -53,7 +53,7 @@ func (w *Writer) onLookups(creates []*Create, lookups []zkconn.Lookup, err error
 		if lookups[i].Exists && lookups[i].Stat.EphemeralOwner != w.cfg.Session.ID() {
 			lookups[i] = zkconn.Lookup{} // of the same name, but of another session
 		}
-		c.unknownSince = time.Time{}
+		c.unknownSince = 0
 		switch {
 		case len(c.group.creates) > 1 && c.node == "":
 			w.onAtomicLookup(c, &lookups[i])
@@ -214,11 +214,12 @@ const MaxUnknownTimeouts = 3
 
 // unknownTooLong reports whether the outcome of a request has been unknown for too long. since is
 // when that began; the first call sets it.
-func (w *Writer) unknownTooLong(since *time.Time) bool {
-	if since.IsZero() {
-		*since = time.Now()
+func (w *Writer) unknownTooLong(since *time.Duration) bool {
+	now := w.cfg.Now()
+	if *since == 0 {
+		*since = max(now, 1) // the clock may begin with 0
 	}
-	return time.Since(*since) > MaxUnknownTimeouts*w.cfg.Session.Timeout()
+	return now-*since > MaxUnknownTimeouts*w.cfg.Session.Timeout()
 }
 
 // isPermanent reports whether a read that failed would fail the next time, too.

@@ -122,7 +122,7 @@ func TestTimersOfTheBlocked(t *testing.T) {
 // while each batch waited for the one before.
 func TestDeleteShowsDirectory(t *testing.T) {
 	unknown := NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/a", Node: "n-1"})
-	unknown.unknownSince = time.Now()
+	unknown.unknownSince = 1
 	for _, test := range []struct {
 		name    string
 		release *NodeRelease
