@@ -102,14 +102,14 @@ func (s *System) Close() {
 // error is actor.ErrNameExists if the protoactor system has the name already. Spawn blocks as
 // long as make does.
 func (s *System) Spawn(name string, make func(self *Ref) Actor) (*Ref, error) {
-	return s.spawn(&Ref{system: s, dispatcher: s.dispatcher, name: name}, make)
+	return s.spawn(&Ref{system: s, dispatcher: s.dispatcher, named: plainName(name)}, make)
 }
 
 // SpawnPriority is Spawn for an actor that the others of the System depend on, such as the
 // owner of a connection. A goroutine that serves only such actors serves it, so that its
 // messages never wait behind those of other actors.
 func (s *System) SpawnPriority(name string, make func(self *Ref) Actor) (*Ref, error) {
-	return s.spawn(&Ref{system: s, dispatcher: s.priority, name: name}, make)
+	return s.spawn(&Ref{system: s, dispatcher: s.priority, named: plainName(name)}, make)
 }
 
 func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
@@ -123,10 +123,27 @@ func (s *System) spawn(r *Ref, make func(self *Ref) Actor) (*Ref, error) {
 // Start is Spawn without registration, which takes more memory than the rest of an actor. The
 // actor has no PID until [Ref.Register].
 func (s *System) Start(name string, make func(self *Ref) Actor) *Ref {
-	r := &Ref{system: s, dispatcher: s.dispatcher, name: name}
+	return s.StartNamed(plainName(name), make)
+}
+
+// StartNamed is Start for an actor whose name is rarely needed, such as one of many.
+func (s *System) StartNamed(named Named, make func(self *Ref) Actor) *Ref {
+	r := &Ref{system: s, dispatcher: s.dispatcher, named: named}
 	r.start(make(r))
 	return r
 }
+
+// Named knows the name of an actor, which only its PID and the log need. It may be in no memory.
+type Named interface {
+	// Name returns the name, always the same. Any goroutine may call it.
+	Name() string
+}
+
+// plainName is a name as a Named.
+type plainName string
+
+// Name implements Named.
+func (n plainName) Name() string { return string(n) }
 
 // Sender is the protoactor actor that sent a message, as the recipient of answers.
 type Sender struct {

@@ -370,3 +370,20 @@ func TestTellWhileBeingMade(t *testing.T) {
 	ref.Stop()
 	p.end(t)
 }
+
+// The name of an actor may be one that is made when it is needed.
+func TestStartNamed(t *testing.T) {
+	s, p := newSystem(t), newProbe(nil)
+	ref := s.StartNamed(madeName{}, func(*host.Ref) host.Actor { return p })
+	if err := ref.Register(); err != nil || ref.PID().GetId() != "made" {
+		t.Errorf("%v: %v", ref.PID(), err)
+	}
+	ref.Stop()
+	if err := p.end(t); err != nil {
+		t.Error(err)
+	}
+}
+
+type madeName struct{}
+
+func (madeName) Name() string { return "made" }

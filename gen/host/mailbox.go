@@ -15,7 +15,7 @@ import (
 type mailbox struct {
 	mu        sync.Mutex
 	user      fifo
-	ahead     fifo  // messages of TellAhead, which overtake those of user
+	ahead     *fifo // messages of TellAhead, which overtake those of user; nil before the first
 	system    []any // protoactor's own messages, which overtake all others
 	started   bool  // the actor is made
 	ended     bool  // the actor has stopped; implies started
@@ -48,6 +48,9 @@ func (m *mailbox) putSystem(msg any) (schedule bool) {
 func (m *mailbox) putAhead(msg any) (schedule bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.ahead == nil {
+		m.ahead = &fifo{}
+	}
 	m.ahead.push(item{msg: msg})
 	return m.trySchedule()
 }
@@ -125,7 +128,13 @@ type fifo struct {
 	recentMax int    // longest length of late: it shrinks by an eighth each time the queue is empty
 }
 
-func (f *fifo) len() int { return len(f.items) - f.head }
+// len returns the number of messages. A nil queue has none.
+func (f *fifo) len() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.items) - f.head
+}
 
 func (f *fifo) push(added item) {
 	if f.head > 0 && len(f.items) == cap(f.items) && f.head*2 >= len(f.items) {

@@ -16,7 +16,7 @@ import (
 type Ref struct {
 	system     *System
 	dispatcher *dispatcher // serves the mailbox
-	name       string
+	named      Named
 	handler    Actor
 	flush      func() // Flush of a Collector; otherwise nil
 	mailbox    mailbox
@@ -49,11 +49,11 @@ func (r *Ref) Register() error {
 		return nil
 	}
 	if r.mailbox.ended { // end has run, which removes the registration
-		return fmt.Errorf("host: actor %q has stopped", r.name)
+		return fmt.Errorf("host: actor %q has stopped", r.named.Name())
 	}
-	pid, added := r.system.Actors.ProcessRegistry.Add(refProcess{r}, r.name)
+	pid, added := r.system.Actors.ProcessRegistry.Add(refProcess{r}, r.named.Name())
 	if !added {
-		return fmt.Errorf("host: spawn %q: %w", r.name, actor.ErrNameExists)
+		return fmt.Errorf("host: spawn %q: %w", r.named.Name(), actor.ErrNameExists)
 	}
 	r.pid = pid
 	return nil
@@ -215,10 +215,10 @@ func (r *Ref) handleSystem(msg any) {
 func (r *Ref) fail(msg, failure any) {
 	defer func() {
 		if again := recover(); again != nil {
-			r.system.Logger.Error("actor failed once more as it stopped", "actor", r.name, "failure", again, "do", "restart the process, and report a defect")
+			r.system.Logger.Error("actor failed once more as it stopped", "actor", r.named.Name(), "failure", again, "do", "restart the process, and report a defect")
 		}
 	}()
-	r.system.Logger.Error("actor failed and is stopped", "actor", r.name,
+	r.system.Logger.Error("actor failed and is stopped", "actor", r.named.Name(),
 		"failure", failure, "message", typeOf(msg), "stack", string(debug.Stack()), "do", "report a defect of the actor")
 	r.end(failure)
 }

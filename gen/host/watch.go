@@ -38,7 +38,7 @@ func (i Identity) pid() *actor.PID { return actor.NewPID(i.address, i.id) }
 // String returns the name of a hosted actor, or the PID as address and id.
 func (i Identity) String() string {
 	if i.ref != nil {
-		return i.ref.name
+		return i.ref.named.Name()
 	}
 	return i.address + "/" + i.id
 }
@@ -158,11 +158,11 @@ func (r *Ref) Alias(tag any) (*actor.PID, error) {
 	r.mailbox.mu.Lock()
 	defer r.mailbox.mu.Unlock()
 	if r.mailbox.ended {
-		return nil, fmt.Errorf("host: actor %q has stopped", r.name)
+		return nil, fmt.Errorf("host: actor %q has stopped", r.named.Name())
 	}
-	pid, added := registry.Add(alias{refProcess{r}, tag}, r.name+registry.NextId())
+	pid, added := registry.Add(alias{refProcess{r}, tag}, r.named.Name()+registry.NextId())
 	if !added {
-		return nil, fmt.Errorf("host: alias of %q: %w", r.name, actor.ErrNameExists)
+		return nil, fmt.Errorf("host: alias of %q: %w", r.named.Name(), actor.ErrNameExists)
 	}
 	return pid, nil
 }

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +28,18 @@ type Entry struct {
 	// none yet. Each later change comes as a StateChange.
 	SessionAtStart *messages.SessionChanged
 
+	number uint64 // of the actors that the manager has started
 	// users counts the entries that build upon this one, and the callers that keep its PID. Above 0
 	// it does not retire.
 	users       atomic.Int32
-	tickPending atomic.Bool   // a Tick is in the mailbox
-	idleFor     time.Duration // how long the actor has been quiet; touched by RetireIfQuiet only
-	forgotten   bool          // the manager does not know it any more; guarded by Manager.mu
+	tickPending atomic.Bool // a Tick is in the mailbox
+	quietTicks  uint32      // in a row; touched by RetireIfQuiet only
+	forgotten   bool        // the manager does not know it any more; guarded by Manager.mu
+}
+
+// Name implements host.Named: it returns the name of the actor.
+func (e *Entry) Name() string {
+	return e.Manager.name + "/" + strconv.FormatUint(e.number, 10) + e.Path
 }
 
 func (e *Entry) releaseDeps() {
@@ -62,11 +69,11 @@ type (
 func (m *Manager) RetireIfQuiet(e *Entry, quiet bool) bool {
 	e.tickPending.Store(false)
 	if !quiet {
-		e.idleFor = 0
+		e.quietTicks = 0
 		return false
 	}
-	e.idleFor += m.tickInterval
-	if e.idleFor < m.IdleTimeout || !m.retire(e) {
+	e.quietTicks++
+	if time.Duration(e.quietTicks)*m.tickInterval < m.IdleTimeout || !m.retire(e) {
 		return false
 	}
 	e.Self.Stop()

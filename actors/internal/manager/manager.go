@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,14 +203,14 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 // start needs m.mu.
 func (m *Manager) start(e *Entry) {
 	m.started++
-	e.Tally, e.SessionAtStart = &m.tallies[m.started%tallyCount], m.session
+	e.number, e.Tally, e.SessionAtStart = m.started, &m.tallies[m.started%tallyCount], m.session
 	m.running.Add(1)
 	m.entries[e.Path] = e
 	for _, directory := range e.Directories {
 		m.entries[directory] = e
 	}
 	m.inOrder = append(m.inOrder, e)
-	m.system.Start(m.name+"/"+strconv.FormatUint(m.started, 10)+e.Path, func(self *host.Ref) host.Actor {
+	m.system.StartNamed(e, func(self *host.Ref) host.Actor {
 		e.Self = self
 		return m.newActor(e)
 	})
