@@ -29,7 +29,7 @@ func (ev Close) apply(s *State) {
 
 // Idle reports whether no request is open and no answer is awaited.
 func (s *State) Idle() bool {
-	return s.entries.len() == 0 && s.requests.Len() == 0 && len(s.unsent) == s.unsentLeft && s.listing.serial == 0 && s.numbers.deletion == 0
+	return s.entries.len() == 0 && s.requests.Len() == 0 && len(s.unsent) == int(s.unsentLeft) && s.listing.serial == 0 && s.numbers.deletion == 0
 }
 
 // Ending reports whether a node of this process may still exist after Close.

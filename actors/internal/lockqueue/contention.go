@@ -109,7 +109,7 @@ func (s *State) listArrived(set bool) {
 	s.contention.requested, s.contention.deleteAfter = false, nil
 	s.contention.set = s.contention.set && set
 	for _, e := range before {
-		if e == s.delay.entry {
+		if s.delay.isOf(e) {
 			s.requestMarker(requests.DeleteWithHeldMarker)
 		} else {
 			s.deleteNode(e)

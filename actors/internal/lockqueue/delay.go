@@ -6,9 +6,9 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // any other end of the grant. The next holder makes a held marker of its own. It waits for the
 // delay before that if it finds another's.
 
-// delay is what is under way about the held marker: one effect at most.
+// delay is what is under way about the held marker: one effect.
 type delay struct {
-	entry          *entry              // the entry that is to hold (makingMarker), or leaves; nil: nothing is under way
+	entry          *entry              // the entry that is to hold (makingMarker), or leaves
 	serial         uint64              // of the effect that is to be answered
 	askedAt        uint64              // clock of that effect
 	kind           requests.EffectKind // of that effect
@@ -16,10 +16,12 @@ type delay struct {
 	elapsed        bool                // the delay has been waited for
 }
 
+func (d *delay) isOf(e *entry) bool { return d != nil && d.entry == e }
+
 // createHeldMarker has the contender make its held marker before it holds.
 func (s *State) createHeldMarker(e *entry) {
 	e.stage = makingMarker
-	s.delay = delay{entry: e}
+	s.delay = &delay{entry: e}
 	s.requestMarker(requests.CreateHeldMarker)
 }
 
@@ -31,7 +33,7 @@ func (s *State) deleteCleanly(e *entry) {
 		return
 	}
 	e.stage = leaving
-	s.delay = delay{entry: e}
+	s.delay = &delay{entry: e}
 	if s.contention.requested { // as in deleteNode
 		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
 		return
@@ -48,16 +50,16 @@ func (s *State) requestMarker(do requests.EffectKind) {
 // abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed,
 // and reports whether there was such a wait: then the contender leaves at once.
 func (s *State) abandonDelay() bool {
-	if s.closed == 0 || s.delay.kind != requests.StartDelay {
+	if s.closed == 0 || s.delay == nil || s.delay.kind != requests.StartDelay {
 		return false
 	}
-	s.delay = delay{}
+	s.delay = nil
 	return true
 }
 
 // awaitsMarker reports whether an answer is about the held marker.
 func (s *State) awaitsMarker(serial uint64) bool {
-	return s.delay.entry != nil && s.delay.serial == serial
+	return s.delay != nil && s.delay.serial == serial
 }
 
 func (ev Transacted) apply(s *State) {
@@ -68,7 +70,7 @@ func (ev Transacted) apply(s *State) {
 		return
 	}
 	const node = 0 // the operation on the contender's node
-	switch m := &s.delay; {
+	switch m := s.delay; {
 	case m.kind == requests.DeleteWithHeldMarker:
 		s.deletedCleanly(ev.Done)
 	case ev.Done:
@@ -106,7 +108,7 @@ func (s *State) heldMarkerRead(ev Watched) {
 func (s *State) startDelay() {
 	e := s.delay.entry
 	if s.closed != 0 {
-		s.delay = delay{}
+		s.delay = nil
 		s.removeFromList(&e.contender)
 		s.deleteNode(e)
 		return
@@ -137,7 +139,7 @@ func (s *State) heldMarkerMade() {
 	case !s.proven(e):
 		s.requestMarker(requests.ReplaceHeldMarker)
 	default:
-		s.delay = delay{}
+		s.delay = nil
 		s.hold(e)
 	}
 }
@@ -150,7 +152,7 @@ func (s *State) leaveCleanly() {
 func (s *State) deletedCleanly(done bool) {
 	e := s.delay.entry
 	e.mayBeDeleted = s.delay.outcomeUnknown
-	s.delay = delay{}
+	s.delay = nil
 	if done {
 		s.deleteAcked(e)
 	} else {
@@ -160,11 +162,11 @@ func (s *State) deletedCleanly(done bool) {
 
 // markerFailed takes a Failed that answers an effect about the held marker.
 func (s *State) markerFailed(why requests.Reason) {
-	switch m := &s.delay; {
+	switch m := s.delay; {
 	case s.closed != 0 && (why == requests.SessionLost || why == requests.Closed): // the node goes with the session
 		s.entries.remove(m.entry.serial)
 		s.removeFromList(&m.entry.contender)
-		s.delay = delay{}
+		s.delay = nil
 	case why == requests.OutcomeUnknown: // repeat it: the result is the same if it was done before
 		m.outcomeUnknown = true
 		s.requestMarker(m.kind)
@@ -175,7 +177,7 @@ func (s *State) markerFailed(why requests.Reason) {
 		s.deletedCleanly(false)
 	default:
 		e := m.entry
-		s.delay = delay{}
+		s.delay = nil
 		s.endEach(e, requests.Refuse, why)
 		s.removeFromList(&e.contender)
 		s.deleteNode(e)

@@ -14,16 +14,16 @@ type ownEntries struct {
 	// unsent are entries that wait for a session, or outside (numberend.go), in order of arrival.
 	// unsentLeft is how many of them have left: compactUnsent takes those out.
 	unsent     []*entry
-	unsentLeft int
+	unsentLeft int32
+	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
+	waitingTries int32
+	waiting      [][]*contender
 	// unanswered are the entries in order of their CreateNode. The first one is not answered.
 	// Answered ones stay behind it until its answer comes.
 	unanswered []*entry
 	// creating is how many entries are in stage creating. Abandoned ones may be many, before them
 	// in unanswered. listsDue is how many of both have listAfter.
 	creating, listsDue int32
-	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
-	waiting      [][]*contender
-	waitingTries int
 	// holders are the entries in the list that are held or make their held marker, by number.
 	holders []*contender
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is

@@ -20,8 +20,8 @@ func (s *State) goOnWithoutNode(e *entry) {
 		e.name = ""
 		return
 	}
-	if e == s.delay.entry {
-		s.delay = delay{}
+	if s.delay.isOf(e) {
+		s.delay = nil
 	}
 	s.entries.remove(e.serial)
 	s.stopWaiting(e)

@@ -32,7 +32,7 @@ func (s *State) tryGrant(e *entry) bool {
 			s.requestList()
 		}
 		return false
-	case s.delay.entry != nil: // a held marker is being made or deleted: see delay.go
+	case s.delay != nil: // a held marker is being made or deleted: see delay.go
 		return false
 	case !s.proven(e):
 		s.prove(e)

@@ -350,7 +350,7 @@ func (m *model) finish() {
 		if len(p.state.watches) > 0 {
 			m.t.Fatalf("process %d remembers watches: %v", p.n, p.state.watches)
 		}
-		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-s.unsentLeft+s.entries.len() > 0 || s.waitingTries != 0 {
+		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.unsent)-int(s.unsentLeft)+s.entries.len() > 0 || s.waitingTries != 0 {
 			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d unsent, %d entries, %d tries", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.unsent), s.entries.len(), s.waitingTries)
 		}
 	}

@@ -113,7 +113,7 @@ func (s *State) checkEntries() error {
 		}
 	}
 	switch {
-	case left != s.unsentLeft:
+	case left != int(s.unsentLeft):
 		return fmt.Errorf("%d unsent entries have left, and %d are counted", left, s.unsentLeft)
 	case s.anyOutside() && !s.numbers.ending():
 		return fmt.Errorf("%d entries are not sent, and there is a session", len(s.unsent)-left)
@@ -150,7 +150,7 @@ func (s *State) checkWaiting() error {
 			queues++
 		}
 	}
-	if waiting != queues || tries != s.waitingTries {
+	if waiting != queues || tries != int(s.waitingTries) {
 		return fmt.Errorf("%d entries are queued and %d wait, %d of them tries; %d are counted", queues, waiting, tries, s.waitingTries)
 	}
 	return nil
@@ -226,7 +226,7 @@ func (s *State) checkRest() error {
 		return fmt.Errorf("proofs %+v at %d", s.proofs, s.clock)
 	case s.listing.again && s.listing.serial == 0:
 		return fmt.Errorf("a list is to be repeated, and none is in flight")
-	case d.entry != nil && d.entry.stage != makingMarker && d.entry.stage != leaving:
+	case d != nil && d.entry.stage != makingMarker && d.entry.stage != leaving:
 		return fmt.Errorf("the held marker is of an entry in stage %d", d.entry.stage)
 	case s.contention.later && s.contention.set:
 		return fmt.Errorf("a watch that is set is to be set at the next Tick")
@@ -238,7 +238,7 @@ func (s *State) checkRest() error {
 		return fmt.Errorf("the node deleted last is in stage %d", s.lastDeleted.stage)
 	}
 	for c, e := range s.entries.all() {
-		if s.delay.entry == nil && e.stage == makingMarker {
+		if s.delay == nil && e.stage == makingMarker {
 			return fmt.Errorf("entry %d makes its held marker, and no effect for it is under way", c)
 		}
 	}

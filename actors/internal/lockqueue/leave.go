@@ -40,7 +40,7 @@ func (s *State) leave(e *entry) {
 // of them at once would cost the length of the list.
 func (s *State) compactUnsent() {
 	s.unsentLeft++
-	if s.unsentLeft*2 > len(s.unsent) {
+	if int(s.unsentLeft)*2 > len(s.unsent) {
 		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
 		s.unsentLeft = 0
 	}

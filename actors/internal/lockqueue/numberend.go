@@ -21,7 +21,7 @@ type numbers struct {
 	enterUntil int64
 	// fewest is the least number of children that a list has shown since new requests wait outside.
 	// ticks counts the Ticks since that was less.
-	fewest, ticks int
+	fewest, ticks int32
 	// deletion is the serial of the DeleteDirectory that is not answered yet, or 0.
 	deletion uint64
 }
@@ -40,7 +40,7 @@ const (
 	patience = 5
 )
 
-func newNumbers() numbers { return numbers{fewest: math.MaxInt} }
+func newNumbers() numbers { return numbers{fewest: math.MaxInt32} }
 
 func (n *numbers) note(seq int64) { n.highest = max(n.highest, seq) }
 
@@ -54,7 +54,7 @@ func (n *numbers) ending() bool {
 func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.downgrade.of == nil }
 
 // anyOutside reports whether entries wait outside.
-func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > s.unsentLeft }
+func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > int(s.unsentLeft) }
 
 // admit has the nodes created of the entries that have waited for a session, or outside, and that
 // need not wait any longer. Step calls it after every event.
@@ -81,8 +81,8 @@ func (s *State) listedOutside(directory int64, children int) {
 		return
 	case !s.anyOutside() || !n.ending() || n.deletion != 0:
 		return
-	case children < n.fewest:
-		n.fewest, n.ticks = children, 0
+	case int32(children) < n.fewest:
+		n.fewest, n.ticks = int32(children), 0
 	}
 	if children == 0 && !s.keepsDirectory {
 		s.lastSerial++
@@ -119,7 +119,7 @@ func (s *State) endVainWait() {
 	switch {
 	case n.ticks < patience:
 	case n.highest < lastEntry:
-		n.enterUntil, n.fewest, n.ticks = n.highest+entriesBetween, math.MaxInt, 0
+		n.enterUntil, n.fewest, n.ticks = n.highest+entriesBetween, math.MaxInt32, 0
 	default:
 		s.refuseOutside(requests.SequenceExhausted)
 	}

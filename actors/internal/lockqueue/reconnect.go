@@ -45,10 +45,10 @@ func (s *State) createUnsent() {
 // in their order.
 func (s *State) startAnew() {
 	var first []*entry
-	if e := s.delay.entry; e != nil && e.stage == makingMarker && len(e.requests) > 0 {
-		first = append(first, e)
+	if d := s.delay; d != nil && d.entry.stage == makingMarker && len(d.entry.requests) > 0 {
+		first = append(first, d.entry)
 	}
-	s.delay = delay{}
+	s.delay = nil
 	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
 		return e.stage != creating
 	}), slices.DeleteFunc(s.unsent, hasLeft))

@@ -28,7 +28,7 @@ type State struct {
 	ownEntries                    // entry.go: entries, unanswered, waiting, requests and others
 	proofs                        // proof.go: allDoubtedAt, staleBefore, watches and others
 	listing       listing         // list.go: the list of the directory that is not answered yet
-	delay         delay           // delay.go: what is under way about the held marker
+	delay         *delay          // delay.go: what is under way about the held marker; nil if nothing is
 	contention    contentionWatch // contention.go: the watch for Acquire.NotifyContended
 
 	// reported are the names that ReportUnknownChild has reported, at most maxReported.

@@ -13,17 +13,17 @@ import (
 // directory is one directory of a lock, with the queue of its contenders. It turns messages of the
 // bridge into events of its lockqueue.State, and performs the effects.
 type directory struct {
-	in       *directories          // those of the actor
-	above    func(requests.Effect) // performs the effects for owners, or for the machine on top
-	path     string
-	required string // the lock's directory if it must exist; else empty
-	recipe   *manager.Recipe
-	state    *lockqueue.State
-	second   bool                          // among the actor's directories: see idOf
-	left     departure                     // the latest departure since the last grant, for the count of hand-offs
-	delay    *time.Timer                   // of the LockDelay under way
-	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	together *[]zkbridge.CreateSpec        // collected by acquireWith; nil at other times
+	in        *directories          // those of the actor
+	above     func(requests.Effect) // performs the effects for owners, or for the machine on top
+	path      string
+	recipe    *manager.Recipe
+	state     *lockqueue.State
+	mustExist bool                          // the lock's directory must exist: nothing makes it
+	second    bool                          // among the actor's directories: see idOf
+	left      departure                     // the latest departure since the last grant, for the count of hand-offs
+	delay     *time.Timer                   // of the LockDelay under way
+	creates   map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
+	together  *[]zkbridge.CreateSpec        // collected by acquireWith; nil at other times
 }
 
 // feed applies an event to the state and performs the effects.
@@ -84,7 +84,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 func (d *directory) create(f *lockqueue.Effect) {
 	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Beside: f.Beside,
 		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
-		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required}
+		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required()}
 	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only
 		d.createWithOthers(f.ID, msg)
 		return

@@ -87,7 +87,7 @@ func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above f
 	rand.Read(in[:])
 	d := directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 	if ds.Recipe.RequireDirectory {
-		d.required = ds.Path
+		d.mustExist = true
 		d.state.KeepDirectory()
 	}
 	return d

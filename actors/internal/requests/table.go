@@ -7,8 +7,8 @@ import "iter"
 // unless it is empty.
 type Table[T any] struct {
 	places []slot[T]
-	free   ID // the first free place; 0 if there is none
-	n      int
+	free   uint32 // the first free place; 0 if there is none
+	n      uint32
 	one    [1]slot[T] // the memory of places, if there is only one
 }
 
@@ -23,11 +23,11 @@ func (t *Table[T]) Add(number uint32, what *T) ID {
 	i := t.free
 	if i == 0 {
 		t.addPlace()
-		i = ID(len(t.places))
+		i = uint32(len(t.places))
 	} else {
-		t.free = t.places[i-1].id
+		t.free = uint32(t.places[i-1].id)
 	}
-	id := ID(number)<<32 | i
+	id := ID(number)<<32 | ID(i)
 	t.places[i-1] = slot[T]{id, what}
 	t.n++
 	return id
@@ -63,8 +63,8 @@ func (t *Table[T]) Remove(id ID) {
 	if t.At(id) == nil {
 		return
 	}
-	i := ID(uint32(id))
-	t.places[i-1] = slot[T]{id: t.free}
+	i := uint32(id)
+	t.places[i-1] = slot[T]{id: ID(t.free)}
 	t.free = i
 	t.n--
 }
@@ -74,7 +74,7 @@ func (t *Table[T]) Len() int {
 	if t == nil {
 		return 0
 	}
-	return t.n
+	return int(t.n)
 }
 
 // All returns the values and their IDs. A value that is removed meanwhile does not come any more.

@@ -24,7 +24,7 @@ const (
 
 	measureLimit = zktest.TimeLimit / 2
 
-	mostPerIdleLock  = 1400 // bytes
+	mostPerIdleLock  = 1250 // bytes
 	mostPerWaiter    = 1024
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
