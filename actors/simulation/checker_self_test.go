@@ -78,6 +78,12 @@ func TestChecker(t *testing.T) {
 			g.lost(2*time.Second, 1)
 			g.grant(3, 2, "b", 2, delayMutex)
 		}, "did not release"},
+		{"no lock-delay while a dropped request of the owner may be released", func(g grantHistory) {
+			g.grant(1, 1, "a", 1, delayMutex)
+			g.ownerEnded["a"] = 3 * time.Second
+			g.lost(2*time.Second, 1)
+			g.grant(3, 2, "b", 2, delayMutex)
+		}, ""},
 		{"no lock-delay after a release", func(g grantHistory) {
 			g.grant(1, 1, "a", 1, delayMutex)
 			g.ended(0, 1)

@@ -18,6 +18,7 @@ type checker struct {
 	deletedNodeEnded map[string]time.Duration              // when a grant of a process ended whose node was already deleted, by process and path
 	uncleanEnd       map[string]time.Duration              // when the last holder ended without a release, by path
 	greatest         map[string]map[tokenUse]greatestToken // the greatest token so far, by path
+	ownerEnded       map[string]time.Duration              // when an owner's last request ended, or the latest time at which it ends
 	violations       []string
 	failedAt         time.Duration // time of the first violation
 }
@@ -89,7 +90,7 @@ type heldGrant struct {
 }
 
 func newChecker(specs map[string]*spec) *checker {
-	return &checker{specs: specs, greatest: map[string]map[tokenUse]greatestToken{}, uncleanEnd: map[string]time.Duration{},
+	return &checker{specs: specs, greatest: map[string]map[tokenUse]greatestToken{}, uncleanEnd: map[string]time.Duration{}, ownerEnded: map[string]time.Duration{},
 		recentGrants: map[string][]*heldGrant{}, lastGrant: map[string]time.Duration{}, deletedNodeEnded: map[string]time.Duration{}}
 }
 
@@ -178,8 +179,11 @@ func (c *checker) sessionLost(now time.Duration, id int) {
 
 func (c *checker) endUncleanly(now time.Duration, h *heldGrant) {
 	for _, u := range h.uses {
-		if c.specs[u.path].lockDelay > 0 && !c.isReentered(h) {
+		if delay := c.specs[u.path].lockDelay; delay > 0 && !c.isReentered(h) {
 			c.uncleanEnd[u.path] = now
+			if c.ownerEnded[h.owner] > now { // a request that was dropped ends after it, and cleanly
+				c.uncleanEnd[u.path] = now - delay
+			}
 		}
 	}
 }

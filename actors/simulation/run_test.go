@@ -61,8 +61,6 @@ type simulation struct {
 	lastEnds          map[string]requestEnd // the last end of a request, by path
 	registers         map[string]*register
 
-	ownerEnded map[string]time.Duration // when an owner's last request ended
-
 	pendingCalls     int                       // calls of callAsync that have not returned
 	guardedWrites    map[string][]guardedWrite // writes behind guards, by lock
 	permitCounts     []*permitCount
@@ -85,7 +83,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 			expiredAt: map[int64]time.Duration{}, overslept: map[int64]bool{}, deletionStarted: map[string]time.Duration{}, deletedAt: map[string]time.Duration{},
 			deletions: deletions{of: map[string]deletion{}}, lastFaultOf: map[string]time.Duration{}, multiLockEnded: map[string]time.Duration{},
 			requestEnded: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*nodeHoldGrants{}, lastEnds: map[string]requestEnd{},
-			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, ownerEnded: map[string]time.Duration{}, guardedWrites: map[string][]guardedWrite{},
+			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, guardedWrites: map[string][]guardedWrite{},
 			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
