@@ -288,7 +288,9 @@ type Create struct {
 	// the node only while this other node of the directory exists. Otherwise the answer is
 	// Failed with NOT_HELD.
 	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
-	// Read also the names in the directory behind the creation: Created then has children.
+	// Read also the names in the directory behind the creation: Created then has children. With
+	// neither directory_exists nor directory_seen it says that the sender waits for no other create in
+	// the directory: a later create that has seen the directory may overtake it.
 	ListAfter bool `protobuf:"varint,7,opt,name=list_after,json=listAfter,proto3" json:"list_after,omitempty"`
 	// Not empty: the name of a node of this process whose ReleaseNode was sent before. If one
 	// transaction deletes that node and creates this one, both are in the same directory. The
