@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func parseInt(text string) (int, error) {
 
 // parseSize parses a number of bytes.
 func parseSize(text string) (int, error) {
-	number, unit := strings.TrimRight(text, "KMGiB"), 1
+	number, unit := strings.TrimRight(text, "KMGiB"), int64(1)
 	switch strings.TrimSuffix(text[len(number):], "B") {
 	case "":
 	case "Ki":
@@ -88,5 +89,8 @@ func parseSize(text string) (int, error) {
 	if err != nil || n < 0 {
 		return 0, errors.New("it must be a number of bytes, as in 16777216 or 16MiB")
 	}
-	return int(n) * unit, nil
+	if n *= unit; n > math.MaxInt { // on a machine of 32 bits
+		return 0, fmt.Errorf("it must be %d bytes at most", math.MaxInt)
+	}
+	return int(n), nil
 }

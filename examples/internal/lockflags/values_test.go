@@ -3,6 +3,7 @@ package lockflags
 import (
 	"flag"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,9 @@ func TestParseSize(t *testing.T) {
 		if n, err := parseSize(text); n != want || err != nil {
 			t.Errorf("%s: %d, %v", text, n, err)
 		}
+	}
+	if n, err := parseSize("4GiB"); math.MaxInt < 4<<30 && err == nil || n < 0 { // 32 bits hold no such number
+		t.Errorf("4GiB: %d, %v", n, err)
 	}
 	for _, text := range []string{"", "MiB", "-1", "16M", "16MB", "16 MiB", "1.5MiB", "99999999999", "0x10", "16iB", "16MiBMiB"} {
 		if n, err := parseSize(text); err == nil {
