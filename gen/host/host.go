@@ -133,7 +133,7 @@ func (s *System) StartNamed(named Named, make func(self *Ref) Actor) *Ref {
 	return r
 }
 
-// Named knows the name of an actor, which only its PID and the log need. It may be in no memory.
+// Named says the name of an actor. Only its PID and the log need it, so that no string is kept.
 type Named interface {
 	// Name returns the name, always the same. Any goroutine may call it.
 	Name() string
