@@ -21,8 +21,9 @@ type State struct {
 	missing int                          // leases that were asked for and are not granted
 }
 
-// lookAhead is how many leases may be asked for ahead of time, if permits are fewer.
-const lookAhead = 8
+// lookAhead is how many leases may be asked for ahead of time, if permits are fewer. With 8, 30 clients
+// of 3 permits make a fifth less acquires; with 32 they make no more.
+const lookAhead = 16
 
 // permitRequest is an open request. Until its leases are held it is in the request queue: queueID is
 // not 0.

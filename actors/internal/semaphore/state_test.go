@@ -154,8 +154,8 @@ func TestRefusals(t *testing.T) {
 // No lease is acquired before the number of permits is known, and then not more than needed.
 func TestResize(t *testing.T) {
 	s := newTest(t, -1, false)
-	for id := range requests.ID(20) {
-		s.Acquire(requests.Incoming{ID: id + 1, Permits: 1, Owner: "a", Try: id == 9})
+	for id := range requests.ID(30) {
+		s.Acquire(requests.Incoming{ID: id + 1, Permits: 1, Owner: "a", Try: id == 19})
 		s.granted(int(id + 1))
 	}
 	s.effects()
@@ -164,16 +164,16 @@ func TestResize(t *testing.T) {
 	}
 	s.Resize(2)
 	effects := strings.Split(s.effects(), ", ")
-	if !slices.Contains(effects, "refuse 10: NotAcquired") {
+	if !slices.Contains(effects, "refuse 20: NotAcquired") {
 		t.Errorf("the try that exceeds the permits is not refused: %q", effects)
 	}
 	if n := len(slices.DeleteFunc(effects, func(f string) bool { return !strings.HasPrefix(f, "acquire lease") })); n != lookAhead {
 		t.Errorf("%d leases are acquired, want %d", n, lookAhead)
 	}
-	s.granted(21)
-	s.want("leave queue 1, grant 1, acquire lease 29")
-	s.told(requests.Lose, 29, requests.SessionLost) // not granted yet: then it waits anew
-	s.want("leave queue 9, enter queue 30, acquire lease 31")
+	s.granted(31)
+	s.want("leave queue 1, grant 1, acquire lease 47")
+	s.told(requests.Lose, 47, requests.SessionLost) // not granted yet: then it waits anew
+	s.want("leave queue 17, enter queue 48, acquire lease 49")
 }
 
 // Another client asks for a lease whose request still waits for a second one: the holder is
