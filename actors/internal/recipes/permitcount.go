@@ -21,6 +21,9 @@ type permitCount struct {
 	node      string
 	lastID    uint64 // of the latest question; answers to earlier ones are ignored
 	readAgain bool   // at the next tick
+	// late has the requests that came behind the question whose answer is awaited: the program may
+	// have made a directory before them that was missing then.
+	late map[requests.ID]bool
 
 	// reason and problem say why the number has never been known; reason is 0 otherwise.
 	reason  messages.Reason
@@ -35,7 +38,7 @@ func newPermitCount(s *semaphoreActor) *permitCount {
 // read reads the node and watches it.
 func (c *permitCount) read() {
 	c.lastID++
-	c.readAgain = false
+	c.readAgain, c.late = false, nil
 	c.semaphore.bridge().SendWatch(&messages.Watch{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory,
 		Nodes: []string{c.node}, WithData: true}, c)
 }
@@ -51,8 +54,20 @@ func (c *permitCount) retry() bool {
 	return true
 }
 
+// noteRequest notes a request that comes while no answer says that a directory is missing.
+func (c *permitCount) noteRequest(id requests.ID) {
+	if c.semaphore.state.Sized() {
+		return
+	}
+	if c.late == nil {
+		c.late = map[requests.ID]bool{}
+	}
+	c.late[id] = true
+}
+
 func (c *permitCount) create() {
 	c.lastID++
+	c.late = nil
 	create := &messages.Transact{Id: c.lastID, Epoch: c.semaphore.epoch, Directory: c.directory, Ops: []*messages.Op{
 		{Kind: messages.Op_CREATE, Path: c.semaphore.Recipe.CountPath, Data: CountData(c.semaphore.Recipe.Permits)}}}
 	if c.semaphore.Recipe.RequireDirectory {
@@ -73,7 +88,8 @@ func (c *permitCount) onData(data []byte) {
 	c.semaphore.state.Resize(n)
 }
 
-// onUnknown refuses the waiting requests if the number was never known. Otherwise the number
+// onUnknown refuses the waiting requests if the number was never known: if a directory was missing,
+// those that came before that, and reads again for the others. Otherwise the number
 // stays what it was. The log has no line of a missing directory: the program deletes it with its
 // object.
 func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
@@ -85,10 +101,17 @@ func (c *permitCount) onUnknown(reason messages.Reason, problem string) {
 	if s.state.Sized() {
 		return
 	}
-	c.reason, c.problem = reason, problem
+	late := c.late
+	if reason != messages.Reason_NO_DIRECTORY || len(late) == 0 {
+		c.reason, c.problem, late = reason, problem, nil
+	} else {
+		c.read()
+	}
 	s.Detail = problem
 	for _, r := range s.Requests() {
-		s.state.Cancel(r.ID, requests.Reason(reason))
+		if !late[r.ID] {
+			s.state.Cancel(r.ID, requests.Reason(reason))
+		}
 	}
 }
 

@@ -51,9 +51,13 @@ const unknownPermits = -1
 
 // Acquire implements lock.Behavior.
 func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
-	if s.count != nil && s.count.reason != 0 && !s.count.retry() {
-		s.Detail = s.count.problem
-		s.RefuseRequest(r.ID, requests.Reason(s.count.reason))
+	switch c := s.count; {
+	case c == nil:
+	case c.reason == 0:
+		c.noteRequest(r.ID)
+	case !c.retry():
+		s.Detail = c.problem
+		s.RefuseRequest(r.ID, requests.Reason(c.reason))
 		return
 	}
 	if s.create != nil && s.state.Has(msg.Owner) { // there is no re-entry into a multi-lock with semaphores

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -222,6 +223,24 @@ func TestRequireDirectoryOfPermits(t *testing.T) {
 		makeDirectory(b, conn, b.LockPath)
 		locktest.Unlock(b, locktest.Lock(b, s)) // the request sees at once that it is there
 		locktest.Must(b, locks.Close())
+		deleteAll(b, conn, b.LockPath)
+	})
+}
+
+// A directory may be made while an answer is on its way that it is missing. A request behind that
+// holds, and the one before it is refused.
+func TestRequireDirectoryOfPermitsMadeMeanwhile(t *testing.T) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		conn, count := b.Client(b), b.LockPath+"/permits"
+		s := b.Locks().Semaphore(b.LockPath, 2, actors.SharedPermits(count), actors.RequireDirectory())
+		missing := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: count, Action: embedded.DelayReply, Delay: locktest.ShortWait})
+		early := s.Acquire(locktest.Within(b))
+		<-missing.Fired()
+		makeDirectory(b, conn, b.LockPath)
+		late := s.Acquire(locktest.Within(b))
+		_, err := early.Result()
+		locktest.Is(b, err, actors.ErrNoDirectory)
+		locktest.Unlock(b, locktest.Result(b, late))
 		deleteAll(b, conn, b.LockPath)
 	})
 }
