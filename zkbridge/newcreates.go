@@ -55,8 +55,9 @@ func (ep *epoch) take(c newCreate, creates ...*messages.Create) bool {
 }
 
 // isFirst reports whether a create is the first of its sender in a directory: see Create.list_after.
-// The sender sees the directory by the answer to it, so that what it creates then comes later in any
-// case. (A map of thousands of these takes as long as all else here.)
+// The sender sees the directory by the answer to it, so that what it creates then comes later. (An
+// answer to a create that the sender has given up before this one is an exception: a later create may
+// then overtake this one. A map of thousands of first creates takes as long as all else here.)
 func isFirst(msg *messages.Create) bool {
 	return msg.GetListAfter() && !msg.GetDirectoryExists() && !msg.GetDirectorySeen()
 }

@@ -82,7 +82,7 @@ func (c *permitCount) onData(data []byte) {
 		c.onUnknown(messages.Reason_INVALID, err.Error())
 		return
 	}
-	c.reason, c.problem = 0, ""
+	c.reason, c.problem, c.late = 0, "", nil
 	n = max(n, 0)
 	feed(c.semaphore.second, lockqueue.Resize{Permits: n})
 	c.semaphore.state.Resize(n)

@@ -2,9 +2,8 @@ package requests
 
 import "sync"
 
-// EffectList is a list of effects. Most lists are empty between the messages of an actor, and each
-// would keep as much memory as its longest has needed. So Performed gives the memory to other lists
-// of the process. The zero EffectList is empty.
+// EffectList is a list of effects. The zero EffectList is empty. Most lists are empty between the
+// messages of an actor, so the lists of a process share their memory: Performed passes it on.
 type EffectList struct{ list *[]Effect } // nil for a list without memory
 
 var effectLists = sync.Pool{New: func() any { return &[]Effect{} }}
@@ -47,8 +46,8 @@ func (l *EffectList) Len() int {
 // At returns effect i of Len.
 func (l *EffectList) At(i int) Effect { return (*l.list)[i] }
 
-// Performed empties the list and gives its memory back. The slice that Effects has returned is not
-// valid any more.
+// Performed empties the list, and passes its memory on to other lists. It ends the validity of the
+// slice that Effects has returned.
 func (l *EffectList) Performed() {
 	if list := l.list; list != nil && cap(*list) <= maxSharedEffects {
 		clear((*list)[:cap(*list)])
