@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A network is a proxy in front of ZooKeeper, in a process of its own, that passes on each message after half of the round-trip
@@ -53,8 +55,8 @@ func connectWithDelay(client net.Conn, server string, delay time.Duration) {
 		client.Close()
 		return
 	}
-	go passOn(client, conn, delay)
-	passOn(conn, client, delay)
+	go passOn(client, conn, delay, newSleep())
+	passOn(conn, client, delay, newSleep())
 }
 
 // inFlight are bytes that were read at once.
@@ -63,8 +65,31 @@ type inFlight struct {
 	data []byte
 }
 
+// newSleep returns a sleep for one goroutine at a time. It uses a timer of the kernel, because time.Sleep is late by up to a
+// millisecond: a Go process that has nothing to run waits for whole milliseconds, so that each message in one direction
+// postpones the one that is due in the other.
+func newSleep() (sleep func(time.Duration)) {
+	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		panic(err) // there are too many open files
+	}
+	file := os.NewFile(uintptr(timer), "timer") // its finalizer closes it
+	return func(d time.Duration) {
+		if d <= 0 {
+			return
+		}
+		err := unix.TimerfdSettime(timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil)
+		if err == nil {
+			_, err = file.Read(make([]byte, 8))
+		}
+		if err != nil {
+			panic(err) // the arguments are wrong
+		}
+	}
+}
+
 // passOn writes what it reads after the delay, until either end closes. Then it closes both.
-func passOn(from, to net.Conn, delay time.Duration) {
+func passOn(from, to net.Conn, delay time.Duration, sleep func(time.Duration)) {
 	defer from.Close()
 	defer to.Close()
 	flying := make(chan inFlight, 1<<14)
@@ -81,7 +106,7 @@ func passOn(from, to net.Conn, delay time.Duration) {
 		}
 	}()
 	for f := range flying {
-		time.Sleep(time.Until(f.due))
+		sleep(time.Until(f.due))
 		if _, err := to.Write(f.data); err != nil {
 			break
 		}

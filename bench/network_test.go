@@ -14,7 +14,7 @@ func TestPassOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, near := net.Pipe()
 		far, server := net.Pipe()
-		go passOn(near, far, delay)
+		go passOn(near, far, delay, time.Sleep)
 		begun := time.Now()
 		go func() {
 			io.WriteString(client, "one")
