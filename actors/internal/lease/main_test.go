@@ -6,4 +6,4 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/machinetest"
 )
 
-func TestMain(m *testing.M) { machinetest.Main(m) }
+func TestMain(m *testing.M) { machinetest.Main(m, 500, 5000) }

@@ -97,10 +97,10 @@ func TokenAt(czxid int64, step uint32) requests.Token {
 }
 
 // Main runs the tests of a package, whose machines check their invariants after each event. A
-// random test of it makes 500 histories in an exhaustive run and 100 in others, unless the command
-// line has another -rapid.checks.
-func Main(m *testing.M) {
-	sample.Histories(100, 500)
+// random test of it makes so many histories, all of them in an exhaustive run and few in others,
+// unless the command line has another -rapid.checks.
+func Main(m *testing.M, few, all int) {
+	sample.Histories(few, all)
 	invariants.Violated = func(err error) { panic(err) }
 	goleak.VerifyTestMain(m)
 }
