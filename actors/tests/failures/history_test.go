@@ -1,6 +1,7 @@
 package failures
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,8 +93,9 @@ func fenced(lost map[actors.Token]bool) porcupine.Model {
 }
 
 func (m modelState) lock(op operation, lost map[actors.Token]bool) (bool, any) {
-	if op.late && (op.token.Compare(m.writer) < 0 || !op.shared && op.token.Compare(m.reader) < 0) {
-		return true, m // others hold already, with greater tokens
+	behind := op.token.Compare(m.writer) < 0 || !op.shared && op.token.Compare(m.reader) < 0
+	if op.late && (behind || op.again && op.token == m.writer && m.held != op.token) {
+		return true, m // others hold already, with greater tokens; beside a writer that goes on to read, others that read
 	}
 	free := m.held == actors.Token{} || lost[m.held]
 	switch {
@@ -179,7 +181,12 @@ func (h *history) check(t testing.TB) {
 	}
 	t.Logf("%d operations, %d grants in sessions that expired, %d writes refused", len(ops), len(lost), refused)
 	if result := porcupine.CheckOperationsTimeout(fenced(lost), ops, 10*time.Second); result != porcupine.Ok {
-		t.Errorf("the history of %d operations is not that of a lock: %v", len(ops), result)
+		slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		for _, o := range ops {
+			in := o.Input.(operation)
+			t.Logf("%v to %v: client %d %+v %+v of session %#x", time.Duration(o.Call), time.Duration(o.Return), o.ClientId, in, o.Output, h.sessions[in.token])
+		}
+		t.Errorf("the history of %d operations is not that of a lock: %v; sessions expired: %v", len(ops), result, h.expired)
 	}
 }
 
@@ -340,6 +347,12 @@ func TestHistoryModel(t *testing.T) {
 	reader := func(call int64, kind string, n int64, again bool) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: call + 1, Input: operation{kind: kind, token: token(n), shared: true, again: again}}
 	}
+	late := func(o porcupine.Operation) porcupine.Operation {
+		in := o.Input.(operation)
+		in.late = true
+		o.Input = in
+		return o
+	}
 	update := func(call int64, read int64) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: call + 1, Output: outcome{accepted: true},
 			Input: operation{kind: "update", token: token(1), number: read}}
@@ -369,6 +382,8 @@ func TestHistoryModel(t *testing.T) {
 		{"reader beside a writer", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 2, false)}, false},
 		{"a writer's token goes back", nil, []porcupine.Operation{reader(0, "lock", 2, false), reader(2, "unlock", 2, false), op(4, 5, "lock", 1, false)}, false},
 		{"downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 1, true), op(4, 5, "unlock", 1, false), reader(6, "lock", 2, false)}, true},
+		{"late downgrade beside a reader", map[actors.Token]bool{token(1): true}, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 2, false), late(reader(4, "lock", 1, true))}, true},
+		{"downgrade beside a reader", map[actors.Token]bool{token(1): true}, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 2, false), reader(4, "lock", 1, true)}, false},
 		{"writer beside a downgrade", nil, []porcupine.Operation{op(0, 1, "lock", 1, false), reader(2, "lock", 1, true), op(4, 5, "unlock", 1, false), op(6, 7, "lock", 2, false)}, false},
 	} {
 		if got := porcupine.CheckOperations(fenced(test.lost), test.ops); got != test.want {
