@@ -37,3 +37,14 @@ func TestPassOn(t *testing.T) {
 		}
 	})
 }
+
+// A sleep takes as long as it is asked to, each time anew, and none for a time that has passed.
+func TestSleep(t *testing.T) {
+	sleep := newSleep()
+	for _, d := range []time.Duration{3 * time.Millisecond, 0, -time.Hour, 100 * time.Microsecond, 2 * time.Millisecond} {
+		begun := time.Now()
+		if sleep(d); time.Since(begun) < d {
+			t.Errorf("slept for %v in place of %v", time.Since(begun), d)
+		}
+	}
+}

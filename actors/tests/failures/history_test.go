@@ -93,9 +93,12 @@ func fenced(lost map[actors.Token]bool) porcupine.Model {
 }
 
 func (m modelState) lock(op operation, lost map[actors.Token]bool) (bool, any) {
-	behind := op.token.Compare(m.writer) < 0 || !op.shared && op.token.Compare(m.reader) < 0
-	if op.late && (behind || op.again && op.token == m.writer && m.held != op.token) {
-		return true, m // others hold already, with greater tokens; beside a writer that goes on to read, others that read
+	// In a session that has ended, others may hold already, with greater tokens. A downgrade has its
+	// writer's token: then these others are readers.
+	behind := op.token.Compare(m.writer) < 0 || !op.shared && op.token.Compare(m.reader) < 0 ||
+		op.again && op.token == m.writer && m.held != op.token
+	if op.late && behind {
+		return true, m
 	}
 	free := m.held == actors.Token{} || lost[m.held]
 	switch {
