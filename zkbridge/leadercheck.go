@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -56,6 +57,7 @@ func (ep *epoch) checkWithLeader() {
 // although the server shows them. It leaves out nodes of which it learns nothing: the bridge asks
 // for them again.
 func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
+	slices.Sort(nodes) // so that the order of requests does not depend on a map
 	for len(nodes) > 0 {
 		some := nodes[:min(len(nodes), maxChecks)]
 		var checks []zkconn.Op

@@ -1,6 +1,7 @@
 package lockqueue
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -62,16 +63,16 @@ func (s *State) NodeOf(id requests.ID) (name string) {
 	return name
 }
 
-// Nodes returns serial and name of the nodes of this process that are known to exist: a failed
-// actor deletes them.
-func (s *State) Nodes() map[uint64]string {
-	nodes := map[uint64]string{}
-	for serial, e := range s.entries.all() {
-		if e.name != "" {
-			nodes[serial] = e.name
+// Nodes returns serial and name of the nodes of this process that are known to exist, in the order
+// of serials: a failed actor deletes them.
+func (s *State) Nodes() iter.Seq2[uint64, string] {
+	return func(yield func(uint64, string) bool) {
+		for _, e := range s.entriesInOrder() {
+			if e.name != "" && !yield(e.serial, e.name) {
+				return
+			}
 		}
 	}
-	return nodes
 }
 
 // ReleaseMemory frees the memory that an Idle State keeps for its next event. Most of many locks

@@ -1,7 +1,9 @@
 package lockqueue
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -21,13 +23,13 @@ func TestNode(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	first := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
 	expect(first.Serial, first.Node, false)
-	if nodes := s.Nodes(); len(nodes) > 0 {
+	if nodes := maps.Collect(s.Nodes()); len(nodes) > 0 {
 		t.Errorf("Nodes() = %v before the first Created", nodes)
 	}
 	own := first.Node + "0000000001"
 	Step(s, Created{Serial: first.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
 	expect(first.Serial, own, true)
-	if nodes := s.Nodes(); !maps.Equal(nodes, map[uint64]string{first.Serial: own}) {
+	if nodes := maps.Collect(s.Nodes()); !maps.Equal(nodes, map[uint64]string{first.Serial: own}) {
 		t.Errorf("Nodes() = %v after the first Created", nodes)
 	}
 	expect(first.Serial+1, "", false)
@@ -40,6 +42,26 @@ func TestNode(t *testing.T) {
 	expect(second.Serial, waiting, true)
 	reconnect(s, own, last)
 	expect(second.Serial, second.Node, false)
+}
+
+// A failed actor deletes its nodes in one order, so that a history repeats.
+func TestNodesInOrder(t *testing.T) {
+	s := newState(queue.Mutex(), Incarnation{})
+	Step(s, Session{Epoch: 1, State: Connected})
+	var want, got []uint64
+	var children []string
+	for id := requests.ID(1); id <= 20; id++ {
+		e := Step(s, Acquire{Incoming: requests.Incoming{ID: id}})[0]
+		children = append(children, fmt.Sprintf("%s%010d", e.Node, id))
+		Step(s, Created{Serial: e.Serial, Node: children[id-1], Token: requests.Token{Czxid: int64(id)}, Directory: 1, Children: slices.Clone(children)})
+		want = append(want, e.Serial)
+	}
+	for serial := range s.Nodes() {
+		got = append(got, serial)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Nodes() = %v, want %v", got, want)
+	}
 }
 
 // reconnect answers the list that follows a reconnect, and the watches.
