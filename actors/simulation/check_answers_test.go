@@ -27,7 +27,7 @@ func (r *programRequest) isExpectedError(now time.Duration, err error) bool {
 	case errors.Is(err, actors.ErrSessionLost), errors.Is(err, actors.ErrNodeDeleted), errors.Is(err, actors.ErrHoldExpired):
 		return r.named && !r.isOnlyRequest()
 	case errors.Is(err, actors.ErrUnavailable):
-		return r.sim.lastFault > 0 && (r.named || isLocalQueue(r.path) || now > r.requestedAt+outcomeUnknownTimeouts*r.sim.plan.sessionTimeout) // a request may share a node that another request of its owner or local queue has asked for earlier
+		return r.sim.lastFault > 0 && (r.named || isLocalQueue(r.path) || r.p.unknownTooLong(r.clockAtRequest)) // a request may share a node that another request of its owner or local queue has asked for earlier
 	case errors.Is(err, actors.ErrLimit):
 		return r.p.limited
 	case errors.Is(err, actors.ErrNoAuth):
@@ -38,6 +38,12 @@ func (r *programRequest) isExpectedError(now time.Duration, err error) bool {
 		return r.p.dead
 	}
 	return false
+}
+
+// unknownTooLong reports whether a request may fail because its outcome is unknown. The process has
+// made the request at that time by its clock.
+func (p *process) unknownTooLong(since time.Duration) bool {
+	return p.clock() > since+outcomeUnknownTimeouts*p.sim.plan.sessionTimeout
 }
 
 // outcomeUnknownTimeouts is for how many session timeouts the outcome of a request may be unknown.

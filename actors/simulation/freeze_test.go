@@ -75,6 +75,15 @@ func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
 	})
 }
 
+// clock returns the time by the clock of the process, which goes on while the machine is suspended.
+func (p *process) clock() time.Duration {
+	now := p.sim.now()
+	if p.components != nil {
+		now += time.Duration(p.components.suspended.Load())
+	}
+	return now
+}
+
 // hasLost reports whether the process has lost a session by its own clock. Its actors do not learn
 // of that while they are frozen.
 func (p *process) hasLost(session int64) bool {

@@ -16,21 +16,22 @@ import (
 
 // actorRequest is the request of an actor, which it makes by messages.
 type actorRequest struct {
-	sim         *simulation
-	p           *process
-	id          int
-	rand        *rand.Rand
-	uses        []use
-	path        string
-	pid         *actor.PID
-	name        string // "" for an actor; the owner's name for a request by futures
-	lock        *actor.PID
-	try         bool
-	wait        time.Duration
-	requestedAt time.Duration
-	stage       requestStage
-	stageSince  time.Duration
-	stopped     bool // its actor was stopped, or its process killed
+	sim            *simulation
+	p              *process
+	id             int
+	rand           *rand.Rand
+	uses           []use
+	path           string
+	pid            *actor.PID
+	name           string // "" for an actor; the owner's name for a request by futures
+	lock           *actor.PID
+	try            bool
+	wait           time.Duration
+	requestedAt    time.Duration
+	clockAtRequest time.Duration // by the clock of the process
+	stage          requestStage
+	stageSince     time.Duration
+	stopped        bool // its actor was stopped, or its process killed
 
 	mu    sync.Mutex
 	inbox []any
@@ -71,7 +72,7 @@ func (sim *simulation) newActorRequest(e entry) (*actorRequest, *messages.Acquir
 		return nil, nil
 	}
 	sim.requestCount++
-	a := &actorRequest{sim: sim, p: p, suspensions: p.suspensionsBefore(), id: sim.requestCount, rand: rnd, uses: []use{acc.use}, path: acc.Path(), lock: pid, requestedAt: sim.now(), stageSince: sim.now()}
+	a := &actorRequest{sim: sim, p: p, suspensions: p.suspensionsBefore(), id: sim.requestCount, rand: rnd, uses: []use{acc.use}, path: acc.Path(), lock: pid, requestedAt: sim.now(), clockAtRequest: p.clock(), stageSince: sim.now()}
 	msg := &messages.Acquire{RequestId: 1, Permits: uint32(acc.permits), Kind: acc.number()}
 	if acc.permits == 1 {
 		msg.Permits = 0
@@ -219,7 +220,7 @@ func (a *actorRequest) isExpectedReason(now time.Duration, why messages.Reason) 
 	case messages.Reason_DISCONNECTED:
 		return a.try && a.sim.lastFault > 0
 	case messages.Reason_UNAVAILABLE:
-		return a.sim.lastFault > 0 && (isLocalQueue(a.path) || now > a.requestedAt+outcomeUnknownTimeouts*a.sim.plan.sessionTimeout)
+		return a.sim.lastFault > 0 && (isLocalQueue(a.path) || a.p.unknownTooLong(a.clockAtRequest))
 	case messages.Reason_CLOSED:
 		return a.p.dead
 	case messages.Reason_SEQUENCE_EXHAUSTED:

@@ -34,6 +34,7 @@ type programRequest struct {
 
 	stage             requestStage
 	requestedAt       time.Duration
+	clockAtRequest    time.Duration // by the clock of the process
 	future            *actors.Future[*actors.Grant]
 	grant             *actors.Grant
 	work              context.Context // of the grant; nil unless the process stops its work when the connection is lost
@@ -124,7 +125,7 @@ func (sim *simulation) acquireAt(p *process, rnd *rand.Rand, path, operation str
 
 func (sim *simulation) newRequest(p *process, rnd *rand.Rand) *programRequest {
 	sim.requestCount++
-	return &programRequest{sim: sim, p: p, rand: rnd, id: sim.requestCount, requestedAt: sim.now(), stageSince: sim.now()}
+	return &programRequest{sim: sim, p: p, rand: rnd, id: sim.requestCount, requestedAt: sim.now(), clockAtRequest: p.clock(), stageSince: sim.now()}
 }
 
 // send requests the lock with random options, of which the name of the operation allows some.
