@@ -298,10 +298,14 @@ func TestLockDelayBesideOthers(t *testing.T) {
 		_, mu := delayedMutex(v)
 		locktest.Unlock(v, locktest.Lock(v, plain))
 		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
+		lost := locks.Session().ID
 		loseSession(v, plain)
 		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, mu.Acquire(context.Background())))
 		loseSession(v, held)
-		zktest.Eventually(v, time.Minute, func() bool { return locks.Session().State == messages.SessionState_CONNECTED }, "a new session")
+		zktest.Eventually(v, time.Minute, func() bool {
+			s := locks.Session()
+			return s.State == messages.SessionState_CONNECTED && s.ID != lost
+		}, "a new session")
 		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, plain.Acquire(context.Background())))
 		locktest.Unlock(v, grantedAfter(v, time.Now(), delay, mu.Acquire(context.Background())))
 		locktest.Unlock(v, grantedAfter(v, time.Now(), 0, held.Acquire(context.Background())))
