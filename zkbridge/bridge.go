@@ -256,9 +256,8 @@ func (b *Bridge) closeSession(c *zkconn.SessionConn) {
 }
 
 // closeAfterMargin is closeSession for a bridge that has failed. It keeps the session until the
-// holders of locks have had the margin to end their work and the promises are over, or until the user
-// calls Close. Without
-// pings the session lives for longer than that.
+// holders of locks have had the margin to end their work and the promises are over, or until the
+// user calls Close. Without pings the session lives for longer than that.
 func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
 	b.closingConns.Go(func() {
 		timer := time.NewTimer(b.closePause())
