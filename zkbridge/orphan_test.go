@@ -186,7 +186,7 @@ func TestOutcomeUnknownOnAnOldServer(t *testing.T) {
 		u := userOfFaulty(t, log.config(t, Config{Servers: s.Addr(), SessionTimeout: 30 * time.Second, Margin: 100 * time.Millisecond}), f)
 		u.subscribe()
 		conn := denyRead(t, s, dir)
-		u.refused(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
+		u.failed(u.create(dir, "n-"), messages.Reason_NO_AUTH, dir+"/n-", "READ is not granted on "+dir)
 		u.waitState(messages.SessionState_LOST)
 		if m := u.waitState(messages.SessionState_CONNECTED); m.GetEpoch() != 2 {
 			t.Errorf("%v", m)
