@@ -3,6 +3,8 @@ package zkbridge
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -79,6 +81,50 @@ func TestRequiredDirectory(t *testing.T) {
 		}
 		u.failed(requiring(dir, dir+"/below"), messages.Reason_INVALID, `required directory "`+dir+`/below"`)
 	})
+}
+
+// Another client makes the directory while an answer is on its way that it is missing. A create that
+// comes after that is done.
+func TestRequiredDirectoryIsMadeMeanwhile(t *testing.T) {
+	for _, below := range []string{"", "/locks", "/deep/locks"} {
+		t.Run(below, func(t *testing.T) {
+			refusals := 0
+			for nth := 1; ; nth++ { // of the requests, whose answer is late
+				fired := false
+				zktest.Bubble(t, func(t *testing.T) {
+					v := zktest.Virtual(t)
+					conn, s := v.Client(t), v.Embedded()
+					u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial}))
+					fault := s.Inject(embedded.Fault{Op: embedded.OpAny, Path: "/d", Nth: nth, Action: embedded.DelayReply, Delay: time.Second})
+					create := func() uint64 {
+						return u.sendCreate(&messages.Create{Directory: "/d" + below, Prefix: "n-", Required: "/d", ParentIsOwn: below != ""})
+					}
+					early := create()
+					synctest.Wait()
+					makeNode(t, conn, "/d", "")
+					if fired = len(fault.Firings()) > 0; fired {
+						late := create()
+						node := next[*messages.Created](u)
+						if node.GetId() == early { // it has seen the directory by a later request
+							node = next[*messages.Created](u)
+						} else {
+							u.refused(early, messages.Reason_NO_DIRECTORY, "directory /d does not exist")
+							refusals++
+						}
+						if node.GetId() != late {
+							t.Errorf("%v, not of %d", node, late)
+						}
+					}
+				})
+				if !fired {
+					break
+				}
+			}
+			if refusals == 0 {
+				t.Error("no answer came too late for the first create")
+			}
+		})
+	}
 }
 
 // A create that makes the directory lets others of the same transaction in that would not make it.

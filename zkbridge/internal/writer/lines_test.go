@@ -89,8 +89,26 @@ func TestLineBehindAFailedAtomicCreate(t *testing.T) {
 		t.Fatalf("sends %+v, though a part is not the first of its line", b)
 	}
 	l.w.onMissingDirectory(b, 0)
-	l.refused(first, parts[0], parts[1])
+	l.refused(first)
+	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 1, parts...), 0)
+	l.refused(parts...)
 	l.sent(l.w.buildNewBatch, 1, behind)
+}
+
+// A create that came behind the transaction is not refused by its answer: another client may have
+// made the directory before.
+func TestLineBehindARefusedCreate(t *testing.T) {
+	l := newLines(t)
+	early, late := l.create("/d", true), l.create("/d", true)
+	l.w.Create(early.Group())
+	b := l.sent(l.w.buildNewBatch, 0, early)
+	l.w.Create(late.Group())
+	l.w.onMissingDirectory(b, 0)
+	l.refused(early)
+	if why, failed := l.failed[late]; failed {
+		t.Errorf("the later one has failed: %v", why)
+	}
+	l.sent(l.w.buildNewBatch, 0, late)
 }
 
 // No transaction makes a directory that must exist, also while creates are open that were sent before

@@ -60,7 +60,7 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 		w.tell(d, missing)
 		if d.refusal != nil {
 			d.state = there // no later transaction makes it
-			w.failLine(d, d.refusal)
+			w.failSent(d, d.refusal)
 		} else if d == first {
 			w.countTry(d)
 		}
@@ -75,10 +75,11 @@ func (w *Writer) countTry(d *directory) {
 	}
 }
 
-// failLine ends all creates that wait for a directory.
-func (w *Writer) failLine(d *directory, err error) {
+// failSent ends the creates of a directory that are sent. For those behind them ZooKeeper is asked
+// anew: they may have come after another client has made the directory.
+func (w *Writer) failSent(d *directory, err error) {
 	_, why := zkconn.Classify(err)
-	for _, g := range slices.Clone(d.line) {
+	for _, g := range slices.Clone(d.line[:d.sent]) {
 		w.Fail(g, why, err)
 	}
 }
@@ -180,7 +181,7 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 	for _, c := range behind {
 		d := c.of
 		if d.required != "" && isMissing(d.required) {
-			w.failLine(d, missingError(w.epoch.Client(), d.required))
+			w.failSent(d, missingError(w.epoch.Client(), d.required))
 			continue
 		}
 		d.above = 0
@@ -205,7 +206,7 @@ func (w *Writer) makeRoot(b *batch) {
 				return
 			case err != nil && !zkconn.IsMissing(err): // missing: another client has deleted a directory above
 				for _, d := range b.directories {
-					w.failLine(d, err)
+					w.failSent(d, err)
 				}
 			}
 			w.offerAgain(b)
