@@ -232,9 +232,13 @@ func TestRequireDirectoryOfPermits(t *testing.T) {
 func TestRequireDirectoryOfPermitsMadeMeanwhile(t *testing.T) {
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		conn, count := b.Client(b), b.LockPath+"/permits"
-		s := b.Locks().Semaphore(b.LockPath, 2, actors.SharedPermits(count), actors.RequireDirectory())
+		locks := b.Locks()
+		s := locks.Semaphore(b.LockPath, 2, actors.SharedPermits(count), actors.RequireDirectory())
 		missing := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: count, Action: embedded.DelayReply, Delay: locktest.ShortWait})
+		b.Embedded().Pause() // the request comes before the question
 		early := s.Acquire(locktest.Within(b))
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(locks.Open()) == 1 }, "the request is open")
+		b.Embedded().Resume()
 		<-missing.Fired()
 		makeDirectory(b, conn, b.LockPath)
 		late := s.Acquire(locktest.Within(b))
