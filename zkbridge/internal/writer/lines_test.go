@@ -3,6 +3,8 @@ package writer
 import (
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
@@ -109,6 +111,22 @@ func TestLineBehindARefusedCreate(t *testing.T) {
 		t.Errorf("the later one has failed: %v", why)
 	}
 	l.sent(l.w.buildNewBatch, 0, late)
+}
+
+// A create behind creates that are refused because ZooKeeper does not make their directory has it
+// made again: the right may be granted since.
+func TestLineBehindARefusedDirectory(t *testing.T) {
+	l := newLines(t)
+	early, late := l.create("/d", false), l.create("/d", false)
+	l.w.Create(early.Group())
+	l.w.onContainerFailed(l.sent(l.w.buildNewBatch, 1, early), 0, zk.ErrNoAuth)
+	b := l.sent(l.w.buildNewBatch, 0, early)
+	l.w.Create(late.Group())
+	l.w.onMissingDirectory(b, 0)
+	if why := l.failed[early]; why != messages.Reason_NO_AUTH {
+		t.Errorf("the first one has failed with %v", why)
+	}
+	l.sent(l.w.buildNewBatch, 1, late)
 }
 
 // No transaction makes a directory that must exist, also while creates are open that were sent before

@@ -59,8 +59,12 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 		}
 		w.tell(d, missing)
 		if d.refusal != nil {
-			d.state = there // no later transaction makes it
 			w.failSent(d, d.refusal)
+			if d.required == d.path {
+				d.state = there // no later transaction makes it
+			} else {
+				d.refusal = nil // the next transaction tries to make it again
+			}
 		} else if d == first {
 			w.countTry(d)
 		}
