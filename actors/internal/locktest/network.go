@@ -149,17 +149,12 @@ func (d *Network) TakeRequests() []embedded.Op {
 	return ops
 }
 
-// WaitIdle waits until no request has been sent for a while, as all watches are set. It looks ten
-// times: during a single pause a busy machine may not have run the actors at all.
+// WaitIdle waits until no request has been sent for a while, as all watches are set.
 func (d *Network) WaitIdle(t testing.TB) {
 	t.Helper()
 	zktest.Eventually(t, zktest.TimeLimit, func() bool {
-		for range 10 {
-			if n, _ := d.During(func() { <-time.After(5 * time.Millisecond) }); n > 0 {
-				return false
-			}
-		}
-		return true
+		n, _ := d.During(func() { <-time.After(50 * time.Millisecond) })
+		return n == 0
 	}, "no request is sent")
 }
 

@@ -79,8 +79,17 @@ func TestSemaphoreRequests(t *testing.T) {
 		locktest.Unlock(b, locktest.Lock(b, s)) // which reads the directories
 		b.WaitSemaphore(0, 0)
 		lists := 0 // the first tick lists the directory, once
+		during := func(f func()) (total int, ops map[embedded.Op]int) {
+			begun := time.Now()
+			total, ops = d.During(f)
+			if time.Since(begun) >= time.Second { // on a busy machine: a tick may have read the nodes of the holder
+				total -= ops[embedded.OpGetData]
+				delete(ops, embedded.OpGetData)
+			}
+			return total, ops
+		}
 		for _, n := range []int{1, 3} {
-			total, ops := d.During(func() {
+			total, ops := during(func() {
 				g := locktest.Lock(b, s, actors.Permits(n))
 				locktest.Unlock(b, g)
 				b.WaitSemaphore(0, 0)
@@ -94,7 +103,7 @@ func TestSemaphoreRequests(t *testing.T) {
 		// While there is room no request reads the leases of others.
 		g := locktest.Lock(b, b.Semaphore(3))
 		b.WaitSemaphore(0, 1)
-		total, ops := d.During(func() {
+		total, ops := during(func() {
 			locktest.Unlock(b, locktest.Lock(b, s, actors.Permits(2)))
 			b.WaitSemaphore(0, 1)
 		})
