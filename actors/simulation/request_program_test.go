@@ -75,10 +75,6 @@ func (r *programRequest) String() string {
 // operations are the operations of a drawn plan. Every plan has the first one.
 var operations = []string{"op plain", "op options", "op owner", "op multi", "op owner multi", "op actor"}
 
-// maxOpenRequests bounds the requests that are open at one time. With more of them one event could
-// take so long that Go preempts a goroutine.
-const maxOpenRequests = 50
-
 // acquire makes the request of an entry.
 func (sim *simulation) acquire(e entry) {
 	p := sim.slots[e.slot]

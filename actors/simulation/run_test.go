@@ -246,3 +246,7 @@ func (sim *simulation) afterEvent() {
 		sim.plan.defect(sim)
 	}
 }
+
+// maxOpenRequests bounds the requests that are open at one time. With more of them one event could
+// take so long that Go preempts a goroutine.
+const maxOpenRequests = 50

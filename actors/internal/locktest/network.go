@@ -126,6 +126,19 @@ func (d *Network) During(f func()) (total int, ops map[embedded.Op]int) {
 	return total, ops
 }
 
+// WithoutTickReads returns how many of the requests that During has returned are not reads of the
+// holder's nodes by a tick, and takes those out of ops. A tick reads each node once, a second or
+// more after the grant, so that none is taken out if less has passed since.
+func WithoutTickReads(ops map[embedded.Op]int, since time.Time, nodes int) (total int) {
+	if time.Since(since) >= time.Second {
+		ops[embedded.OpGetData] -= min(ops[embedded.OpGetData], nodes)
+	}
+	for _, n := range ops {
+		total += n
+	}
+	return total
+}
+
 // Record returns the requests that are sent while f runs, in their order, without pings.
 func (d *Network) Record(f func()) []embedded.Op {
 	d.TakeRequests()
