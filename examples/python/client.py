@@ -34,6 +34,7 @@ class Client:
         self.renewals, self.number, self.got = {}, 0, 0  # number -> when it was sent; the newest; the newest with an answer
         self.until = None  # the end of the belief; None before the first answer
         self.lease = {}  # that a Hello resumes
+        self.ends = False  # the input has ended
         self.connect = channel.stream_stream("/actorlock.LockServer/Connect", ClientFrame.SerializeToString, ServerFrame.FromString)
         self.renew()
         self.open()
@@ -104,9 +105,11 @@ class Client:
                 if event.HasField("renewed"):
                     self.renewed(event.renewed)
                 seen, self.received = self.received + 1 - event.first, max(self.received, event.first + len(event.messages) - 1)
+            self.ends = self.ends or event is INPUT_ENDED
+            if self.ends and self.out is self.opening:  # otherwise no stream takes the Bye yet
+                return INPUT_ENDED
+            if isinstance(event, ServerFrame):
                 return list(event.messages)[max(seen, 0):]
-            elif event is INPUT_ENDED:
-                return event
 
     def leave(self):
         self.out.put(ClientFrame(bye=True, received=self.received))

@@ -174,6 +174,28 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// A client whose input ends at once ends as one whose input ends later, also before the server has
+// welcomed it.
+func TestClientWithoutInput(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	interpreter := python(t)
+	_, addr := startLockd(t, zk)
+	client := start(t, interpreter, "client.py", addr, zk.Path(t))
+	client.in.Close()
+	last := ""
+	for line := range client.lines {
+		last = line
+	}
+	if last != "released" {
+		t.Errorf("the last line is %q; %s", last, &client.stderr)
+	}
+	client.wantCode(t, 0)
+	if nodes := zk.Nodes(t, zk.Path(t)); len(nodes) > 0 {
+		t.Errorf("the client has left %q", nodes)
+	}
+}
+
 // The client resumes its lease when its connection breaks, and holds and waits on.
 func TestClientResumes(t *testing.T) {
 	t.Parallel()
