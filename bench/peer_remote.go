@@ -54,7 +54,11 @@ func serveLocks(zk string) error {
 	if err != nil {
 		return err
 	}
-	server, err := remote.NewServer(locks, remote.ServerConfig{})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Insecure: true})
+	if err != nil {
+		return err
+	}
+	streams, err := server.GRPC(nil)
 	if err != nil {
 		return err
 	}
@@ -67,7 +71,7 @@ func serveLocks(zk string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return server.GRPC(nil).Serve(l)
+	return streams.Serve(l)
 }
 
 // servedLocks is a process that serves locks.

@@ -28,7 +28,7 @@ func benchServer(b *testing.B) (direct, through *actors.Locks, addr string) {
 		return l
 	}
 	direct = connect()
-	s, err := remote.NewServer(connect(), remote.ServerConfig{})
+	s, err := remote.NewServer(connect(), remote.ServerConfig{Insecure: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +36,10 @@ func benchServer(b *testing.B) (direct, through *actors.Locks, addr string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g := s.GRPC(nil)
+	g, err := s.GRPC(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
 	go g.Serve(l)
 	b.Cleanup(func() { s.Close(); g.Stop() })
 	through, err = remote.Dial(b.Context(), l.Addr().String(), remote.DialConfig{Insecure: true})

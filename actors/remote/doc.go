@@ -3,7 +3,8 @@
 // [LockServer] over gRPC, and [Dial] returns an actors.Locks that works as that of actors.Connect.
 //
 //	server, err := remote.NewServer(locks, remote.ServerConfig{})
-//	err = server.GRPC(certificates).Serve(listener)
+//	streams, err := server.GRPC(certificates)
+//	err = streams.Serve(listener)
 //
 //	locks, err := remote.Dial(ctx, "lock1:7400,lock2:7400", remote.DialConfig{Config: actors.Config{TLS: certificates}})
 //

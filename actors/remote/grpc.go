@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -136,12 +137,21 @@ func (d *grpcDialer) close() error {
 
 // ---- the server
 
+// GRPCServer is the gRPC server of a LockServer.
+type GRPCServer struct{ *grpc.Server }
+
 // GRPC returns a gRPC server of s, with the standard health service beside it. secured decides which
-// clients may connect; nil means all, without TLS, for networks that are secured otherwise. Serve
-// blocks until Stop, which comes after the Close of s.
-func (s *LockServer) GRPC(secured *tls.Config) *grpc.Server {
+// clients may connect. nil means all, without TLS, for networks that are secured otherwise, if
+// ServerConfig.Insecure is set; without it the error is ErrInvalid. Serve blocks until Stop, which
+// comes after the Close of s.
+func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 	c := insecure.NewCredentials()
-	if secured != nil {
+	switch {
+	case secured == nil && !s.cfg.Insecure:
+		return nil, fmt.Errorf("%w: the TLS configuration is nil: give the certificates, or set ServerConfig.Insecure", actors.ErrInvalid)
+	case secured != nil && s.cfg.Insecure:
+		return nil, fmt.Errorf("%w: a TLS configuration is given, and ServerConfig.Insecure is set too: choose one", actors.ErrInvalid)
+	case secured != nil:
 		c = credentials.NewTLS(secured)
 	}
 	g := grpc.NewServer(grpc.Creds(c), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
@@ -158,7 +168,7 @@ func (s *LockServer) GRPC(secured *tls.Config) *grpc.Server {
 	s.health.Store(h)
 	s.updateHealth()
 	healthpb.RegisterHealthServer(g, h)
-	return g
+	return &GRPCServer{g}, nil
 }
 
 // updateHealth says to the health service whether the server takes clients.

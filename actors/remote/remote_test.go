@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,7 @@ func serve(t *testing.T, zk string, cfg remote.ServerConfig) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { locks.Close() })
+	cfg.Insecure = true
 	s, err := remote.NewServer(locks, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +40,10 @@ func serve(t *testing.T, zk string, cfg remote.ServerConfig) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.GRPC(nil)
+	g, err := s.GRPC(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
 	go func() { defer close(done); g.Serve(l) }()
 	t.Cleanup(func() {
@@ -193,6 +198,38 @@ func TestManyPermits(t *testing.T) {
 	}
 	if err := errors.Join(held.Err(), g.Unlock(t.Context()), held.Unlock(t.Context())); err != nil {
 		t.Error(err)
+	}
+}
+
+// A lock server serves without TLS only if its configuration says so, as Dial connects without.
+func TestInsecureIsChosen(t *testing.T) {
+	locks, err := actors.Connect(t.Context(), zktest.Embedded(t).Addr(), actors.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Close() })
+	for _, c := range []struct {
+		insecure bool
+		secured  *tls.Config
+		want     string
+	}{
+		{false, nil, "set ServerConfig.Insecure"},
+		{true, &tls.Config{}, "choose one"},
+		{false, &tls.Config{}, ""},
+		{true, nil, ""},
+	} {
+		s, err := remote.NewServer(locks, remote.ServerConfig{Insecure: c.insecure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		g, err := s.GRPC(c.secured)
+		if is := c.want != ""; is != errors.Is(err, actors.ErrInvalid) || is == (g != nil) || is && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if g != nil {
+			g.Stop()
+		}
 	}
 }
 

@@ -43,6 +43,8 @@ type ServerConfig struct {
 	MaxRequestsPerClient int
 	// Logger gets a line for each client that ends with locks, and for misuse. nil means slog.Default.
 	Logger *slog.Logger
+	// Insecure has GRPC serve without TLS.
+	Insecure bool
 }
 
 // Peer is a client as the network and its certificate show it.

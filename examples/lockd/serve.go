@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
 )
@@ -59,15 +57,18 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 	case err != nil:
 		return exitUnavailable, err
 	}
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: o.lease, Logger: stderr})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: o.lease, Logger: stderr, Insecure: o.insecure})
 	if err != nil {
 		return exitUsage, errors.Join(err, locks.Close())
+	}
+	streams, err := server.GRPC(secured)
+	if err != nil {
+		return exitUsage, errors.Join(err, server.Close(), locks.Close())
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return exitUnavailable, errors.Join(fmt.Errorf("-listen %s: %w", o.listen, err), server.Close(), locks.Close())
 	}
-	streams := server.GRPC(secured)
 	failed := make(chan error, 1)
 	go func() { failed <- streams.Serve(listener) }()
 	fmt.Fprintln(out, "serving on", listener.Addr())
@@ -106,7 +107,7 @@ func (o *lockdFlags) drainClients(ctx context.Context, server *remote.LockServer
 const stopLimit = time.Second
 
 // stop ends the streams, and blocks until they have ended.
-func stop(streams *grpc.Server) {
+func stop(streams *remote.GRPCServer) {
 	timer := time.AfterFunc(stopLimit, streams.Stop)
 	defer timer.Stop()
 	streams.GracefulStop()

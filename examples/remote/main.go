@@ -76,7 +76,11 @@ func serve(ctx context.Context) (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Logger: slog.New(slog.DiscardHandler)})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Logger: slog.New(slog.DiscardHandler), Insecure: true})
+	if err != nil {
+		return "", nil, err
+	}
+	streams, err := server.GRPC(nil) // nil: without TLS
 	if err != nil {
 		return "", nil, err
 	}
@@ -84,7 +88,6 @@ func serve(ctx context.Context) (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	streams := server.GRPC(nil) // nil: without TLS
 	go streams.Serve(listener)
 	return listener.Addr().String(), func() {
 		server.Drain(ctx, 0)

@@ -34,10 +34,12 @@ func NeedsZooKeeper(t testing.TB, why string) {
 // test closes, before its own Locks.
 func ThroughServer(t testing.TB, locks *actors.Locks, cfg actors.Config) *actors.Locks {
 	t.Helper()
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Logger: cfg.Logger})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Logger: cfg.Logger, Insecure: true})
 	Must(t, err)
 	l := bufconn.Listen(1 << 16)
-	g, served := server.GRPC(nil), make(chan struct{})
+	g, err := server.GRPC(nil)
+	Must(t, err)
+	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		g.Serve(l)

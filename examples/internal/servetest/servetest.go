@@ -22,7 +22,7 @@ func Start(t testing.TB, zk *zktest.Server, lease time.Duration, secured *tls.Co
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { locks.Close() })
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease})
+	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: lease, Insecure: secured == nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,10 @@ func Start(t testing.TB, zk *zktest.Server, lease time.Duration, secured *tls.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams := server.GRPC(secured)
+	streams, err := server.GRPC(secured)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); streams.Serve(listener) }()
 	stop = func() { streams.Stop(); <-ended }
