@@ -16,6 +16,7 @@ type Term struct {
 	grant  *Grant
 	number int
 	work   context.Context
+	cancel context.CancelCauseFunc // of work
 }
 
 // Context returns the context for the work of the term: a child of Campaign's. It ends at the
@@ -33,6 +34,12 @@ func (t *Term) Number() int { return t.number }
 // Grant returns the grant of the lock, for its Guard, Verify, Err, Revoked and Node. Its Release
 // resigns before the body of the loop is left: only for work that is done already.
 func (t *Term) Grant() *Grant { return t.grant }
+
+// Resign ends the context of the term, with ErrResigned as its cause, so that the body of the loop
+// returns; the term is over then, and the campaign queues again, at the end. Any goroutine may call
+// it, for example that of a command of an operator. It does not block, and has no effect on a term
+// whose context has ended.
+func (t *Term) Resign() { t.cancel(ErrResigned) }
 
 // Campaign returns the terms of this participant, one after the other. The body of the loop is
 // the work of a term:
@@ -112,7 +119,7 @@ func (e *Election) await(ctx context.Context, options []Option, failOnLoss *bool
 func (e *Election) lead(ctx context.Context, grant *Grant, number int, yield func(*Term, error) bool) (more bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	term := &Term{grant, number, grant.Context(ctx)}
+	term := &Term{grant, number, grant.Context(ctx), cancel}
 	defer func() { // also after a panic or runtime.Goexit
 		_, err = grant.Release().Wait(context.Background())
 		if errors.Is(err, ErrNotHeld) || errors.Is(err, ErrClosed) || campaign.IsTemporary(err) {

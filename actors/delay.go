@@ -25,4 +25,4 @@ import (
 //
 // While the delay lasts requests wait as they do for other contenders: they can be cancelled and
 // time out, and Try does not wait. The delay then goes on without them.
-func LockDelay(d time.Duration) LockOption { return recipes.Delay(d) }
+func LockDelay(d time.Duration) LockOption { return lockOption(recipes.Delay(d)) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/campaign"
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/messages"
@@ -32,51 +33,52 @@ var ErrNoLeader = errors.New("the election has no leader")
 
 // ErrRevoked is the cause of a term's context that has ended because another client asked the
 // leader to resign: see ResignOnRevoke.
-var ErrRevoked = errors.New("another client asked the leader to resign")
+var ErrRevoked = campaign.ErrRevoked
+
+// ErrResigned is the cause of a term's context that has ended by Term.Resign, or by the end of the
+// child of a Singleton.
+var ErrResigned = campaign.ErrResigned
 
 // ElectionOption sets something for an Election.
-type ElectionOption func(*Election) error
+type ElectionOption interface {
+	setElection(*Election) error
+}
+
+type electionOption func(*Election) error
+
+func (set electionOption) setElection(e *Election) error { return set(e) }
 
 // AsID sets the id of this participant: the data of its nodes, which Curator's participants show
 // as its id, and Participants as Data. Several participants may have one id. Without it the nodes
 // have the data that the nodes of all locks have. An id longer than Config.MaxNodeData is ErrLimit.
 func AsID(id string) ElectionOption {
-	return func(e *Election) error {
+	return electionOption(func(e *Election) error {
 		if id == "" {
 			return check.Invalid("id is empty: it must be a name, or leave AsID out")
 		}
 		e.id = []byte(id)
 		return e.lock.manager.CheckNodeData(e.id)
-	}
+	})
 }
 
 // LeaderLatchNodes has the election use the nodes of Curator's LeaderLatch instead of those of
 // its LeaderSelector. The two exclude participants of their own kind only, so all programs that
 // use a path must choose the same.
 func LeaderLatchNodes() ElectionOption {
-	return func(e *Election) error {
+	return electionOption(func(e *Election) error {
 		e.lock.recipe = recipes.LeaderLatch
 		return nil
-	}
-}
-
-// RequireElectionDirectory is RequireDirectory for an election: a campaign ends with ErrNoDirectory
-// when the directory is missing.
-func RequireElectionDirectory() ElectionOption {
-	return func(e *Election) error {
-		e.requires = []LockOption{RequireDirectory()}
-		return nil
-	}
+	})
 }
 
 // ResignOnRevoke ends the context of a term, with ErrRevoked, when another client asks for the lock
 // by Locks.Revoke or by Curator's Revoker, and when HoldAtMost does. A Singleton then stops its
 // child. The leader still leads until it has resigned. It costs a read for each term.
 func ResignOnRevoke() ElectionOption {
-	return func(e *Election) error {
+	return electionOption(func(e *Election) error {
 		e.resignOnRevoke = true
 		return nil
-	}
+	})
 }
 
 // Election returns the election at path, an absolute path of ZooKeeper whose nodes are created
@@ -87,13 +89,13 @@ func (l *Locks) Election(path string, options ...ElectionOption) *Election {
 	for i, option := range options {
 		err := check.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
 		if option != nil {
-			err = option(e)
+			err = option.setElection(e)
 		}
 		if err != nil && e.lock.problem == nil {
 			e.lock.problem = err
 		}
 	}
-	e.lock.recipe, _ = recipes.With(e.lock.recipe, e.requires)
+	e.lock.recipe, _ = withOptions(e.lock.recipe, e.requires)
 	return e
 }
 
@@ -143,7 +145,7 @@ func (e *Election) Observe(ctx context.Context) <-chan Queue {
 // withID returns the options of a request of this participant, after those of the user. A request
 // sets failOnLoss to whether it has FailOnSessionLoss.
 func (e *Election) withID(options []Option, failOnLoss *bool) []Option {
-	return append(slices.Clone(options), func(m *messages.Acquire) error {
+	return append(slices.Clone(options), requestOption(func(m *messages.Acquire) error {
 		switch {
 		case m.Owner != "":
 			return check.Invalid(fmt.Sprintf("WithOwner(%q): each campaign has an owner of its own, so that two of them never lead together", m.Owner))
@@ -153,5 +155,5 @@ func (e *Election) withID(options []Option, failOnLoss *bool) []Option {
 		*failOnLoss = m.FailOnSessionLoss
 		m.Data, m.Revocable = e.id, m.Revocable || e.resignOnRevoke
 		return nil
-	})
+	}))
 }

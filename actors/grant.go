@@ -205,8 +205,9 @@ func (g *Grant) Release() *Future[struct{}] {
 }
 
 // Unlock is Release that blocks until ZooKeeper has acknowledged it or ctx ends. The release
-// goes on after ctx has ended, and also if ctx is nil, which is ErrInvalid. The error is also
-// ErrSuspended if ZooKeeper did not answer when ctx ended.
+// goes on after ctx has ended, and also if ctx is nil, which is ErrInvalid. The error is then the
+// cause of ctx, and also ErrSuspended if ZooKeeper did not answer. A program that stops by the end
+// of its context waits with context.WithoutCancel(ctx): until the answer, or the end of the session.
 func (g *Grant) Unlock(ctx context.Context) error {
 	released := g.Release()
 	if ctx == nil {
@@ -214,7 +215,8 @@ func (g *Grant) Unlock(ctx context.Context) error {
 	}
 	_, err := released.Wait(ctx)
 	if err != nil && ctx.Err() != nil {
-		return g.acquisition.handle.manager.Session.Explain(err)
+		h := g.acquisition.handle
+		return h.manager.Session.Explain(fmt.Errorf("unlock %s, which goes on without an answer yet: %w", h.path, err))
 	}
 	return err
 }

@@ -35,13 +35,32 @@ type handle struct {
 // LockOption sets something for a lock as a whole, in this process. All handles of one path must
 // have the same options: a request by a handle with others ends with ErrInvalid while the first
 // options are in use.
-type LockOption func(*recipe) error
+type LockOption interface {
+	setLock(*recipe) error
+}
+
+type lockOption func(*recipe) error
+
+func (set lockOption) setLock(r *recipe) error { return set(r) }
 
 // handle returns a handle for a kind. Problems with the path or the options show at its first
 // request.
 func (l *Locks) handle(path string, r *recipe, kind queue.Kind, options []LockOption) handle {
-	with, err := recipes.With(r, options)
+	with, err := withOptions(r, options)
 	return handle{manager: l.manager, path: path, recipe: with, kind: kind, problem: err}
+}
+
+// withOptions returns the recipe with the options.
+func withOptions(r *recipe, options []LockOption) (*recipe, error) {
+	var set []func(*recipe) error
+	for _, option := range options {
+		if option == nil {
+			set = append(set, nil) // refused
+			continue
+		}
+		set = append(set, option.setLock)
+	}
+	return recipes.With(r, set)
 }
 
 // entry returns the entry of the lock's actor, which it starts if there is none.

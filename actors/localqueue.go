@@ -55,5 +55,5 @@ type LocalQueueConfig struct {
 //
 // A Mutex and a RWMutex can have a local queue.
 func LocalQueue(c LocalQueueConfig) LockOption {
-	return recipes.LocalQueue(manager.LocalQueueConfig(c))
+	return lockOption(recipes.LocalQueue(manager.LocalQueueConfig(c)))
 }

@@ -19,7 +19,13 @@ import (
 type Owner string
 
 // Option sets something for one request.
-type Option func(*messages.Acquire) error
+type Option interface {
+	setRequest(*messages.Acquire) error
+}
+
+type requestOption func(*messages.Acquire) error
+
+func (set requestOption) setRequest(m *messages.Acquire) error { return set(m) }
 
 // WithOwner makes the request one of the named owner. Without it each request has an owner of
 // its own: a second request that conflicts with the first waits for it, even in the same goroutine.
@@ -32,45 +38,45 @@ type Option func(*messages.Acquire) error
 //
 // An owner that waits for a MultiLock or holds it enters only that one again: see MultiLock.
 func WithOwner(owner Owner) Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		if owner == "" {
 			return check.Invalid("owner is empty: it must be a name, or leave WithOwner out")
 		}
 		m.Owner = string(owner)
 		return nil
-	}
+	})
 }
 
 // WithTimeout ends the request with ErrTimedOut when it has waited for d, which must be
 // positive. The end of the context ends it as well.
 func WithTimeout(d time.Duration) Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		if d <= 0 {
 			return check.Invalid(fmt.Sprintf("timeout %v: it must be positive; use Try for not waiting at all", d))
 		}
 		m.WaitNanos = int64(d)
 		return nil
-	}
+	})
 }
 
 // WithData sets the data of the contender's node, which others can read: 512 KiB at most. They are
 // in place of the record that a node has otherwise, see Config.OmitHolder; empty data are as none.
 // A re-entry has no node of its own, so its data is dropped.
 func WithData(data []byte) Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		m.Data = slices.Clone(data)
 		return nil
-	}
+	})
 }
 
 // Revocable has the holder notified at once when another client asks it to release (Grant.Revoked),
 // and when its node is deleted. It costs a read for each grant. Without it, and with a LocalQueue,
 // the holder is notified once it has held the lock for a second or two.
 func Revocable() Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		m.Revocable = true
 		return nil
-	}
+	})
 }
 
 // Try ends the request with ErrNotAcquired rather than let it wait for other contenders, and
@@ -78,10 +84,10 @@ func Revocable() Option {
 // is lost before or during the request. The request may still wait for ZooKeeper's answer, until
 // the context ends.
 func Try() Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		m.Try = true
 		return nil
-	}
+	})
 }
 
 // HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
@@ -92,36 +98,36 @@ func Try() Option {
 // is a grant of its own, by which the owner goes on to hold the lock. After the end a named owner
 // is refused the lock until it calls Release, as WithOwner says of a loss.
 func HoldAtMost(d time.Duration) Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		if d <= 0 {
 			return check.Invalid(fmt.Sprintf("HoldAtMost %v: it must be positive; leave the option out to hold without limit", d))
 		}
 		m.HoldNanos = int64(d)
 		return nil
-	}
+	})
 }
 
 // FailOnSessionLoss ends the request with ErrSessionLost when the ZooKeeper session is lost while
 // the request waits, as Curator's acquire fails then. Without it the request queues again in the
 // next session, behind all others.
 func FailOnSessionLoss() Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		m.FailOnSessionLoss = true
 		return nil
-	}
+	})
 }
 
 // Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All n
 // permits are granted together, or none. Without Permits a request asks for one. With SharedPermits
 // n may be greater than the present number: the request then waits until the number has grown.
 func Permits(n int) Option {
-	return func(m *messages.Acquire) error {
+	return requestOption(func(m *messages.Acquire) error {
 		if n < 1 || n > math.MaxInt32 {
 			return check.Invalid(fmt.Sprintf("permits %d: it must be from 1 to %d", n, math.MaxInt32))
 		}
 		m.Permits = uint32(n)
 		return nil
-	}
+	})
 }
 
 func newAcquisition(h *handle) (*acquisition, *ask.Promise[*Grant]) {
@@ -161,7 +167,7 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 		if option == nil {
 			return check.Invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
 		}
-		if err := option(a.msg); err != nil {
+		if err := option.setRequest(a.msg); err != nil {
 			return err
 		}
 	}

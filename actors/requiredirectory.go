@@ -16,6 +16,19 @@ import "github.com/actorlock/actorlock/actors/internal/recipes"
 // The directories of a semaphore below its path are made as ever, but not the node of SharedPermits
 // in a directory that is missing. Near the end of the sequence numbers, at 2^31, the lock does not
 // delete the directory to begin anew: requests then end with ErrSequenceExhausted. A multi-lock
-// fails if a member with this option does, and makes no node then. For an Election see
-// RequireElectionDirectory. Custom has no such option.
-func RequireDirectory() LockOption { return recipes.RequireDirectory }
+// fails if a member with this option does, and makes no node then. The campaign of an Election ends
+// with ErrNoDirectory. Custom has no such option.
+func RequireDirectory() DirectoryOption { return directoryOption{lockOption(recipes.RequireDirectory)} }
+
+// DirectoryOption is an option of a lock and of an election: RequireDirectory.
+type DirectoryOption interface {
+	LockOption
+	ElectionOption
+}
+
+type directoryOption struct{ lockOption }
+
+func (d directoryOption) setElection(e *Election) error {
+	e.requires = []LockOption{d}
+	return nil
+}

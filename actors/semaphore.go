@@ -80,7 +80,7 @@ func (l *Locks) SemaphoreMutex(path string, options ...LockOption) *SemaphoreMut
 
 func (l *Locks) semaphore(path string, permits int, options []LockOption) handle {
 	r := recipes.Semaphore(permits, "")
-	with, err := recipes.With(r, options)
+	with, err := withOptions(r, options)
 	return handle{manager: l.manager, path: path, recipe: with, problem: cmp.Or(recipes.CheckPermits(r), err)}
 }
 
@@ -91,4 +91,4 @@ func (l *Locks) semaphore(path string, permits int, options []LockOption) handle
 //
 // If the number shrinks, the holders keep their permits. A request for more permits than there
 // are waits until there are more, and all requests behind it wait.
-func SharedPermits(path string) LockOption { return recipes.SharedPermits(path) }
+func SharedPermits(path string) LockOption { return lockOption(recipes.SharedPermits(path)) }

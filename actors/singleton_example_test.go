@@ -21,11 +21,11 @@ func ExampleElection_Singleton() {
 	defer locks.Close()
 
 	done := make(chan struct{})
-	singleton := locks.Election("/elections/scheduler").Singleton(func(token actors.Token) *actor.Props {
+	singleton := locks.Election("/elections/scheduler").Singleton(func(term *actors.SingletonTerm) *actor.Props {
 		return actor.PropsFromFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
-				fmt.Println("the scheduler runs here, with a token:", token.Czxid > 0)
+				fmt.Println("the scheduler runs here, with a token:", term.Token().Czxid > 0, "and a term:", term.Err() == nil)
 				ctx.Stop(ctx.Parent())
 			case *actor.Stopped:
 				fmt.Println("the scheduler has stopped")
@@ -36,6 +36,6 @@ func ExampleElection_Singleton() {
 	system.Root.Spawn(singleton)
 	<-done
 	// Output:
-	// the scheduler runs here, with a token: true
+	// the scheduler runs here, with a token: true and a term: true
 	// the scheduler has stopped
 }

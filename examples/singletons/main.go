@@ -117,8 +117,8 @@ func join(ctx context.Context, servers, name string, shop *shop) (*member, error
 
 // offer has the member take part in the election of the account's actor.
 func (m *member) offer(dir, key string) {
-	props := m.locks.Election(actors.PathOf(dir, key), actors.AsID(m.name)).Singleton(func(token actors.Token) *actor.Props {
-		return actor.PropsFromProducer(func() actor.Actor { return &keeper{m, key, token} })
+	props := m.locks.Election(actors.PathOf(dir, key), actors.AsID(m.name)).Singleton(func(term *actors.SingletonTerm) *actor.Props {
+		return actor.PropsFromProducer(func() actor.Actor { return &keeper{m, key, term} })
 	})
 	m.offers = append(m.offers, m.system.Root.Spawn(props))
 }
@@ -145,14 +145,14 @@ func (m *member) end() {
 type keeper struct {
 	member *member
 	key    string
-	token  actors.Token
+	term   *actors.SingletonTerm
 }
 
 // Receive implements actor.Actor.
 func (k *keeper) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
-		k.member.shop.open(k.key, k.member.name, k.token)
+		k.member.shop.open(k.key, k.member.name, k.term.Token())
 	case *actor.Stopped:
 		k.member.shop.close(k.key, k.member.name)
 	}

@@ -20,8 +20,10 @@ type SingletonConfig struct {
 	Lock func() (*actor.PID, error)
 	// System is the actor system of the lock's actor.
 	System *actor.ActorSystem
+	// Lost reports whether the session of an epoch is lost, by the clock.
+	Lost func(epoch uint64) bool
 	// Child returns the props of the child of a term.
-	Child func(*messages.Granted) *actor.Props
+	Child func(*Term) *actor.Props
 	// Data is the data of the participant's nodes.
 	Data []byte
 	// ResignOnRevoke and StopOnSuspended have the child stopped when another client asks for the
@@ -41,6 +43,7 @@ type singleton struct {
 	lock     *actor.PID // the actor that has the request; nil before the first
 	request  uint64     // of the present term or wait
 	child    *actor.PID // nil while the request is not granted
+	term     *Term      // nil without a child
 	stopping bool       // the child was told to stop; false without a child
 	lost     bool       // the grant is over; false without a child
 	ending   bool       // protoactor stops or restarts the singleton, with its child
@@ -66,6 +69,8 @@ func (s *singleton) Receive(ctx actor.Context) {
 		s.ending = true
 		if s.child == nil {
 			s.withdraw(ctx)
+		} else {
+			s.term.end(ErrResigned)
 		}
 	case *actor.Terminated:
 		if s.child != nil && s.child.Equal(msg.GetWho()) {
@@ -76,7 +81,7 @@ func (s *singleton) Receive(ctx actor.Context) {
 			s.acquire(ctx)
 		}
 	case Resign, *Resign:
-		s.stopChild(ctx)
+		s.stopChild(ctx, ErrResigned)
 	default:
 		messages.DispatchOwner(s, ctx, ctx.Message(), nil)
 	}
@@ -107,9 +112,11 @@ func (s *singleton) withdraw(ctx actor.Context) {
 	}
 }
 
-func (s *singleton) stopChild(ctx actor.Context) {
+// stopChild ends the term of the child with a cause, and stops the child.
+func (s *singleton) stopChild(ctx actor.Context, why error) {
 	if s.child != nil && !s.stopping {
 		s.stopping = true
+		s.term.end(why)
 		ctx.Stop(s.child)
 	}
 }
@@ -117,7 +124,8 @@ func (s *singleton) stopChild(ctx actor.Context) {
 // childEnded resigns and queues again.
 func (s *singleton) childEnded(ctx actor.Context) {
 	lost := s.lost
-	s.child, s.stopping, s.lost = nil, false, false
+	s.term.end(ErrResigned)
+	s.child, s.term, s.stopping, s.lost = nil, nil, false, false
 	switch {
 	case s.ending:
 		s.withdraw(ctx)
@@ -141,7 +149,8 @@ func (s *singleton) giveUp(ctx actor.Context, err error) {
 func (s *singleton) Granted(ctx actor.Context, msg *messages.Granted) {
 	if msg.RequestId == s.request && !s.ending {
 		s.failed = 0
-		s.child = ctx.Spawn(s.Child(msg))
+		s.term = newTerm(s.SingletonConfig, msg)
+		s.child = ctx.Spawn(s.Child(s.term))
 	}
 }
 
@@ -167,21 +176,21 @@ func (s *singleton) Refused(ctx actor.Context, msg *messages.Refused) {
 func (s *singleton) Lost(ctx actor.Context, msg *messages.Lost) {
 	if msg.RequestId == s.request {
 		s.lost = true
-		s.stopChild(ctx)
+		s.stopChild(ctx, msg)
 	}
 }
 
 // Suspended implements messages.OwnerHandler.
 func (s *singleton) Suspended(ctx actor.Context, msg *messages.Suspended) {
 	if msg.RequestId == s.request && s.StopOnSuspended {
-		s.stopChild(ctx)
+		s.stopChild(ctx, messages.Reason_DISCONNECTED)
 	}
 }
 
 // RevokeRequested implements messages.OwnerHandler.
 func (s *singleton) RevokeRequested(ctx actor.Context, msg *messages.RevokeRequested) {
 	if msg.RequestId == s.request && s.ResignOnRevoke {
-		s.stopChild(ctx)
+		s.stopChild(ctx, ErrRevoked)
 	}
 }
 

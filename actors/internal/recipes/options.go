@@ -17,7 +17,7 @@ import (
 
 // With returns the recipe with options, each of which changes its name. Handles and a lock server
 // make their recipes by it, so that both have the same names and the same limits.
-func With[Option ~func(*manager.Recipe) error](r *manager.Recipe, options []Option) (*manager.Recipe, error) {
+func With(r *manager.Recipe, options []func(*manager.Recipe) error) (*manager.Recipe, error) {
 	if len(options) == 0 {
 		return r, nil
 	}

@@ -64,7 +64,7 @@ var mineRule = queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}
 var withoutServer = []string{"Locks.Close", "Locks.Election", "Locks.Mutex", "Locks.MultiLock", "Locks.RWMutex", "Locks.Semaphore", "Locks.SemaphoreMutex",
 	"Locks.SharedCount", "RWMutex.Read", "RWMutex.Write", "Custom.Kind", "Election.Path", "Election.Campaign", "Grant.Done", "Grant.Err",
 	"Grant.LogValue", "Grant.Node", "Grant.Nodes", "Grant.Path", "Grant.Session", "Grant.String", "Grant.Token", "Term.Context", "Term.Grant",
-	"Term.Number", "Term.Token"}
+	"Term.Number", "Term.Resign", "Term.Token"}
 
 // remoteCalls has a case for each method, by its type and name; those of each lock are of the type
 // "handle".

@@ -315,6 +315,24 @@ func TestResignOnRevoke(t *testing.T) {
 	})
 }
 
+// Resign ends the context of a term. The body of the loop returns then, and the campaign queues again.
+func TestResignFromOutside(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		one := b.Campaign(b.Locks().Election(b.LockPath))
+		term := one.Leads()
+		two := b.Campaign(b.Locks().Election(b.LockPath))
+		b.WaitNodes(2)
+		term.Resign()
+		term.Resign()
+		locktest.Closes(b, term.Context().Done(), "the context of the term")
+		locktest.Is(b, context.Cause(term.Context()), actors.ErrResigned)
+		two.Leads()
+		term.Resign() // of a term that is over
+		two.Resigns()
+		one.Leads()
+	})
+}
+
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func historyOfSingletons(v *locktest.Virtual) {
 	for i := range 3 {
 		p, name := v.Process(func(cfg *actors.Config) { cfg.System, cfg.StopOnSuspended = system, i == 2 }), fmt.Sprint("singleton ", i)
 		processes, names = append(processes, p), append(names, name)
-		props = append(props, p.Locks.Election("/lock").Singleton(func(token actors.Token) *actor.Props { return newRandomChild(l, name, token) }))
+		props = append(props, p.Locks.Election("/lock").Singleton(func(term *actors.SingletonTerm) *actor.Props { return newRandomChild(l, name, term) }))
 		all = append(all, system.Root.Spawn(props[i]))
 	}
 	defer func() {
@@ -78,9 +78,9 @@ func historyOfSingletons(v *locktest.Virtual) {
 
 // newRandomChild returns the props of a child that works for a while, and then ends, fails or goes on.
 // The child takes a while to stop.
-func newRandomChild(l *locktest.Ledger, singleton string, token actors.Token) *actor.Props {
+func newRandomChild(l *locktest.Ledger, singleton string, term *actors.SingletonTerm) *actor.Props {
 	return actor.PropsFromFunc(func(ctx actor.Context) {
-		system, self := ctx.ActorSystem(), randomChild{ctx.Self(), token}
+		system, self := ctx.ActorSystem(), randomChild{ctx.Self(), term.Token()}
 		wake := func() { time.AfterFunc(rand.N(4*time.Second), func() { system.Root.Send(self.pid, "go on") }) }
 		switch ctx.Message().(type) {
 		case *actor.Started:

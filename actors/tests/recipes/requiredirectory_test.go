@@ -178,11 +178,11 @@ func TestRequireDirectoryNextSession(t *testing.T) {
 }
 
 // An election ends where its directory is missing, and elects where it is not.
-func TestRequireElectionDirectory(t *testing.T) {
+func TestRequireDirectoryOfElection(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]actors.ElectionOption{
-		"selector": {actors.RequireElectionDirectory()},
-		"latch":    {actors.RequireElectionDirectory(), actors.LeaderLatchNodes()},
+		"selector": {actors.RequireDirectory()},
+		"latch":    {actors.RequireDirectory(), actors.LeaderLatchNodes()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			locktest.Each(t, func(b *locktest.Fixture) {
