@@ -231,7 +231,7 @@ func TestTypeNamesAreRare(t *testing.T) {
 // The files and headings that the project's pages link to exist.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "../.github/FLEETS.md", "../.github/ACTORS.md", "../.github/TESTING.md", "README.md", "TOKENS.md",
+	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "../.github/FLEETS.md", "../.github/ACTORS.md", "../.github/TESTING.md", "../.github/EVIDENCE.md", "README.md", "TOKENS.md",
 		"internal/lockqueue/PROOF.md", "internal/lease/PROOF.md", "../zkbridge/SESSIONS.md", "../bench/README.md", "../examples/README.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {

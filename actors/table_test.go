@@ -10,14 +10,14 @@ import (
 
 var ourTest = regexp.MustCompile("`(?:([a-z/]+)\\.)?(Test\\w+)`")
 
-// The tests that README.md names exist.
+// The tests that EVIDENCE.md names exist.
 func TestTableOfTests(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	page, err := os.ReadFile("../.github/EVIDENCE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folders := map[string]string{}
-	named := ourTest.FindAllStringSubmatch(string(readme), -1)
+	named := ourTest.FindAllStringSubmatch(string(page), -1)
 	for _, m := range named {
 		folder, test := m[1], m[2]
 		if folders[folder] == "" {
