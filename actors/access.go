@@ -6,7 +6,6 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -22,8 +21,8 @@ func init() {
 		l.closeOwned = end
 		return l
 	}
-	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
-		return of.(*Locks).answer(ctx, q, mine, next)
+	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, by *access.Client, next func(value []byte) (more bool)) error {
+		return of.(*Locks).answer(ctx, q, by, next)
 	}
 	access.PathsOf = pathsOf
 	access.Manager = func(l access.Locks) *manager.Manager { return l.(*Locks).manager }

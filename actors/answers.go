@@ -9,24 +9,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// answer answers a question of a client of these Locks. mine reports whether a request is the
-// client's, and may be nil.
-func (l *Locks) answer(ctx context.Context, q *messages.Question, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
-	a, is := answerings[q.GetKind()]
-	if !is {
-		return check.Invalid(fmt.Sprintf("question %q: it must be one of %s", q.GetKind(), strings.Join(slices.Sorted(maps.Keys(answerings)), ", ")))
+// answer answers a question of a client of these Locks.
+func (l *Locks) answer(ctx context.Context, q *messages.Question, by *access.Client, next func(value []byte) (more bool)) error {
+	a, err := answeringOf(q)
+	if err != nil {
+		return err
 	}
 	h := l.at(q.GetPath())
+	h.asker = by
 	if a.traits&ofLock != 0 {
-		var err error
 		if h.recipe, err = recipes.FromSpec(q.GetLock()); err != nil {
 			return err
 		}
@@ -34,10 +34,18 @@ func (l *Locks) answer(ctx context.Context, q *messages.Question, mine func(from
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.closed, func() { cancel(ErrClosed) })()
-	return a.answer(ctx, h, q.GetArguments(), mine, next)
+	return a.answer(ctx, h, q.GetArguments(), next)
 }
 
-func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error {
+func answeringOf(q *messages.Question) (a answering, err error) {
+	a, is := answerings[q.GetKind()]
+	if !is {
+		err = check.Invalid(fmt.Sprintf("question %q: it must be one of %s", q.GetKind(), strings.Join(slices.Sorted(maps.Keys(answerings)), ", ")))
+	}
+	return a, err
+}
+
+func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, next func(value []byte) (more bool)) error {
 	var a A
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &a); err != nil {
@@ -47,7 +55,7 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, m
 	var failed error
 	q.answer(h, ctx, a, func(value V, err error) bool {
 		if v, is := any(&value).(*Queue); is {
-			v.setMine(h, mine)
+			v.setMine(h)
 		}
 		var text []byte
 		if text, failed = json.Marshal(answerJSON[V]{value, errorJSONOf(err)}); failed != nil {
@@ -58,12 +66,12 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, m
 	return failed
 }
 
-// setMine has those participants be this process's whose nodes are of requests for the lock of h of
-// which mine returns true.
-func (q *Queue) setMine(h *handle, mine func(from ask.Recipient) bool) {
+// setMine has those participants be this process's whose nodes are of requests for the lock of h that
+// the client has made who asks.
+func (q *Queue) setMine(h *handle) {
 	made := map[[16]byte]bool{} // by the UUIDs in the names
 	for _, r := range h.manager.OpenAbove(h.path) {
-		if mine == nil || !mine(r.From) {
+		if h.asker == nil || !h.asker.Owns(r.From) {
 			continue
 		}
 		if r.Granted != nil {
@@ -84,26 +92,48 @@ func (q *Queue) setMine(h *handle, mine func(from ask.Recipient) bool) {
 
 func uuidOf(node string) ([16]byte, bool) { return queue.UUID(node[strings.LastIndex(node, "/")+1:]) }
 
-// pathsOf returns the paths of the locks and counts that a question is about, and reports whether it
-// has something changed there.
-func pathsOf(q *messages.Question) (paths []string, changes bool) {
-	traits := answerings[q.GetKind()].traits
-	changes = traits&changing != 0
-	switch {
-	case traits&ofEnsemble != 0:
-		return nil, changes
-	case traits&ofLock != 0:
-		return recipes.PathsOf(q.GetPath(), q.GetLock()), changes
-	case traits&ofNode == 0:
-		return []string{q.GetPath()}, changes
+// pathsOf returns the paths that a question touches, and reports whether it has something changed
+// there. The error is that the question or a path is not acceptable.
+func pathsOf(q *messages.Question) (paths []string, changes bool, err error) {
+	a, err := answeringOf(q)
+	if err != nil {
+		return nil, false, err
 	}
-	directory, _ := zkpath.Split(q.GetPath())
-	for _, suffix := range []string{queue.LeasesSuffix, queue.RequestQueueSuffix} {
-		if path, is := strings.CutSuffix(directory, suffix); is {
-			return []string{path}, changes
+	path := q.GetPath()
+	switch paths = []string{path}; {
+	case a.traits&ofEnsemble != 0:
+		paths = nil
+	case a.traits&ofLock != 0:
+		var r *recipe
+		if r, err = recipes.FromSpec(q.GetLock()); err == nil {
+			paths, err = recipes.PathsOf(path, r)
+		}
+	case a.traits&ofNode != 0:
+		paths, err = pathsOfNode(path)
+	case a.traits&ofCount != 0:
+		err = recipes.CheckCountPath(path)
+	case a.traits&ofTree != 0:
+		err = inspection.CheckTree(path)
+	default:
+		err = check.Path(path)
+	}
+	return paths, a.traits&changing != 0, err
+}
+
+// pathsOfNode returns the paths of the locks that a contender's node may be of: that of its directory,
+// and that of a semaphore that has such a directory.
+func pathsOfNode(node string) ([]string, error) {
+	directory, name := zkpath.Split(node)
+	if err := errors.Join(check.Path(directory), zkpath.CheckName(name)); err != nil {
+		return nil, check.Invalid(fmt.Sprintf("node %q: %v", node, err))
+	}
+	paths := []string{directory}
+	for _, suffix := range []string{queue.LeasesSuffix, queue.RequestQueueSuffix, queue.KazooRequestQueueSuffix} {
+		if path, is := strings.CutSuffix(directory, suffix); is && check.Path(path) == nil {
+			paths = append(paths, path)
 		}
 	}
-	return []string{directory}, changes
+	return paths, nil
 }
 
 // answerJSON is an answer on its way: a value may come with an error, which says that it is not

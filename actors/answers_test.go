@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,14 +169,29 @@ func TestPathsOfQuestions(t *testing.T) {
 	}{
 		{&messages.Question{Kind: "inspect", Path: "/a"}, []string{"/a"}, false},
 		{&messages.Question{Kind: "health"}, nil, false},
-		{&messages.Question{Kind: "verify", Path: "any", Lock: multi}, []string{"/a", "/s", "/n"}, false},
+		{&messages.Question{Kind: "find", Path: "/"}, []string{"/"}, false},
+		{&messages.Question{Kind: "verify", Path: "any", Lock: multi}, []string{"/a", "/s", "/s/locks", "/s/leases", "/n"}, false},
 		{&messages.Question{Kind: "verify-token", Path: "/a/b/x-lock-0000000001"}, []string{"/a/b"}, false},
-		{&messages.Question{Kind: "revoke", Path: "/s/leases/x-lease-0000000001"}, []string{"/s"}, true},
+		{&messages.Question{Kind: "revoke", Path: "/s/leases/x-lease-0000000001"}, []string{"/s/leases", "/s"}, true},
+		{&messages.Question{Kind: "revoke", Path: "/s/locks/x-lock-0000000001"}, []string{"/s/locks", "/s"}, true},
+		{&messages.Question{Kind: "revoke", Path: "/s-__lock__/x__lock__0000000001"}, []string{"/s-__lock__", "/s"}, true},
+		{&messages.Question{Kind: "revoke", Path: "/locks/x-lock-0000000001"}, []string{"/locks"}, true},
 		{&messages.Question{Kind: "revoke-holders", Path: "/a", Lock: &messages.LockSpec{}}, []string{"/a"}, true},
 		{&messages.Question{Kind: "set-count", Path: "/n"}, []string{"/n"}, true},
 	} {
-		if paths, changes := pathsOf(c.q); !reflect.DeepEqual(paths, c.paths) || changes != c.changes {
-			t.Errorf("%v: %v, %v", c.q, paths, changes)
+		if paths, changes, err := pathsOf(c.q); !reflect.DeepEqual(paths, c.paths) || changes != c.changes || err != nil {
+			t.Errorf("%v: %v, %v, %v", c.q, paths, changes, err)
+		}
+	}
+	for kind := range answerings {
+		if answerings[kind].traits&ofEnsemble != 0 {
+			continue
+		}
+		for _, path := range []string{"", "a", "/a/", "/a//b", "/a/../b", "/a\x00", "/a\xff", "/" + strings.Repeat("a", 1<<20), "/actorlock/../a"} {
+			q := &messages.Question{Kind: kind, Path: path, Lock: &messages.LockSpec{}}
+			if _, _, err := pathsOf(q); !errors.Is(err, messages.Reason_INVALID) {
+				t.Errorf("%s of %.30q: %v", kind, path, err)
+			}
 		}
 	}
 }

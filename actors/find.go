@@ -64,7 +64,7 @@ func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
 }
 
 func (h *handle) find(ctx context.Context, _ none) ([]string, error) {
-	paths, skipped, err := inspection.Find(ctx, h.manager.Bridge, h.path)
+	paths, skipped, err := inspection.Find(ctx, h.manager.Bridge, h.path, func(path string) bool { return h.mayInspect(path) == nil })
 	if len(skipped) > 0 {
 		err = &SkippedError{skipped}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -29,6 +30,7 @@ type handle struct {
 	recipe  *recipe
 	kind    queue.Kind
 	problem error                         // with the options of the lock
+	asker   *access.Client                // whose question it is; nil for the program's own
 	cached  atomic.Pointer[manager.Entry] // of the lock's actor; nil before the first request
 }
 

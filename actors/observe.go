@@ -84,7 +84,7 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 
 func (h *handle) observe(ctx context.Context, _ none, next func(Queue, error) (more bool)) {
 	inspection.Observe(ctx, h.manager.Bridge, h.path, h.granted, func(shown inspection.Snapshot, err error) bool {
-		q := queueOf(h.path, shown)
+		q, err := h.queueOf(shown, err)
 		q.Err = err
 		return next(q, err)
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -19,7 +18,7 @@ import (
 // function answers it.
 var (
 	askInspect       = question("inspect", 0, (*handle).inspect)
-	askFind          = question("find", 0, (*handle).find)
+	askFind          = question("find", ofTree, (*handle).find)
 	askObserve       = stream("observe", 0, (*handle).observe)
 	askParticipants  = question("participants", ofLock, (*handle).participants)
 	askRemaining     = question("remaining", ofLock, (*handle).remaining)
@@ -27,19 +26,21 @@ var (
 	askVerifyToken   = question("verify-token", ofNode, (*handle).verifyToken)
 	askRevoke        = question("revoke", ofNode|changing, (*handle).revoke)
 	askRevokeHolders = question("revoke-holders", ofLock|changing, (*handle).revokeHolders)
-	askCount         = question("count", 0, (*handle).count)
-	askSetCount      = question("set-count", changing, (*handle).setCount)
-	askTrySetCount   = question("try-set-count", changing, (*handle).trySetCount)
+	askCount         = question("count", ofCount, (*handle).count)
+	askSetCount      = question("set-count", ofCount|changing, (*handle).setCount)
+	askTrySetCount   = question("try-set-count", ofCount|changing, (*handle).trySetCount)
 	askGeneration    = question("generation", ofEnsemble, (*handle).generation)
 	askHealth        = question("health", ofEnsemble, (*handle).health)
 )
 
-// trait is what distinguishes questions for a lock server.
+// trait is what distinguishes questions for a lock server. Without any the path is that of a lock.
 type trait int
 
 const (
 	ofLock     trait = 1 << iota // the recipe counts, not only the path
 	ofNode                       // the path is that of a contender's node
+	ofCount                      // the path is that of a count
+	ofTree                       // the path is that of a directory above locks
 	ofEnsemble                   // there is no path
 	changing                     // the question has something changed
 )
@@ -57,7 +58,7 @@ type none struct{}
 // answering is the part of a kind of question that does not depend on its types.
 type answering struct {
 	traits trait
-	answer func(ctx context.Context, h *handle, args []byte, mine func(from ask.Recipient) bool, next func(value []byte) (more bool)) error
+	answer func(ctx context.Context, h *handle, args []byte, next func(value []byte) (more bool)) error
 }
 
 // answerings holds each kind of question.

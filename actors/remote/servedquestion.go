@@ -40,21 +40,13 @@ func (c *servedClient) question(q *messages.Question) {
 	fail := func(reason messages.Reason, detail string) {
 		c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
-	paths, changes := access.PathsOf(q)
-	verb := VerbInspect
-	if changes {
-		verb = VerbChange
-	}
-	problem := problemOfLock(q.GetPath(), q.GetLock())
-	switch err := c.allow(verb, paths...); {
-	case problem != "":
-		fail(messages.Reason_INVALID, problem)
-		return
+	reason, detail := c.problemOfQuestion(q)
+	switch {
 	case c.questions[id] != nil:
 		fail(messages.Reason_INVALID, fmt.Sprintf("id %d is used by an open question", id))
 		return
-	case err != nil:
-		fail(messages.Reason_NO_AUTH, err.Error())
+	case reason != 0:
+		fail(reason, detail)
 		return
 	case len(c.questions) >= maxQuestions:
 		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", maxQuestions))
@@ -64,7 +56,7 @@ func (c *servedClient) question(q *messages.Question) {
 	c.questions[id] = &servedQuestion{cancel: cancel}
 	go func() {
 		var tooLarge error
-		err := access.Answer(ctx, c.server.locks, q, c.owns, func(value []byte) bool {
+		err := access.Answer(ctx, c.server.locks, q, &access.Client{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
 			if len(value) > maxAnswer {
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
@@ -81,6 +73,29 @@ func (c *servedClient) question(q *messages.Question) {
 		c.self.Tell(answerTo{answer, true})
 	}()
 }
+
+// problemOfQuestion returns why the client may not ask a question; 0 if it may.
+func (c *servedClient) problemOfQuestion(q *messages.Question) (messages.Reason, string) {
+	if problem := problemOfLock(q.GetPath(), q.GetLock()); problem != "" {
+		return messages.Reason_INVALID, problem
+	}
+	paths, changes, err := access.PathsOf(q)
+	if err != nil {
+		return reasonOf(err)
+	}
+	verb := VerbInspect
+	if changes {
+		verb = VerbChange
+	}
+	if err := c.allow(verb, paths...); err != nil {
+		return reasonOf(err)
+	}
+	return 0, ""
+}
+
+// mayInspect returns why the client must not hear of what is at a path, or nil. Any goroutine may
+// call it.
+func (c *servedClient) mayInspect(path string) error { return c.allow(VerbInspect, path) }
 
 // owns reports whether a request is the client's. Any goroutine may call it.
 func (c *servedClient) owns(from ask.Recipient) bool {

@@ -142,8 +142,9 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 	if recipe.MemberKinds != nil {
 		path = recipe.Name
 	}
-	if err := c.allow(VerbAcquire, recipes.PathsOf(path, m.GetLock())...); err != nil {
-		c.refuse(number, messages.Reason_NO_AUTH, err.Error())
+	if err := c.allowLock(path, recipe); err != nil {
+		reason, detail := reasonOf(err)
+		c.refuse(number, reason, detail)
 		return
 	}
 	msg := m.Acquire
@@ -230,17 +231,30 @@ func (c *servedClient) begin(r *servedRequest) {
 	r.send(r.acquire)
 }
 
-// allow returns why the client may not do that with one of the locks, or nil.
+// allow returns why the client may not do that with one of the locks, as NO_AUTH, or nil. Any
+// goroutine may call it.
 func (c *servedClient) allow(verb Verb, paths ...string) error {
 	if c.server.cfg.Allow == nil {
 		return nil
 	}
 	for _, path := range paths {
 		if err := c.server.cfg.Allow(c.peer, path, verb); err != nil {
-			return err
+			return &messages.Refused{Reason: messages.Reason_NO_AUTH, Detail: err.Error()}
 		}
 	}
 	return nil
+}
+
+// allowLock returns why the client may not acquire the lock, or nil.
+func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
+	if c.server.cfg.Allow == nil {
+		return nil // the lock's actor checks the path
+	}
+	paths, err := recipes.PathsOf(path, recipe)
+	if err != nil {
+		return err
+	}
+	return c.allow(VerbAcquire, paths...)
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {

@@ -32,8 +32,13 @@ type ServerConfig struct {
 	// of the server, MinLease at least. 0 means 30 s. The deadline of the server's ZooKeeper session
 	// bounds it, too.
 	Lease time.Duration
-	// Allow decides what a client may do; nil allows everything. It must not block. Its error is the
-	// detail of the refusal, with ErrNoAuth.
+	// Allow decides what a client may do; nil allows everything. It must not block, and several
+	// goroutines call it at one time. Its error is the detail of the refusal, with ErrNoAuth. It is
+	// asked for each path that the client touches, after the path was checked: for that of a lock; for
+	// path/locks and path/leases, too, of a semaphore, whose nodes are there; for the node of a
+	// number of permits; for the members of a multi-lock. A node that is named by its own path may
+	// be of the lock at its directory, or of a semaphore or kazoo's semaphore that has such a
+	// directory: Allow is asked for all of these. What Find returns is what the client may inspect.
 	Allow func(client Peer, path string, verb Verb) error
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
 	// server keep some 130 MB: 32 MiB of its requests' data, 32 MiB that it has not confirmed, and 32

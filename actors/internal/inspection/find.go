@@ -25,14 +25,23 @@ const (
 	findConcurrent = 16      // requests of a Find under way: the bridge has no more
 )
 
+// CheckTree returns an error for a path that Find does not accept.
+func CheckTree(path string) error {
+	if err := zkpath.Check(path); err != nil {
+		return check.Invalid("path " + err.Error())
+	}
+	return nil
+}
+
 // Find returns the paths of the locks at path and below it that have a contender, sorted. skipped
 // has the reasons for the directories that it has not looked into, or not into all of their nodes.
-// With an error it returns the locks that it has found until then.
-func Find(ctx context.Context, bridge *zkbridge.Bridge, path string) (paths []string, skipped map[string]error, err error) {
-	if err := zkpath.Check(path); err != nil {
-		return nil, nil, check.Invalid("path " + err.Error())
+// It names no lock and no directory for which may returns false. With an error it returns the locks
+// that it has found until then.
+func Find(ctx context.Context, bridge *zkbridge.Bridge, path string, may func(path string) bool) (paths []string, skipped map[string]error, err error) {
+	if err := CheckTree(path); err != nil {
+		return nil, nil, err
 	}
-	f := finder{bridge: bridge, found: map[string]form{}, skipped: map[string]error{}}
+	f := finder{bridge: bridge, may: may, found: map[string]form{}, skipped: map[string]error{}}
 	// The barrier: whatever is read after it is as new as the call.
 	if _, err := f.bridge.GetData(ctx, path); err != nil && !isAboutDirectory(err) {
 		return nil, nil, err
@@ -45,7 +54,22 @@ func Find(ctx context.Context, bridge *zkbridge.Bridge, path string) (paths []st
 		}
 		level = f.descend(depth, left)
 	}
+	f.hideSkipped(path)
 	return f.paths(), f.skipped, nil
+}
+
+// hideSkipped has the reasons not name directories that are not to be named.
+func (f *finder) hideSkipped(top string) {
+	hidden := 0
+	for directory := range f.skipped {
+		if !f.may(directory) {
+			delete(f.skipped, directory)
+			hidden++
+		}
+	}
+	if hidden > 0 && f.skipped[top] == nil {
+		f.skipped[top] = fmt.Errorf("%w: %d directories below %s, which are not to be named, are not looked into", messages.Reason_NO_AUTH, hidden, top)
+	}
 }
 
 // isAboutDirectory reports whether ZooKeeper has refused to show one directory, and goes on with
@@ -57,6 +81,7 @@ func isAboutDirectory(err error) bool {
 // finder looks for locks.
 type finder struct {
 	bridge *zkbridge.Bridge
+	may    func(path string) bool // see Find
 
 	mu      sync.Mutex
 	found   map[string]form     // by path
@@ -119,7 +144,7 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 		if err != nil && !isAboutDirectory(err) {
 			return err
 		}
-		if found.name = q.Recipe; found.name != "" {
+		if found.name, found.below = q.Recipe, true; found.name != "" {
 			parts[queue.RequestQueueSuffix[1:]], parts[queue.LeasesSuffix[1:]] = true, true
 		}
 	}
@@ -153,7 +178,10 @@ func (f *finder) children(ctx context.Context, directory string) ([]zkbridge.Chi
 
 // paths returns what was found. A kazoo semaphore's request queue is a part of it.
 func (f *finder) paths() (all []string) {
-	for path := range f.found {
+	for path, found := range f.found {
+		if !f.may(path) || found.below && !(f.may(path+queue.RequestQueueSuffix) && f.may(path+queue.LeasesSuffix)) {
+			continue
+		}
 		if base, is := strings.CutSuffix(path, queue.KazooRequestQueueSuffix); !is || !f.found[base].kazooSemaphore {
 			all = append(all, path)
 		}

@@ -18,6 +18,7 @@ type form struct {
 	kazooSemaphore bool            // kazoo's semaphore, not Curator's
 	recipe         *manager.Recipe // for the rule and the kinds; nil without a name
 	custom         bool            // the rule is not known, and so not which contenders hold
+	below          bool            // a semaphore's, whose contenders are in the directories below
 }
 
 // mayContend reports whether a child of the name may be a contender by some recipe.

@@ -39,18 +39,26 @@ func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
 	return s, nil
 }
 
-// PathsOf returns the paths of the locks and counts that a client of the lock uses.
-func PathsOf(path string, s *messages.LockSpec) (paths []string) {
-	if s.GetRecipe() != messages.Recipe_MULTI_LOCK {
-		paths = append(paths, path)
+// PathsOf returns the paths that a client of the lock touches: those of locks, counts, and a
+// semaphore's directories. It returns INVALID for a path that no lock can have.
+func PathsOf(path string, r *manager.Recipe) (paths []string, err error) {
+	locks := r.Deps
+	if r.MemberKinds == nil {
+		locks = []manager.Dependency{{Path: path, Recipe: r}}
 	}
-	if count := s.GetCountPath(); count != "" {
-		paths = append(paths, count)
+	for _, l := range locks {
+		if err := check.Path(l.Path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, l.Path)
+		for _, d := range l.Recipe.Directories {
+			paths = append(paths, l.Path+d.Suffix)
+		}
+		if l.Recipe.CountPath != "" {
+			paths = append(paths, l.Recipe.CountPath)
+		}
 	}
-	for _, m := range s.GetMembers() {
-		paths = append(paths, PathsOf(m.GetPath(), m.GetLock())...)
-	}
-	return paths
+	return paths, nil
 }
 
 // FromSpec returns the recipe that the handles of such a lock have. It returns INVALID for what no
