@@ -56,8 +56,8 @@ func (h *handle) count(ctx context.Context, initial int) (Count, error) {
 }
 
 // Set writes the value, whatever it was. It creates a missing node, and the missing nodes above
-// it. After messages.Reason_OUTCOME_UNKNOWN the value may have been written, or may be written
-// later.
+// it. It does not overwrite a node whose data are no count: the error is that of Get. After
+// messages.Reason_OUTCOME_UNKNOWN the value may have been written, or may be written later.
 func (c *SharedCount) Set(ctx context.Context, value int) error {
 	_, err := askSetCount.one(ctx, c.at, value)
 	return err
@@ -65,14 +65,10 @@ func (c *SharedCount) Set(ctx context.Context, value int) error {
 
 func (h *handle) setCount(ctx context.Context, value int) (none, error) {
 	data, err := h.countData(value)
-	for err == nil {
-		_, err = h.manager.Bridge.Multi(ctx, &zk.SetDataRequest{Path: h.path, Data: data, Version: -1})
-		if !errors.Is(err, zk.ErrNoNode) {
-			break
-		}
-		var created bool
-		if created, err = h.createCount(ctx, data); created {
-			break
+	for done := false; err == nil && !done; {
+		var now Count
+		if now, err = h.count(ctx, 0); err == nil {
+			done, err = h.writeCount(ctx, now.Version, data)
 		}
 	}
 	return none{}, err
@@ -95,10 +91,20 @@ func (h *handle) trySetCount(ctx context.Context, change countChange) (bool, err
 	if err != nil {
 		return false, err
 	}
-	if change.Version < 0 {
+	// The node may be another than the caller has seen, with the same version.
+	if now, err := h.count(ctx, 0); err != nil || now.Version != max(change.Version, -1) {
+		return false, err
+	}
+	return h.writeCount(ctx, change.Version, data)
+}
+
+// writeCount writes the data of a count that still has the version; below 0 it creates the node. It
+// returns false if the count has another version.
+func (h *handle) writeCount(ctx context.Context, version int32, data []byte) (bool, error) {
+	if version < 0 {
 		return h.createCount(ctx, data)
 	}
-	_, err = h.manager.Bridge.Multi(ctx, &zk.SetDataRequest{Path: h.path, Data: data, Version: change.Version})
+	_, err := h.manager.Bridge.Multi(ctx, &zk.SetDataRequest{Path: h.path, Data: data, Version: version})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return false, nil
 	}

@@ -81,6 +81,33 @@ func TestSharedCount(t *testing.T) {
 	})
 }
 
+// No data that are no count are overwritten, whatever version they are said to have.
+func TestSharedCountKeepsOtherData(t *testing.T) {
+	onSharedCount(t, func(b *locktest.Fixture, path string) {
+		conn, locks := b.Client(b), b.Locks()
+		c := locks.SharedCount(path, 7)
+		locktest.Must(b, c.Set(locktest.Within(b), 1))
+		seen, err := c.Get(locktest.Within(b))
+		locktest.Must(b, err)
+		for _, data := range []string{"", "one", "a configuration of 29 bytes\n\n", strings.Repeat("x", 1<<10)} {
+			_, err := conn.Multi(&zk.DeleteRequest{Path: path, Version: -1}, &zk.CreateRequest{Path: path, Data: []byte(data), Acl: zk.WorldACL(zk.PermAll)})
+			locktest.Must(b, err)
+			for what, set := range map[string]func() error{
+				"Set":       func() error { return c.Set(locktest.Within(b), 2) },
+				"TrySet":    func() error { _, err := c.TrySet(locktest.Within(b), seen, 2); return err },
+				"TrySet -1": func() error { _, err := c.TrySet(locktest.Within(b), actors.Count{Version: -1}, 2); return err },
+			} {
+				if err := set(); !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), "bytes") {
+					b.Errorf("%s over %.40q: %v", what, data, err)
+				}
+			}
+			if got, stat, err := conn.Get(path); err != nil || string(got) != data || stat.Version != 0 {
+				b.Errorf("%.40q became %.40q, %v", data, got, err)
+			}
+		}
+	})
+}
+
 // The directory of a count is a container, as with Curator, and is deleted after the count.
 func TestSharedCountDirectoryIsContainer(t *testing.T) {
 	onSharedCount(t, func(b *locktest.Fixture, path string) {
