@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,8 @@ type session struct {
 	subs        map[ask.Recipient]uint64 // in the order of these numbers
 	lastSub     uint64
 	closing     bool
-	closeFailed error // why the server has not confirmed the end
+	closeFailed error      // why the server has not confirmed the end
+	random      *rand.Rand // for pauses: one for each session, so that a simulation repeats
 }
 
 // heldLease names a lease.
@@ -127,7 +129,8 @@ type incoming struct {
 
 func openSession(system *host.System, clock *zkbridge.Clock, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
 	s := &session{dial: dial, name: name, margin: margin, clock: clock, log: log, stopped: make(chan struct{}), servers: servers,
-		leaving: map[*clientStream]bool{}, requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{}}
+		leaving: map[*clientStream]bool{}, requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{},
+		random: rand.New(rand.NewPCG(randomID(), randomID()))}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.Store(&snapshot{Session: zkbridge.Session{State: messages.SessionState_LOST}, outageSince: time.Now(), outageWhy: "not connected yet"})
 	s.self = system.Start("lock-server", func(self *host.Ref) host.Actor { s.self = self; return s })

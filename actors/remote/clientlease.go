@@ -2,6 +2,8 @@ package remote
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -138,8 +140,8 @@ func (s *session) leaveIfIdle() {
 // leave lets go of the lease. Bye says so to the server, behind what the owners have released and
 // cancelled before they learned of the loss: a lock-delay would begin otherwise.
 func (s *session) leave(why string) {
-	for number, t := range s.requests {
-		if !t.granted { // by what has arrived
+	for _, number := range slices.Sorted(maps.Keys(s.requests)) { // in one order, so that a simulation repeats
+		if !s.requests[number].granted { // by what has arrived
 			s.out.add(cancel(number))
 		}
 	}

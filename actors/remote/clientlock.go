@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -179,8 +180,8 @@ func (l *clientLock) Tick(bool) {}
 // begins.
 func (l *clientLock) Close(bool) {
 	l.EndAll(requests.Closed)
-	for id, o := range l.open {
-		if o.acquire == nil { // the owner has not released
+	for _, id := range slices.Sorted(maps.Keys(l.open)) {
+		if o := l.open[id]; o.acquire == nil { // the owner has not released
 			l.tellServer(o, holdExpired(o.number))
 		}
 		l.withdraw(id)

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -217,8 +219,8 @@ func (s *session) withdraw(w withdrawn) {
 
 // failQuestions ends all open questions. The server stops answering at the end of the lease.
 func (s *session) failQuestions(why messages.Reason, detail string) {
-	for id, q := range s.questions {
-		q.answered(&messages.Answer{Reason: why, Detail: detail})
+	for _, id := range slices.Sorted(maps.Keys(s.questions)) {
+		s.questions[id].answered(&messages.Answer{Reason: why, Detail: detail})
 		s.withdraw(withdrawn{id})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -162,13 +161,13 @@ func (s *session) onConnectError(c connected) {
 // redialLater dials again after a pause that grows with the attempts.
 func (s *session) redialLater() {
 	s.attempts++
-	time.AfterFunc(pause(s.attempts-1), func() { s.self.Tell(redialDue{}) })
+	time.AfterFunc(s.pause(s.attempts-1), func() { s.self.Tell(redialDue{}) })
 }
 
 // pause returns how long to wait after a failed attempt.
-func pause(attempts int) time.Duration {
+func (s *session) pause(attempts int) time.Duration {
 	d := min(50*time.Millisecond<<min(attempts, 10), 3*time.Second)
-	return d/2 + rand.N(d)
+	return d/2 + time.Duration(s.random.Int64N(int64(d)))
 }
 
 func (s *session) read(stream *clientStream) {

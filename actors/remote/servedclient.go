@@ -2,6 +2,8 @@ package remote
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lease"
@@ -219,8 +221,8 @@ func (c *servedClient) drain() {
 	if c.stream != nil {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
-	for number, r := range c.requests {
-		if r.granted != nil {
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) { // in one order, so that a simulation repeats
+		if c.requests[number].granted != nil {
 			c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
 		}
 	}
@@ -252,7 +254,8 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 	}
 	c.over = true
 	held := 0
-	for _, r := range c.requests {
+	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
+		r := c.requests[number]
 		if r.granted != nil {
 			held++
 		}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -8,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,7 +160,7 @@ func (s *LockServer) Tell(msg any) {
 func (s *LockServer) tellAll(msg any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.clients {
+	for _, c := range slices.SortedFunc(maps.Values(s.clients), func(a, b *servedClient) int { return cmp.Compare(a.number, b.number) }) {
 		c.self.Tell(msg)
 	}
 }
