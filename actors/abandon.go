@@ -91,7 +91,7 @@ func (a *acquisition) ArmLeakDetection(since time.Time) {
 	a.unarmed, a.unarmedFuture, a.unarmedGrant = false, nil, nil
 }
 
-// detectDrop has it noticed that a new grant is dropped, from ArmLeakDetection on.
+// detectDrop reports when the user drops a new grant, from ArmLeakDetection on.
 func (a *acquisition) detectDrop(g *Grant) {
 	if a.unarmed {
 		a.unarmedGrant = g
@@ -100,7 +100,7 @@ func (a *acquisition) detectDrop(g *Grant) {
 	}
 }
 
-// armGrant has it noticed that the grant is dropped, which was granted at a time.
+// armGrant calls dropped when the user drops a grant. since is when the lock was granted.
 func (a *acquisition) armGrant(g *Grant, since time.Time) {
 	a.mu.Lock()
 	a.notificationsLocked().heldSince = since

@@ -37,8 +37,8 @@ func (t *Term) Grant() *Grant { return t.grant }
 
 // Resign ends the context of the term, with ErrResigned as its cause, so that the body of the loop
 // returns; the term is over then, and the campaign queues again, at the end. Any goroutine may call
-// it, for example that of a command of an operator. It does not block, and has no effect on a term
-// whose context has ended.
+// it, for example the handler of an operator's command. It does not block. A term whose context has
+// ended stays as it is.
 func (t *Term) Resign() { t.cancel(ErrResigned) }
 
 // Campaign returns the terms of this participant, one after the other. The body of the loop is
@@ -61,7 +61,7 @@ func (t *Term) Resign() { t.cancel(ErrResigned) }
 // The campaign outlives the loss of the session and of the connection, the deletion of its node,
 // and the end of HoldAtMost: the context of a term ends, and after the body the loop waits for the
 // next term. It also goes on after ErrLimit, ErrInternal and ErrSequenceExhausted, with pauses of
-// up to 10 s, of which the log has a line. All other errors are final: the loop runs the body once
+// up to 10 s that the log reports. All other errors are final: the loop runs the body once
 // more, with the error and a nil Term, and ends. These are the cause of ctx, ErrClosed,
 // ErrDraining, ErrInvalid, ErrNoAuth, ErrNoDirectory, ErrUnavailable, and what the options ask for: ErrTimedOut of
 // WithTimeout, ErrNotAcquired and ErrSuspended of Try, ErrSessionLost of FailOnSessionLoss for a

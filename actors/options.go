@@ -69,7 +69,7 @@ func WithData(data []byte) Option {
 	})
 }
 
-// Revocable has the holder notified at once when another client asks it to release (Grant.Revoked),
+// Revocable notifies the holder at once when another client asks it to release (Grant.Revoked),
 // and when its node is deleted. It costs a read for each grant. Without it, and with a LocalQueue,
 // the holder is notified once it has held the lock for a second or two.
 func Revocable() Option {

@@ -34,7 +34,7 @@ const (
 )
 
 // Pause returns the pause between a failed request and the next one, after so many others failed
-// in a row: twice as long each time up to 10 s, of which the half is random, so that
+// in a row: twice as long each time up to 10 s, half of it random, so that
 // participants that failed at one moment do not ask again at one moment.
 func Pause(failed int) time.Duration {
 	longest := min(firstPause<<min(failed, 10), longestPause)

@@ -206,8 +206,8 @@ func (l *Queue) nodeRefused(p *node, why requests.Reason) {
 	}
 }
 
-// TimeBudgetUsed notes that the node hold that began with the node has lasted as long as it may
-// while others wait.
+// TimeBudgetUsed notes that the time is used up for which owners may pass a node on while other
+// processes wait. first is the request for which the node was made.
 func (l *Queue) TimeBudgetUsed(first requests.ID) {
 	if l.hold.first == first {
 		l.hold.timeUsed = true

@@ -77,7 +77,7 @@ type Acquisition interface {
 	// IsElsewhere reports that the owner is in another process, and believes in a grant until a
 	// message reaches it. It answers Lost by Release then. A TakeBack comes if it has not in time.
 	IsElsewhere() bool
-	// ArmLeakDetection has it noticed from now on that the user drops the future or the grant. The
+	// ArmLeakDetection reports from now on when the user drops the future or the grant. The
 	// actor calls it at each tick: most requests are over before the first. since is when the
 	// request was made, or granted.
 	ArmLeakDetection(since time.Time)

@@ -55,7 +55,7 @@ type entry struct {
 	// mayBeDeleted reports whether a transaction that deletes its node may have been executed
 	// already. A DeleteNode that finds no node then does not show that another client deleted it.
 	mayBeDeleted bool
-	// revocable has the node watched from the grant on, and revoked reports whether another
+	// revocable sets a watch on the node from the grant on, and revoked reports whether another
 	// client has asked for the lock.
 	revocable, revoked bool
 	// atomic reports whether an atomic create makes the node: see Acquire.Atomic.

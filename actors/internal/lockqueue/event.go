@@ -17,9 +17,8 @@ type Acquire struct {
 	requests.Incoming
 	// Atomic reports that one transaction is to make the contender's node together with nodes of
 	// other locks. The request is refused if that node is lost: a new one would be further back
-	// than the nodes in the other locks. Neither does it enter what its owner has of this lock
-	// alone, nor does another request of its owner enter what it has: the owner would have one lock
-	// of several while it waits for the others.
+	// than the nodes in the other locks. It and the other requests of its owner for this lock never
+	// share a node: the owner would hold one lock of several while it waits for the others.
 	Atomic bool
 }
 
@@ -41,9 +40,9 @@ type Resize struct{ Permits int }
 // Close refuses all requests, ends all grants and deletes all nodes.
 type Close struct{ Reason requests.Reason }
 
-// Tick comes from a timer, every second or more often. The node of each holder, and of each
-// contender that may hold next, gets a watch unless it has one or has a proof not older than the
-// Tick before this one.
+// Tick comes from a timer, every second or more often. It sets a watch on the node of each holder,
+// and of each contender that may hold next, which has neither a watch nor a proof since the Tick
+// before.
 type Tick struct{}
 
 // Session is a change of the ZooKeeper session. A new session has a higher Epoch.

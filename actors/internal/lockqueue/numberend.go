@@ -56,15 +56,15 @@ func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.dow
 // anyOutside reports whether entries wait outside.
 func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > int(s.unsentLeft) }
 
-// admit has the nodes created of the entries that have waited for a session, or outside, and that
-// need not wait any longer. Step calls it after every event.
+// admit creates the nodes of the entries that have waited for a session, or outside, once they need
+// not wait any longer. Step calls it after every event.
 func (s *State) admit() {
 	if s.anyOutside() && !s.numbers.ending() {
 		s.createUnsent()
 	}
 }
 
-// listOutside has the directory listed for the entries that wait outside.
+// listOutside lists the directory for the entries that wait outside.
 func (s *State) listOutside() {
 	if s.anyOutside() && s.listing.serial == 0 && s.numbers.deletion == 0 {
 		s.requestList()

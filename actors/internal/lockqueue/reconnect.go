@@ -32,7 +32,7 @@ func (s *State) resume() {
 	}
 }
 
-// createUnsent has the nodes created of all entries that wait for a session, or outside.
+// createUnsent creates the nodes of all entries that wait for a session, or outside.
 func (s *State) createUnsent() {
 	again := slices.DeleteFunc(s.unsent, hasLeft)
 	s.unsent, s.unsentLeft = nil, 0

@@ -128,7 +128,7 @@ func start(m *Manager, system *host.System, cfg Settings) *Manager {
 	return m
 }
 
-// SessionEndsWithClose has Close not wait for nodes to be deleted: they go with the session.
+// SessionEndsWithClose says that Close need not wait for the deletion of nodes: they go with the session.
 func (m *Manager) SessionEndsWithClose() { m.cleanups.sessionGoesOn = false }
 
 // ActorSystem returns the system that the locks' actors run in.

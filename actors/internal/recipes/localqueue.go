@@ -120,11 +120,11 @@ func (l *localQueueActor) perform() {
 	}
 }
 
-// toDirectory has the directory perform an effect now, or at reopen.
+// toDirectory passes an effect to the directory, now or at reopen.
 func (l *localQueueActor) toDirectory(f *requests.Effect) {
 	unsent := slices.IndexFunc(l.behind, func(b requests.Effect) bool { return b.Kind == requests.AcquireBelow && b.ID == f.ID })
 	switch {
-	case unsent >= 0: // f cancels a request of which the directory has not heard
+	case unsent >= 0: // f cancels a request that the directory does not have yet
 		l.behind = slices.Delete(l.behind, unsent, unsent+1)
 	case l.shut:
 		l.behind = append(l.behind, *f)

@@ -67,7 +67,7 @@ type Incoming struct {
 	Try bool
 	// NotifyContended asks for one NotifyContended while the request holds the lock.
 	NotifyContended bool
-	// Revocable has the holder notified at once when another client asks it to release.
+	// Revocable notifies the holder at once when another client asks it to release.
 	Revocable bool
 	// Data is the data of a node that is made for the request.
 	Data []byte

@@ -153,8 +153,8 @@ func (w *Writer) countFailure(b *batch) {
 	}
 }
 
-// survey reads which directories are missing above those that a batch makes, of which the first has
-// none above it. Then it has the batch sent again, with all that is missing.
+// survey reads which directories are missing above those that a batch was to make. Then it sends the
+// batch again, with all that is missing.
 func (w *Writer) survey(b *batch, behind []container) {
 	clear(b.readIndex)
 	b.reads = b.reads[:0]
