@@ -25,6 +25,10 @@ type Participant struct {
 	PID     int
 	Program string
 	Owner   string
+	// Identity is whom the certificate names that the process has as a client of a lock server: see
+	// remote.Peer. The lock server writes it into the node's data. It is empty for other processes,
+	// and for data that are no record.
+	Identity string
 	// Permits is how many contenders may hold at a time as its process knows the lock, by the name
 	// of its node. It is 0 if the name does not show that: only a lease or a node of a custom lock
 	// does, of this library, with a fixed number below 2^20.
@@ -112,7 +116,7 @@ func participants(contenders []inspection.Contender) (all []Participant) {
 			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Mine: c.Mine, Persistent: c.Session == 0 && !c.Created.IsZero(),
 		}
 		if h, ok := manager.ParseHolder(c.Data); ok {
-			p.Host, p.PID, p.Program, p.Owner, p.Data = h.Host, h.PID, h.Program, h.Owner, nil
+			p.Host, p.PID, p.Program, p.Owner, p.Identity, p.Data = h.Host, h.PID, h.Program, h.Owner, h.Identity, nil
 			if h.Data != "" {
 				p.Data = []byte(h.Data)
 			}
@@ -165,7 +169,7 @@ func (p Participant) LogValue() slog.Value {
 
 // known returns what is known of the process and the owner.
 func (p Participant) known() (all []slog.Attr) {
-	for _, text := range []struct{ key, value string }{{"owner", p.Owner}, {"host", p.Host}, {"program", p.Program}} {
+	for _, text := range []struct{ key, value string }{{"owner", p.Owner}, {"identity", p.Identity}, {"host", p.Host}, {"program", p.Program}} {
 		if text.value != "" {
 			all = append(all, slog.String(text.key, text.value))
 		}

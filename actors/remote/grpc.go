@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -145,7 +146,7 @@ type GRPCServer struct{ *grpc.Server }
 // ServerConfig.Insecure is set; without it the error is ErrInvalid. Serve blocks until Stop, which
 // comes after the Close of s.
 func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
-	c := insecure.NewCredentials()
+	c, verifies := insecure.NewCredentials(), false
 	switch {
 	case secured == nil && !s.cfg.Insecure:
 		return nil, fmt.Errorf("%w: the TLS configuration is nil: give the certificates, or set ServerConfig.Insecure", actors.ErrInvalid)
@@ -153,6 +154,7 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 		return nil, fmt.Errorf("%w: a TLS configuration is given, and ServerConfig.Insecure is set too: choose one", actors.ErrInvalid)
 	case secured != nil:
 		c = credentials.NewTLS(secured)
+		verifies = secured.VerifyPeerCertificate != nil || secured.VerifyConnection != nil || secured.GetConfigForClient != nil
 	}
 	g := grpc.NewServer(grpc.Creds(c), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
 		grpc.StaticStreamWindowSize(flowWindow), grpc.StaticConnWindowSize(flowWindow),
@@ -162,7 +164,7 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 	g.RegisterService(&grpc.ServiceDesc{ServiceName: grpcService, HandlerType: (*any)(nil), Metadata: "actorlock/remote.proto",
 		Streams: []grpc.StreamDesc{{StreamName: connectStream.StreamName, ServerStreams: true, ClientStreams: true,
 			Handler: func(_ any, stream grpc.ServerStream) error {
-				return s.connect(&grpc.GenericServerStream[messages.ClientFrame, messages.ServerFrame]{ServerStream: stream}, peerOf(stream.Context()))
+				return s.connect(&grpc.GenericServerStream[messages.ClientFrame, messages.ServerFrame]{ServerStream: stream}, peerOf(stream.Context(), verifies))
 			}}}}, s)
 	h := health.NewServer()
 	s.health.Store(h)
@@ -192,19 +194,31 @@ func (s *LockServer) updateHealth() {
 	h.SetServingStatus(grpcService, status)
 }
 
-// peerOf returns the client that has opened a stream.
-func peerOf(ctx context.Context) (p Peer) {
+// peerOf returns the client that has opened a stream. verifies reports that the program has verified
+// the certificate; otherwise package tls says whether it has.
+func peerOf(ctx context.Context, verifies bool) (p Peer) {
 	from, is := peer.FromContext(ctx)
 	if !is {
 		return p
 	}
 	p.Address = from.Addr.String()
-	if info, is := from.AuthInfo.(credentials.TLSInfo); is && len(info.State.PeerCertificates) > 0 {
-		c := info.State.PeerCertificates[0]
-		p.Name, p.Names = c.Subject.CommonName, c.DNSNames
-		for _, u := range c.URIs {
-			p.Names = append(p.Names, u.String())
+	info, is := from.AuthInfo.(credentials.TLSInfo)
+	if is && len(info.State.PeerCertificates) > 0 && (verifies || len(info.State.VerifiedChains) > 0) {
+		if p.Names = namesOf(info.State.PeerCertificates[0]); len(p.Names) > 0 {
+			p.Name = p.Names[0]
 		}
 	}
 	return p
+}
+
+// namesOf returns the names in a certificate, of which the first is the identity.
+func namesOf(c *x509.Certificate) (names []string) {
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	names = append(names, c.DNSNames...)
+	if name := c.Subject.CommonName; name != "" {
+		names = append(names, name)
+	}
+	return names
 }

@@ -30,7 +30,8 @@ type servedClient struct {
 	out       outbox[*messages.ServerMessage]
 	in        arrivals
 	requests  map[uint64]*servedRequest
-	data      int // bytes of data in requests
+	data      int                       // bytes of data in requests
+	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
 	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended
 	draining  bool

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -154,10 +155,10 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		return
 	}
 	r := &servedRequest{client: c, number: number, path: path, recipe: recipe, owner: msg.Owner}
-	r.acquire = &messages.Acquire{Owner: c.owner(msg.Owner), Data: msg.Data, Try: msg.Try, Permits: msg.Permits, Kind: uint32(kind),
+	r.acquire = &messages.Acquire{Owner: c.owner(msg.Owner), Data: c.nodeData(msg.Data), Try: msg.Try, Permits: msg.Permits, Kind: uint32(kind),
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
-	c.data += len(msg.Data)
+	c.data += len(r.acquire.Data)
 	c.begin(r)
 }
 
@@ -218,6 +219,22 @@ func (c *servedClient) owner(name string) string {
 	}
 	return scoped
 }
+
+// nodeData returns the data of the client's node: a record has the client's identity. Most requests of
+// a client have the same record.
+func (c *servedClient) nodeData(data []byte) []byte {
+	if c.record.of == nil || !bytes.Equal(c.record.of, data) {
+		with := manager.WithIdentity(data, c.peer.Name)
+		if len(data) > maxRecord {
+			return with
+		}
+		c.record.of, c.record.with = append([]byte{}, data...), with
+	}
+	return c.record.with
+}
+
+// maxRecord bounds the record that a client keeps.
+const maxRecord = 4 << 10
 
 // begin hands a request to the lock's actor.
 func (c *servedClient) begin(r *servedRequest) {

@@ -57,9 +57,12 @@ type ServerConfig struct {
 
 // Peer is a client as the network and its certificate show it.
 type Peer struct {
-	// Name is the common name of the client's certificate, or "" without TLS.
+	// Name is the identity of the client: the first URI of its certificate, as SPIFFE has it; else the
+	// first DNS name; else the common name. It is "" without a certificate that the TLS configuration
+	// has verified. The client's lease is bound to it, and lines of the log and the records in the
+	// client's nodes have it.
 	Name string
-	// Names are the DNS names and URIs of the certificate.
+	// Names are all URIs and DNS names of the certificate, and then its common name, if it has one.
 	Names []string
 	// Address is the network address of the client.
 	Address string
@@ -282,7 +285,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	return c, 0, ""
 }
 
-// sameAs reports whether the certificate of a client that comes again names the same client.
+// sameAs reports whether a client that comes again has the same identity.
 func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
 
 // ended forgets a client that believes no more and whose requests are answered.

@@ -63,10 +63,16 @@ func (a *Authority) must(err error) {
 
 // Issue returns a certificate for both sides of a connection to localhost, valid for an hour.
 func (a *Authority) Issue(name string) tls.Certificate {
+	return a.IssueChanged(name, func(*x509.Certificate) {})
+}
+
+// IssueChanged is Issue for a certificate that change may change before it is signed.
+func (a *Authority) IssueChanged(name string, change func(c *x509.Certificate)) tls.Certificate {
 	a.t.Helper()
 	c := certificate(name, 2)
 	c.DNSNames = []string{"localhost"}
 	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	change(c)
 	cert, key := a.sign(c)
 	return tls.Certificate{Certificate: [][]byte{cert.Raw, a.cert.Raw}, PrivateKey: key}
 }

@@ -17,6 +17,8 @@ type Holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Owner   string `json:"owner,omitempty"`
+	// Identity is that of a lock server's client, by its certificate. The server writes it.
+	Identity string `json:"identity,omitempty"`
 	// Data are data of the request beside the rest. lockrun writes them.
 	Data string `json:"data,omitempty"`
 }
@@ -66,6 +68,19 @@ func (m *Manager) NodeData(data []byte, owner string) []byte {
 		return data
 	}
 	return m.holder.of(owner)
+}
+
+// WithIdentity returns the data of a node for a client of a lock server whose identity is known: a
+// record in it, or a new one in place of no data, has the identity. "" is no identity. A client cannot
+// give itself another one by a record of its own. Other data stay as they are.
+func WithIdentity(data []byte, identity string) []byte {
+	h, ok := ParseHolder(data)
+	if !ok && len(data) > 0 || h.Identity == identity {
+		return data
+	}
+	h.Identity = shorten(identity)
+	with, _ := json.Marshal(h) // of texts and a number: it cannot fail
+	return with
 }
 
 // ParseHolder returns the record in a node's data. ok is false for other data, such as those of a

@@ -38,7 +38,8 @@ func TestHolderRecord(t *testing.T) {
 
 func TestParseHolder(t *testing.T) {
 	for data, want := range map[string]Holder{
-		`{"host":"h","pid":7,"program":"p","owner":"o"}`: {"h", 7, "p", "o", ""},
+		`{"host":"h","pid":7,"program":"p","owner":"o"}`: {"h", 7, "p", "o", "", ""},
+		`{"identity":"spiffe://a/b"}`:                    {Identity: "spiffe://a/b"},
 		`{"pid":7,"data":"{\"a\":1}"}`:                   {PID: 7, Data: `{"a":1}`},
 		`{"data":"text"}`:                                {},
 		`{"pid":7,"data":1}`:                             {},
@@ -60,6 +61,25 @@ func TestParseHolder(t *testing.T) {
 	} {
 		if h, ok := ParseHolder([]byte(data)); h != want || ok != (want != Holder{}) {
 			t.Errorf("%s: %+v, %v", data, h, ok)
+		}
+	}
+}
+
+func TestWithIdentity(t *testing.T) {
+	for _, c := range []struct{ data, identity, want string }{
+		{`{"pid":7}`, "me", `{"pid":7,"identity":"me"}`},
+		{`{"pid":7,"identity":"root"}`, "me", `{"pid":7,"identity":"me"}`},
+		{`{"pid":7,"IDENTITY":"root"}`, "", `{"pid":7}`},
+		{`{"identity":"root"}`, "", `{}`},
+		{`{"pid":7,"data":"x"}`, "", `{"pid":7,"data":"x"}`},
+		{"", "me", `{"identity":"me"}`},
+		{"", "", ""},
+		{"10.0.0.1", "me", "10.0.0.1"},
+		{`{"other":7}`, "me", `{"other":7}`},
+		{"", strings.Repeat("x", 1<<10), `{"identity":"` + strings.Repeat("x", 253) + `…"}`},
+	} {
+		if got := string(WithIdentity([]byte(c.data), c.identity)); got != c.want {
+			t.Errorf("%s for %.20q: %s, want %s", c.data, c.identity, got, c.want)
 		}
 	}
 }
