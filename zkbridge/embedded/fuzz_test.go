@@ -13,7 +13,7 @@ import (
 // newTestConn makes a server without a loop and a connection without
 // goroutines, so that handle can be called as a function.
 func newTestConn(t testing.TB) (*Server, *conn) {
-	s := newServer(ServerConfig{}.withDefaults(), release{3, 9, 3})
+	s := newServer(ServerConfig{}.withDefaults(zooKeeper(3, 9, 3)), zooKeeper(3, 9, 3))
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
 	c := newConn(s, there)

@@ -36,6 +36,10 @@ func (s *Server) handle(c *conn, frame []byte) bool {
 
 // serve executes a request and queues its reply.
 func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
+	if s.release.hangsUpOn(op, *d) {
+		c.hangUp()
+		return
+	}
 	if op.writes() {
 		s.hurry(c)
 	}
@@ -48,6 +52,9 @@ func (s *Server) serve(c *conn, xid int32, op Op, d *decoder) {
 		c.reply(xid, 0, codeSessionClosedNoLogin, nil)
 		c.close()
 		return
+	}
+	if s.release.takesZxid(op) {
+		s.commit(s.begin(c))
 	}
 	switch op {
 	case OpPing:
@@ -102,6 +109,10 @@ func (s *Server) authenticate(c *conn, xid int32, d *decoder) {
 	scheme, token := d.string(), string(d.buffer())
 	if d.bad {
 		c.close()
+		return
+	}
+	if !s.release.accepts(scheme, token) {
+		c.reply(xid, s.tree.zxid, codeAuthFailed, nil)
 		return
 	}
 	var id identity

@@ -26,6 +26,7 @@ type rawClient struct {
 	id        int64 // of the session
 	password  []byte
 	timeout   int32
+	short     bool // the server's answer to the handshake has no byte for read-only mode
 	zxid      int64
 	events    []string
 }
@@ -149,7 +150,8 @@ func (c *rawClient) connect(timeout time.Duration, id int64, password []byte, zx
 	d := unpack{t: c.t, b: c.frame()}
 	d.int()
 	c.timeout, c.id, c.password = d.int(), d.long(), d.bytes()
-	if d.byte() != 0 || len(d.b) != 0 {
+	c.short = len(d.b) == 0
+	if !c.short && (d.byte() != 0 || len(d.b) != 0) {
 		c.t.Error("bad end of connect reply")
 	}
 	return c.id != 0

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -54,11 +55,11 @@ type Server struct {
 // Start starts a server. It is ready when Start returns. It returns the error of
 // listening, or of a Version that is not known.
 func Start(cfg ServerConfig) (*Server, error) {
-	cfg = cfg.withDefaults()
-	release, err := parseRelease(cfg.Version)
+	release, err := parseRelease(cmp.Or(cfg.Version, defaultVersion))
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
+	cfg = cfg.withDefaults(release)
 	if cfg.Listener == nil && !cfg.MemoryOnly {
 		l, err := net.Listen("tcp", cfg.Addr)
 		if err != nil {
@@ -122,7 +123,7 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
-// Version returns the version of ZooKeeper that the server behaves as.
+// Version returns the version of the server that this one behaves as: see [ServerConfig].
 func (s *Server) Version() string { return s.cfg.Version }
 
 // Dial opens a connection in memory: the returned end of a net.Pipe talks to

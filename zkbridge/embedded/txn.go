@@ -61,7 +61,7 @@ func (x *txn) create(r *createRequest) (*node, code) {
 		return nil, codeBadArguments
 	}
 	parentPath, ok := parentOf(r.path)
-	if !ok {
+	if !ok || r.op == OpCreateContainer && x.release.refusesContainers() {
 		return nil, codeBadArguments
 	}
 	list, err := fixACL(r.acl, x.auth)

@@ -57,7 +57,7 @@ func TestEnforceAuth(t *testing.T) {
 }
 
 func TestUnknownVersion(t *testing.T) {
-	for _, version := range []string{"4.0.0", "3.9", "3.9.x", "3.-9.1", "newest"} {
+	for _, version := range []string{"4.0.0", "3.9", "3.9.x", "3.-9.1", "newest", "keeper", "keeper-22", "keeper-22.8.1", "keeper-x.8", "etcd-3.5"} {
 		if _, err := embedded.Start(embedded.ServerConfig{Version: version}); err == nil || !strings.Contains(err.Error(), version) {
 			t.Errorf("%s: %v", version, err)
 		}
