@@ -72,7 +72,7 @@ func (s *State) requestCreate(e *entry) {
 }
 
 // apply notes the node and settles what becomes of its entry. Then it takes in the names in the
-// directory, which show the contenders ahead, and grants what may hold.
+// directory, which show the contenders ahead.
 func (ev Created) apply(s *State) {
 	e := s.entries.at(ev.Serial)
 	if e == nil || e.answered() {
@@ -89,7 +89,6 @@ func (ev Created) apply(s *State) {
 	s.markAnswered(e)
 	if ev.Token.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
 		s.goOnWithoutNode(e)
-		s.grantEligible()
 		return
 	}
 	shown := s.noteNode(e, ev)
@@ -100,7 +99,6 @@ func (ev Created) apply(s *State) {
 			s.ownNodeDeleted(e) // between its creation and the read
 		}
 	}
-	s.grantEligible()
 }
 
 // noteNode notes what a Created says of the entry's node, and reports whether an earlier list has

@@ -87,7 +87,6 @@ func (ev Transacted) apply(s *State) {
 	default:
 		s.startDelay()
 	}
-	s.grantEligible()
 }
 
 // heldMarkerRead takes the answer to ReadHeldMarker: the data of the held marker, if there is one.
@@ -127,7 +126,6 @@ func (ev DelayElapsed) apply(s *State) {
 	} else {
 		s.leaveCleanly()
 	}
-	s.grantEligible()
 }
 
 // heldMarkerMade goes on once the contender's held marker exists. It writes the held marker again

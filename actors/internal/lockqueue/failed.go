@@ -17,7 +17,6 @@ func (ev Failed) apply(s *State) {
 	} else if s.unwatch(ev.Serial) {
 		s.readFailed(ev)
 	}
-	s.grantEligible()
 }
 
 func (s *State) createFailed(e *entry, ev Failed) {

@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// grantEligible grants the contenders that may hold. It looks at those of nextToHold (entry.go):
+// grantEligible grants the contenders that may hold. Step calls it after every event. It looks at those of nextToHold (entry.go):
 // the first of each kind that wait. If one may not hold yet, it asks for what will report the next
 // change: a list, a watch or a proof. The contenders behind wait for the same, or for a contender
 // of nextToHold.

@@ -77,7 +77,6 @@ func (ev Deleted) apply(s *State) {
 	if s.entries.len() == 0 {
 		s.listOutside() // perhaps it was the last contender
 	}
-	s.grantEligible()
 }
 
 // deleteAcked forgets an entry whose node is gone.

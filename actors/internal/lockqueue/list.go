@@ -25,7 +25,6 @@ func (ev Listed) apply(s *State) {
 		s.listing.again = false
 		s.requestList()
 	}
-	s.grantEligible()
 }
 
 func (s *State) requestList() {

@@ -107,7 +107,7 @@ func (s *State) unwatched(blockers []*contender) (names []string, foreign bool, 
 	lastSeen = math.MaxUint64
 	for _, c := range blockers {
 		if c.entry != nil {
-			continue // grantEligible is called again when it leaves
+			continue // Step looks again when it leaves
 		}
 		foreign = true
 		w := s.watches[c.name]
@@ -142,7 +142,6 @@ func (ev Watched) apply(s *State) {
 			}
 		}
 	}
-	s.grantEligible()
 }
 
 // noteReadable notes that this process may read the nodes of a name's creator.

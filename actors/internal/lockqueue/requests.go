@@ -22,7 +22,6 @@ func (ev Cancel) apply(s *State) {
 			e.ending = unclean
 		}
 		s.withdraw(e, ev.ID, ev.Reason)
-		s.grantEligible()
 	}
 }
 
@@ -40,14 +39,12 @@ func (ev Release) apply(s *State) {
 		e.noteRelease(ev.ID)
 		s.leave(e)
 	}
-	s.grantEligible()
 }
 
 func (ev Resize) apply(s *State) {
 	rule := *s.rule
 	rule.Permits = ev.Permits
 	s.rule = &rule
-	s.grantEligible()
 }
 
 // noteRelease notes the request whose release ends the entry. The entry has no requests any more,

@@ -14,7 +14,6 @@ func (ev Session) apply(s *State) {
 		s.resume()
 	}
 	s.session = ev.State
-	s.grantEligible()
 }
 
 // loseSession ends the grants of the session, and keeps the waiting contenders for the next one,

@@ -52,6 +52,7 @@ func Step[E Event](s *State, ev E) []Effect {
 	s.out = s.out[:0]
 	s.clock++
 	ev.apply(s)
+	s.grantEligible()
 	s.admit()
 	s.watchContention() // for Acquire.NotifyContended
 	invariants.Check(s)

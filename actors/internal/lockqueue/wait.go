@@ -12,7 +12,7 @@ func (s *State) awaitBlockers(e *entry) (refused bool) {
 	switch {
 	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
 		return true
-	case foreign && s.listing.serial != 0: // the list calls grantEligible
+	case foreign && s.listing.serial != 0: // the list is about to show whether they are gone
 	case foreign:
 		s.watchBlockers(e, blockers)
 	case s.departedSince(e): // blockers of this process must leave first: ask for the proof now, to have it by then
@@ -65,7 +65,7 @@ func (s *State) requestWatch(nodes []string, since int64) {
 }
 
 // apply removes from the list a contender whose node was deleted, or notes that the changed node
-// existed. It grants what may hold now.
+// existed.
 func (ev Wake) apply(s *State) {
 	if ev.Epoch != s.epoch {
 		return
@@ -79,7 +79,6 @@ func (ev Wake) apply(s *State) {
 		c.provenAt = s.clock
 		s.requestWatch([]string{c.name}, 0) // the change has ended the watch
 	}
-	s.grantEligible()
 }
 
 // nodeDeleted notes that a node of any process is gone.
