@@ -28,12 +28,7 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	ep, err := openEpoch(a, a.epochsOpened)
-	if err != nil {
-		a.giveUp(fmt.Errorf("zkbridge: %w", err))
-		return
-	}
-	a.epoch = ep
+	a.epoch = openEpoch(a, a.epochsOpened)
 	a.closeLostSessions()
 }
 

@@ -99,8 +99,7 @@ func TestAuthRefusedLater(t *testing.T) {
 	})
 }
 
-// Connections that fail during the authentication, over which go-zookeeper's AddAuth would block
-// for ever, are replaced.
+// Connections that fail during the authentication are replaced.
 func TestAuthOverFailingConnections(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.BlackHole} {

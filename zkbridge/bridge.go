@@ -28,7 +28,7 @@ type connection struct {
 
 	ready        chan struct{} // closed when the first session is ready for requests
 	stopped      chan struct{} // closed when the actor has ended; err is set before
-	ended        chan struct{} // closed when go-zookeeper's goroutines have ended, too
+	ended        chan struct{} // closed when the connection's goroutines have ended, too
 	err          error
 	inUse        context.Context // until Close is called
 	endUse       context.CancelFunc
@@ -196,7 +196,7 @@ func (b *Bridge) LostAt(epoch uint64, at time.Duration) bool {
 //
 // Close also closes lost sessions that may live on, if there is a connection.
 //
-// Close blocks until that is done and the client library's goroutines have ended, for
+// Close blocks until that is done and the connection's goroutines have ended, for
 // ConnectTimeout and a second at most. An error means that no server has confirmed the end of the
 // session: its nodes stay until it expires. A second call, or calls from several goroutines, return
 // the same result. An actor must not call it.

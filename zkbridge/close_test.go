@@ -214,7 +214,7 @@ func TestCloseUnanswered(t *testing.T) {
 	})
 }
 
-// Close waits for a slow server, for longer than the second of go-zookeeper.
+// Close waits for a slow server.
 func TestCloseSlowServer(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.DelayRequest, embedded.DelayReply} {

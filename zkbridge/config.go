@@ -91,7 +91,7 @@ type Config struct {
 	// asks the operating system. Tests set it.
 	SuspendedFor func() time.Duration
 
-	// Logger logs session changes, and the client library's log at debug level. nil means no log. A
+	// Logger logs session changes, and attempts to connect at debug level. nil means no log. A
 	// Logger that blocks delays the bridge by 100 ms at most, see [host.BoundLogger].
 	Logger *slog.Logger
 }

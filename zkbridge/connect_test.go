@@ -130,8 +130,8 @@ func TestOtherTimeoutGranted(t *testing.T) {
 	})
 }
 
-// The connect request has the newest zxid that the bridge has seen, although go-zookeeper has not
-// seen it: a server that lags behind refuses the session then.
+// The connect request has the newest zxid that the bridge has seen: a server that lags behind refuses
+// the session then.
 func TestConnectRequestHasTheNewestZxid(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		zxids := make(chan int64, 10)

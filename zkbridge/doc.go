@@ -12,9 +12,8 @@
 //
 // The actor does not block: it writes requests without waiting, and the goroutine that reads the
 // connection sends it the answers as messages. Work that takes several requests, one after the
-// other, runs on a bounded number of goroutines. go-zookeeper finds the servers, opens the session
-// and closes it. Requests and pings do not go through go-zookeeper: package internal/zkconn writes
-// them to the same connection, and reads their answers.
+// other, runs on a bounded number of goroutines. Package internal/zkconn is the connection; of
+// go-zookeeper the bridge has only types, errors and codes, which users know.
 //
 // The page SESSIONS.md shows what the deadline of a session proves, what follows after a loss,
 // what the bridge does when servers disagree, and about nodes that it cannot delete.

@@ -62,14 +62,10 @@ func (ep *epoch) allJobs() []*jobs {
 	return []*jobs{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
 }
 
-func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
+func openEpoch(a *bridgeActor, number uint64) *epoch {
 	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread}
 	ep.timers = newTimers(ep.Post)
-	var err error
-	ep.conn, err = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
-	if err != nil {
-		return nil, err
-	}
+	ep.conn = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.startJobs = newJobs(ep, 1)
@@ -79,7 +75,7 @@ func openEpoch(a *bridgeActor, number uint64) (*epoch, error) {
 	ep.closings = newJobs(ep, maxClosingsAtOnce)
 	ep.calls = newJobs(ep, maxCalls)
 	ep.surveys = newJobs(ep, maxSurveys)
-	return ep, nil
+	return ep
 }
 
 // setConn has requests go over a connection, nil for none. It sets the watches of the last

@@ -16,10 +16,10 @@ import (
 func TestSendBesideAnother(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	c.hasSendBuffer = true
-	c.writeMu.Lock() // go-zookeeper's ping
+	c.writeMu.Lock()
 	c.send(encodeDelete("/a"), ignore)
 	c.writeMu.Unlock()
-	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:18]" {
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:18]" {
 		t.Error(got)
 	}
 }
@@ -44,7 +44,7 @@ func TestCorkedRequests(t *testing.T) {
 			t.Errorf("%d bytes in one chunk, want %d", n, want)
 		}
 		go c.send(encodeDelete("/c"), ignore)
-		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1002:18]" {
+		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[3:18]" {
 			t.Error(got)
 		}
 		c.Close()
@@ -54,14 +54,18 @@ func TestCorkedRequests(t *testing.T) {
 // Nothing follows the message that closes the session: the server would have hung up, and the
 // connection would end before its answer is read.
 func TestNothingFollowsTheClose(t *testing.T) {
-	for _, writes := range []string{"at once", "on a goroutine", "on a goroutine that runs"} {
+	for _, writes := range []string{"at once", "on a goroutine"} {
 		c, server := openedPipe(t, &Settings{})
-		c.hasSendBuffer, c.flushing = writes == "at once", writes == "on a goroutine that runs"
+		c.hasSendBuffer = writes == "at once"
 		replies := make(answers, 2)
 		c.Cork()
 		c.send(encodeDelete("/a"), replies.of("/a"))
-		go c.Write(frame(8, 1, opClose))
-		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:8]" {
+		c.endSession()
+		c.endSession()
+		c.Ping()
+		c.send(encodeDelete("/b"), replies.of("/b"))
+		go c.Uncork()
+		if got := fmt.Sprint(sentRequests(t, server, 2)); got != "[1:18 2:8]" {
 			t.Error(got)
 		}
 		more := make(chan int)
@@ -69,20 +73,12 @@ func TestNothingFollowsTheClose(t *testing.T) {
 			n, _ := server.Read(make([]byte, 100))
 			more <- n
 		}()
-		c.Uncork()
-		if c.flushing {
-			c.flushLoop()
-		}
-		c.send(encodeDelete("/b"), replies.of("/b"))
-		go server.Write(frame(16, 1))
-		_, err := io.ReadFull(c, make([]byte, lengthSize+16))
-		must(t, err)
+		c.deliver(t, server, 100, frame(16, 1), frame(16, 2))
 		c.Close()
 		if n := <-more; n > 0 || !c.session.HasEnded() {
 			t.Errorf("%s: %d bytes follow the close, whose answer has come: %v", writes, n, c.session.HasEnded())
 		}
-		closed := fmt.Sprint(" 0 ", zk.ErrConnectionClosed)
-		replies.expect(t, "/a"+closed, "/b"+closed)
+		replies.expect(t, "/a 0 <nil>", fmt.Sprint("/b 0 ", zk.ErrConnectionClosed))
 	}
 }
 
@@ -117,8 +113,7 @@ func TestSentWhileWriting(t *testing.T) {
 	}
 }
 
-// Many requests are written in chunks of whole requests, so that go-zookeeper can write its pings,
-// which have a deadline, between them.
+// Many requests are written in chunks of whole requests, so that none needs a buffer of its own.
 func TestChunks(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

@@ -29,39 +29,19 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	w := newConn(conn, raw, nil, deadline)
-	if err := conn.SetDeadline(deadline); err != nil {
-		return err
-	}
 	// Any server may serve the session. It is to expire early unless it is closed; the server
 	// grants more than a millisecond.
-	if _, err := conn.Write(resumeRequest(0, time.Millisecond, id, password)); err != nil {
-		return err
-	}
-	response, err := w.readConnectResponse()
+	response, err := w.connect(0, time.Millisecond, id, password)
 	if err != nil || response.session == 0 {
 		return err
 	}
-	for _, a := range cfg.Auth {
-		if err := w.authenticate(a); err != nil {
-			return err
-		}
+	if err := w.login(cfg.Auth); err != nil {
+		return err
 	}
 	if err := w.closeSession(); err != nil || response.session == id {
 		return err
 	}
 	return ErrAnotherSession
-}
-
-// resumeRequest returns the connect request that resumes a session of a client that has seen a
-// zxid.
-func resumeRequest(zxid int64, timeout time.Duration, id int64, password []byte) []byte {
-	b := appendInt(make([]byte, lengthSize), 0) // protocol version
-	b = binary.BigEndian.AppendUint64(b, uint64(zxid))
-	b = appendInt(b, int32(timeout.Milliseconds()))
-	b = binary.BigEndian.AppendUint64(b, uint64(id))
-	b = appendBool(appendData(b, password), false) // not a read-only server
-	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
-	return b
 }
 
 // closeSession closes the session of the connection.

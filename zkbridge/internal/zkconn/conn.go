@@ -13,32 +13,28 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Conn is one connection to a server. Over it go-zookeeper opens the session and closes it. Pings,
-// requests, answers and the events of watches pass go-zookeeper by; see requests.go. A Conn reads
-// go-zookeeper's messages, too, for what go-zookeeper does not report: the session's id and
-// timeout, and when the newest answered message was sent.
+// Conn is one connection to a server: its handshake (handshake.go), the requests on it (requests.go),
+// and what the server sends.
 type Conn struct {
 	net.Conn               // to the server, perhaps through TLS
-	raw           net.Conn // below TLS
-	session       *SessionConn
-	Server        string        // the address that was dialed
-	reader        *bufio.Reader // since go-zookeeper reads each answer in two small pieces
-	writeMu       sync.Mutex    // held while a message is written: not every net.Conn allows two writes at a time
-	deadline      time.Time     // of the handshake
-	handshakeDone atomic.Bool
+	raw      net.Conn      // below TLS
+	session  *SessionConn  // nil for a connection that serves no session of a bridge
+	Server   string        // the address that was dialed
+	reader   *bufio.Reader // since most messages are small
+	writeMu  sync.Mutex    // held while a message is written: not every net.Conn allows two writes at a time
+	deadline time.Time     // of the handshake
 
-	mu         sync.Mutex
-	sent       []sentRecord // messages that are not answered, oldest first
-	unanswered int          // bytes of these
-	closing    int32        // xid of the message that closes the session; 0 before
-
-	// For requests; mu guards these, too.
-	xid           int32    // of the newest request
-	hasSendBuffer bool     // see the function
-	unwritten     [][]byte // chunks of requests, of sendBuffer bytes at most or of one request
-	corked        bool     // more requests follow at once
-	flushing      bool     // flushLoop is running
-	broken        bool     // no request is sent any more
+	// mu guards these.
+	mu            sync.Mutex
+	sent          []sentRecord // messages that are not answered, oldest first
+	unanswered    int          // bytes of these
+	xid           int32        // of the newest request
+	hasSendBuffer bool         // see the function
+	unwritten     [][]byte     // chunks of requests, of sendBuffer bytes at most or of one request
+	corked        bool         // more requests follow at once
+	flushing      bool         // flushLoop is running
+	broken        bool         // no request is sent any more
+	closing       bool         // the message that closes the session is the last one
 
 	// rewatching counts the messages that set watches again and are not answered. Until all are
 	// answered, the server has not sent all events since SessionConn.eventsZxid.
@@ -49,10 +45,8 @@ type Conn struct {
 	callbackMu sync.Mutex
 
 	// These belong to the goroutine that reads.
-	handshakeReply              []byte        // that go-zookeeper reads first
-	frameLeft                   int           // bytes of the present frame that are not read
-	body                        []byte        // for re-use
-	readTimeout, readTimeoutSet time.Duration // of go-zookeeper for the next answer, and when it was set
+	body    []byte        // for re-use
+	heardAt time.Duration // when the read deadline was set
 }
 
 // sentRecord is a message that was sent, and when.
@@ -60,15 +54,13 @@ type sentRecord struct {
 	xid      int32
 	at       time.Duration
 	size     int
-	callback Callback[[]byte] // nil for a message of go-zookeeper
+	callback Callback[[]byte] // nil for a ping
 }
 
 const (
 	// The xids of messages from the server that answer no request.
 	xidEvent = -1
 	xidPing  = -2
-	// xidConnect is the xid in a sentRecord of the connect request, which has none.
-	xidConnect = -100
 
 	opPing  = 11
 	opClose = -11
@@ -96,123 +88,45 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// SetReadDeadline bounds the handshake: go-zookeeper waits six session timeouts for the length of
-// the answer, and without limit for the rest. Later go-zookeeper waits for two thirds of the
-// session timeout. Half of it suffices, because pings are twice as frequent as its own, and leaves
-// more time to reconnect.
-func (c *Conn) SetReadDeadline(t time.Time) error {
-	if c.handshakeDone.Load() && !t.IsZero() {
-		c.readTimeout, c.readTimeoutSet = time.Until(t)*3/4, c.session.now()
-		t = time.Now().Add(c.readTimeout)
+// serve reads the server's messages until the connection ends, and returns why. Then it closes the
+// connection.
+func (c *Conn) serve() (err error) {
+	for err == nil {
+		err = c.readMessage()
 	}
-	return c.Conn.SetReadDeadline(c.bound(t))
+	if isHangUp(err) {
+		c.failRequests(errHungUp)
+	}
+	c.Close()
+	return err
 }
 
-// SetWriteDeadline bounds the handshake, too.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
-
-func (c *Conn) bound(t time.Time) time.Time {
-	if !c.handshakeDone.Load() && (t.IsZero() || t.After(c.deadline)) {
-		return c.deadline
-	}
-	return t
-}
-
-// Write sends one message of go-zookeeper, which writes each in one piece. The send time is taken
-// before: the server cannot have had the message then.
-func (c *Conn) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	switch {
-	case len(b) < headerSize:
-	case !c.handshakeDone.Load():
-		c.record(sentRecord{xid: xidConnect, size: len(b)})
-		b = c.session.connectRequest(b)
-	default:
-		xid := int32(binary.BigEndian.Uint32(b[lengthSize:]))
-		if xid == xidPing { // the bridge sends its own: BeatsPerTimeout
-			c.mu.Unlock()
-			return len(b), nil
-		}
-		c.record(sentRecord{xid: xid, size: len(b)})
-		if op := int32(binary.BigEndian.Uint32(b[lengthSize+xidSize:])); op == opClose {
-			c.closing = xid
-		}
-	}
-	c.mu.Unlock()
-	c.writeMu.Lock()
-	defer c.writeMu.Unlock()
-	n, err := c.Conn.Write(b)
-	if err != nil && !c.handshakeDone.Load() { // the server hung up before: nothing will be read
-		c.session.noteError(&handshakeError{"handshake", c.RemoteAddr().String(), explainNoAnswer(err, nil)})
-	}
-	return n, err
-}
-
-// record needs c.mu.
-func (c *Conn) record(s sentRecord) {
-	s.at = c.session.now()
-	c.sent = append(c.sent, s)
-	c.unanswered += s.size
-}
-
-// Read reads the server's messages for go-zookeeper.
-func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.read(p)
+// readMessage reads and handles one message.
+func (c *Conn) readMessage() error {
+	c.extendReadDeadline()
+	head, size, err := c.nextHead(maxFrame)
 	if err != nil {
-		if isHangUp(err) {
-			c.failRequests(errHungUp)
-		}
-		c.Close() // so that all requests fail
+		return err
 	}
-	return n, err
+	switch xid := int32(binary.BigEndian.Uint32(head[lengthSize:])); {
+	case xid > 0:
+		return c.onReply(head, xid, size)
+	case xid == xidEvent:
+		return c.onWatchEvent(size)
+	case xid == xidPing:
+		return c.onPong(size)
+	default:
+		return fmt.Errorf("the server answers message %d, which it was not sent", xid)
+	}
 }
 
-func (c *Conn) read(p []byte) (int, error) {
-	if !c.handshakeDone.Load() {
-		if err := c.handshake(); err != nil {
-			err = &handshakeError{"handshake", c.RemoteAddr().String(), err}
-			c.session.noteError(err)
-			return 0, err
-		}
-		c.handshakeDone.Store(true)
-		c.Conn.SetWriteDeadline(time.Time{}) // the handshake's is over; go-zookeeper sets its own
-	}
-	if len(c.handshakeReply) == 0 && c.frameLeft == 0 {
-		if err := c.nextFrame(); err != nil {
-			return 0, err
-		}
-	}
-	if len(c.handshakeReply) > 0 {
-		n := copy(p, c.handshakeReply)
-		c.handshakeReply = c.handshakeReply[n:]
-		return n, nil
-	}
-	n, err := c.reader.Read(p[:min(len(p), c.frameLeft)])
-	c.frameLeft -= n
-	return n, err
-}
-
-// nextFrame handles answers to requests and events, up to the next message for go-zookeeper.
-func (c *Conn) nextFrame() error {
-	for {
-		head, size, err := c.nextHead(maxFrame)
-		if err != nil {
-			return err
-		}
-		switch xid := int32(binary.BigEndian.Uint32(head[lengthSize:])); {
-		case xid >= firstXid:
-			err = c.onReply(head, xid, size)
-		case xid == xidEvent:
-			err = c.onWatchEvent(size)
-		default:
-			c.onAnswered(xid)
-			c.frameLeft = lengthSize + size
-			return c.checkSize(size)
-		}
-		if err != nil {
-			return err
-		}
-		c.extendReadDeadline()
+// extendReadDeadline has the connection end if the server says nothing for half of the session
+// timeout from now on. Pings are a sixth of it apart: that leaves time to reconnect.
+func (c *Conn) extendReadDeadline() {
+	limit := c.session.Timeout() / 2
+	if now := c.session.now(); c.heardAt == 0 || now-c.heardAt > limit/8 { // often enough
+		c.heardAt = now
+		c.Conn.SetReadDeadline(time.Now().Add(limit))
 	}
 }
 
@@ -258,10 +172,7 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 		c.sent = slices.Delete(c.sent, i, i+1)
 	}
 	c.unanswered -= s.size
-	c.session.onAnswered(s)
-	if c.closing != 0 && xid == c.closing {
-		c.session.sessionEnded.Store(true)
-	}
+	c.session.onAnswered(s.at)
 	return s
 }
 
@@ -273,12 +184,4 @@ func shift[T any](list []T) []T {
 	}
 	clear(list[:1])
 	return list[1:]
-}
-
-// extendReadDeadline extends go-zookeeper's read deadline, as each answer to go-zookeeper does.
-func (c *Conn) extendReadDeadline() {
-	if now := c.session.now(); c.readTimeout > 0 && now-c.readTimeoutSet > c.readTimeout/8 { // often enough
-		c.readTimeoutSet = now
-		c.Conn.SetReadDeadline(time.Now().Add(c.readTimeout))
-	}
 }

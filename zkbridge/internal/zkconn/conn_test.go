@@ -1,8 +1,10 @@
 package zkconn
 
 import (
+	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,38 +24,40 @@ func testConnClock(t *testing.T, piece int) {
 	go io.Copy(io.Discard, server)
 	c := handshaking(client, &Settings{Margin: time.Second})
 	session := c.session
-	afterSecond := func(b []byte) { time.Sleep(time.Second); c.Write(b) } // virtual time
 	newest := func(want time.Duration) {
 		t.Helper()
 		if got := session.hearing.newest; got != want {
 			t.Errorf("in pieces of %d: newest answered message is from %v, not %v", piece, got, want)
 		}
 	}
-	afterSecond(frame(40))                                     // connect request at 1 s
-	c.deliver(t, server, frame(37, 0, 9000, 0, 77, 16), piece) // granted 9 s, session 77
+	time.Sleep(time.Second) // virtual time
+	go func() {
+		time.Sleep(time.Second)
+		for piece := range slices.Chunk(frame(37, 0, 9000, 0, 77, 16), piece) { // granted 9 s, session 77
+			server.Write(piece)
+		}
+	}()
+	must(t, c.handshake()) // sent at 1 s
 	newest(1 * time.Second)
-	if session.sessionID.Load() != 77 || session.deadlineOffset() != 9*time.Second {
-		t.Errorf("session %d, deadline after %v", session.sessionID.Load(), session.deadlineOffset())
+	if session.ID() != 77 || session.deadlineOffset() != 9*time.Second || !session.IsOnline() {
+		t.Errorf("session %d, deadline after %v", session.ID(), session.deadlineOffset())
 	}
-	afterSecond(frame(8, 1, 14)) // 2 s
-	afterSecond(frame(8, 2, 4))  // 3 s
+	c.send(encodeDelete("/n"), ignore) // at 2 s
 	time.Sleep(time.Second)
-	c.Ping()                           // 4 s
-	c.Write(frame(8, xidPing, opPing)) // go-zookeeper's, which is not sent
-	afterSecond(frame(8, 3, 4))        // 5 s
-	c.deliver(t, server, append(frame(16, 1), frame(300, 2)...), piece, frame(40, xidEvent)...)
+	c.send(encodeDelete("/n"), ignore) // 3 s
+	time.Sleep(time.Second)
+	c.Ping() // 4 s
+	time.Sleep(time.Second)
+	c.send(encodeDelete("/n"), ignore) // 5 s
+	c.deliver(t, server, piece, frame(40, xidEvent), frame(16, 1), frame(300, 2))
 	newest(3 * time.Second)
-	c.deliver(t, server, frame(16, xidPing), piece)
+	c.deliver(t, server, piece, frame(16, xidPing))
 	newest(4 * time.Second)
-	c.deliver(t, server, frame(16, 3), piece)
+	c.deliver(t, server, piece, frame(16, 3))
 	newest(5 * time.Second)
-	time.Sleep(time.Second)
-	c.send(encodeDelete("/n"), ignore) // 6 s
-	c.deliver(t, server, frame(16, xidPing), piece, frame(16, firstXid)...)
-	newest(6 * time.Second)
-	afterSecond(frame(8, 4, opClose))
-	c.deliver(t, server, frame(16, 4), piece)
-	if !session.sessionEnded.Load() || len(c.sent) != 0 {
+	c.endSession()
+	c.deliver(t, server, piece, frame(16, 4))
+	if !session.HasEnded() || len(c.sent) != 0 {
 		t.Errorf("end of the session not seen, or %v left", c.sent)
 	}
 }
@@ -62,8 +66,8 @@ func TestConnRefusesGarbage(t *testing.T) {
 	for _, garbage := range []string{"HTTP/1.1 400 Bad Request", "\x00\x00\x00\x00", "\xff\xff\xff\xff", "\x00\x00\x00\x0f"} {
 		client, server := net.Pipe()
 		c := handshaking(client, &Settings{})
-		go server.Write([]byte(garbage))
-		if _, err := c.Read(make([]byte, 4)); err == nil {
+		go answerConnect(server, []byte(garbage))
+		if err := c.handshake(); err == nil {
 			t.Errorf("%q is accepted", garbage)
 		}
 		client.Close()
@@ -74,7 +78,7 @@ func TestConnRefusesGarbage(t *testing.T) {
 		client, server := net.Pipe()
 		c := opened(client, &Settings{})
 		go server.Write([]byte(garbage + strings.Repeat("\x00", minFrame)))
-		if _, err := c.Read(make([]byte, 4)); err == nil {
+		if err := c.serve(); err == nil {
 			t.Errorf("%q is accepted after the handshake", garbage)
 		}
 		client.Close()
@@ -82,8 +86,7 @@ func TestConnRefusesGarbage(t *testing.T) {
 	}
 }
 
-// The connection passes on a connect reply only if its parts fill it: go-zookeeper would
-// allocate memory for any length of the password.
+// A connect response counts only if its parts fill it.
 func TestGarbledConnectReply(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply []byte
@@ -91,7 +94,7 @@ func TestGarbledConnectReply(t *testing.T) {
 	}{
 		"complete":             {frame(37, 0, 9000, 0, 77, 16), true},
 		"of an old server":     {frame(36, 0, 9000, 0, 77, 16), true},
-		"of an ended session":  {frame(37, 0, 0, 0, 0, 16), true},
+		"of an ended session":  {frame(37, 0, 0, 0, 0, 16), false},
 		"without a password":   {frame(16, 0, 9000, 0, 77), false},
 		"in its length":        {frame(19, 0, 9000, 0, 77), false},
 		"password of 2 GB":     {frame(37, 0, 9000, 0, 77, 1<<31-1), false},
@@ -100,18 +103,24 @@ func TestGarbledConnectReply(t *testing.T) {
 		"password too short":   {frame(37, 0, 9000, 0, 77, 15), false},
 		"cannot be sent again": {frame(21+maxPassword+1, 0, 9000, 0, 77, maxPassword+1), false},
 		"no session timeout":   {frame(37, 0, 0, 0, 77, 16), false},
-		"less than no timeout": {frame(37, 0, -5, 0, 77, 16), false}, // go-zookeeper's timers would panic
+		"less than no timeout": {frame(37, 0, -5, 0, 77, 16), false},
 	} {
 		client, server := net.Pipe()
 		c := handshaking(client, &Settings{})
-		go server.Write(test.reply)
-		if _, err := c.Read(make([]byte, 4)); (err == nil) != test.ok {
+		go answerConnect(server, test.reply)
+		if err := c.handshake(); (err == nil) != test.ok || errors.Is(err, errOver) != (name == "of an ended session") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !test.ok && c.session.sessionID.Load() != 0 {
+		if !test.ok && c.session.ID() != 0 {
 			t.Errorf("%s: the connection has a session", name)
 		}
 		client.Close()
 		server.Close()
 	}
+}
+
+// answerConnect reads a connect request and answers it.
+func answerConnect(server net.Conn, answer []byte) {
+	server.Read(make([]byte, 100))
+	server.Write(answer)
 }

@@ -56,16 +56,19 @@ func (h *hearing) deadline() time.Duration {
 	return h.timeout + min(h.proven-h.timeout/ClockError, h.newest-h.margin)
 }
 
-// onAnswered notes that the server has answered a message. Only the goroutine that reads the
-// connection calls it.
-func (c *SessionConn) onAnswered(s sentRecord) {
-	if s.xid == xidConnect {
-		timeout := c.Timeout()
-		margin := min(c.cfg.Margin, timeout/2) // a later session may have been granted less
-		c.hearing.onHandshake(exchange{s.at, c.now()}, timeout, margin)
-	} else {
-		c.hearing.onAnswered(s.at, c.now)
-	}
+// onHandshake notes that a server has answered a connect request that was sent at a time, and has
+// granted a timeout. Only the goroutine that reads the connection calls it.
+func (c *SessionConn) onHandshake(sent, timeout time.Duration) {
+	c.granted.Store(int64(timeout))
+	margin := min(c.cfg.Margin, timeout/2) // a later session may have been granted less
+	c.hearing.onHandshake(exchange{sent, c.now()}, timeout, margin)
+	c.deadline.Store(int64(c.hearing.deadline()))
+}
+
+// onAnswered notes that the server has answered a message that was sent at a time. Only the goroutine
+// that reads the connection calls it.
+func (c *SessionConn) onAnswered(sent time.Duration) {
+	c.hearing.onAnswered(sent, c.now)
 	c.deadline.Store(int64(c.hearing.deadline()))
 }
 
@@ -99,9 +102,8 @@ func (c *SessionConn) Overdue(at time.Duration) bool {
 	return true
 }
 
-// BeatsPerTimeout is how many pings the bridge sends within a session timeout, in place of those of
-// go-zookeeper, which are twice as far apart: two intervals and the margin must leave time to
-// reconnect.
+// BeatsPerTimeout is how many pings the bridge sends within a session timeout: two intervals and the
+// margin must leave time to reconnect.
 const BeatsPerTimeout = 6
 
 // UnansweredSince returns when the oldest unanswered request was sent, and an error that names the

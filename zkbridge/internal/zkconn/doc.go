@@ -1,6 +1,5 @@
 // Package zkconn connects to ZooKeeper: it finds the servers, opens a session, keeps it alive, and
-// sends requests over the connection. go-zookeeper does the first two; pings, requests, answers and
-// events pass it by.
+// sends requests over the connection. Of go-zookeeper it has only types, errors and codes.
 //
 // A [SessionConn] is one session and its connections, one after the other. It posts what happens to
 // the session as events, and its user decides what follows. A [Client] sends requests. The package
@@ -13,8 +12,8 @@
 //   - errors.go, right.go: what an error says about the request that got it.
 //   - op.go, codec.go: the operations of a transaction, and the messages of ZooKeeper's protocol.
 //   - jitter.go, hostlist.go, resolver.go, dial.go: which server is dialed, when, and how.
-//   - conn.go, requests.go: one connection, and the requests on it.
-//   - handshake.go: how a connection opens or resumes the session.
+//   - conn.go, handshake.go, requests.go: one connection, how it opens or resumes the session, and the
+//     requests on it.
 //   - sessionconn.go: the session and its connections.
 //   - deadline.go, clock.go: until when the session is believed in, and by which clock.
 //   - optional.go, client.go: the requests that the bridge sends; directory.go: how it makes a directory.

@@ -69,7 +69,7 @@ func TestLargeAnswerIsNotKept(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		c.send(encodeDelete("/"+name), replies.of(name))
 	}
-	c.deliver(t, server, frame(16, xidPing), 100, append(frame(1016, firstXid), frame(maxBody+17, firstXid+1)...)...)
+	c.deliver(t, server, 100, frame(1016, firstXid), frame(maxBody+17, firstXid+1))
 	replies.expect(t, "a 1000 <nil>", fmt.Sprint("b ", maxBody+1, " <nil>"))
 	if cap(c.body) > maxBody {
 		t.Errorf("%d bytes are kept", cap(c.body))
@@ -86,7 +86,7 @@ func TestGarbledAnswerHasNoResults(t *testing.T) {
 	zkClient{session: c.session}.Multi([]Op{{Kind: OpDelete, Path: "/n"}}, func(r []zk.MultiResponse, err error) { results, failure = r, err })
 	body := appendInt(appendOpHeader(nil, opError, false), -101) // and no end
 	answer := append(frame(16+len(body), firstXid)[:lengthSize+minFrame], body...)
-	c.deliver(t, server, frame(16, xidPing), 100, answer...)
+	c.deliver(t, server, 100, answer)
 	if results != nil || !errors.Is(failure, errGarbled) {
 		t.Errorf("%+v, %v", results, failure)
 	}

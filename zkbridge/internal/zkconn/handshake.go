@@ -10,38 +10,64 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
-// handshake reads the connect response, and authenticates, before go-zookeeper sees the response:
-// so the server has the credentials before any request. go-zookeeper's own AddAuth can block for
-// ever when it sends credentials again on a connection that fails.
+// handshake opens the session, or resumes it, and logs in, so that the server has the credentials
+// before any request.
 func (c *Conn) handshake() error {
-	hello, err := c.readConnectResponse()
-	if err != nil {
-		head, _ := c.reader.Peek(min(c.reader.Buffered(), lengthSize))
-		return explainNoAnswer(err, head)
-	}
-	if hello.session != 0 && hello.timeout <= 0 { // go-zookeeper's timers would panic
+	s := c.session
+	id, password := s.Resumption()
+	sent := s.now() // the server cannot have had the message then
+	hello, err := c.connect(s.Zxid(), s.cfg.SessionTimeout, id, password)
+	switch {
+	case err != nil:
+		return err
+	case hello.session == 0:
+		s.sessionEnded.Store(true)
+		return s.expire(c.Server + " says that the session has expired")
+	case hello.timeout <= 0:
 		return fmt.Errorf("the server grants a session timeout of %d ms", hello.timeout)
+	case id != 0 && hello.session != id:
+		return s.expire("the server has opened session " + messages.FormatSession(hello.session) + " instead")
 	}
-	if err := c.session.onConnectResponse(hello.session, hello.password); err != nil {
+	s.onHandshake(sent, time.Duration(hello.timeout)*time.Millisecond)
+	s.password.Store(&hello.password) // before the id: a reader of the id may need it
+	s.sessionID.Store(hello.session)
+	s.online.Store(true)
+	if err := c.login(s.cfg.Auth); err != nil {
+		if errors.Is(err, zk.ErrAuthFailed) {
+			s.onAuthRefused(err)
+		}
 		return err
 	}
-	c.handshakeReply = hello.frame
-	if hello.session == 0 {
-		return nil // the session is over; go-zookeeper will report that
+	return c.Conn.SetDeadline(time.Time{})
+}
+
+// connect asks the server for a session, a new one if id is 0, for a client that has seen a zxid.
+func (c *Conn) connect(zxid int64, timeout time.Duration, id int64, password []byte) (h connectResponse, err error) {
+	if err := c.Conn.SetDeadline(c.deadline); err != nil {
+		return h, err
 	}
-	c.session.granted.Store(int64(time.Duration(hello.timeout) * time.Millisecond))
-	c.onAnswered(xidConnect)
-	for _, a := range c.session.cfg.Auth {
-		if err := c.authenticate(a); err != nil {
-			if errors.Is(err, zk.ErrAuthFailed) {
-				c.session.onAuthRefused(err)
-			}
-			return err
-		}
+	c.Conn.Write(connectRequest(zxid, timeout, id, password)) // if it fails, what can be read shows why
+	if h, err = c.readConnectResponse(); err != nil {
+		head, _ := c.reader.Peek(min(c.reader.Buffered(), lengthSize))
+		return h, explainNoAnswer(err, head)
 	}
-	return nil
+	return h, nil
+}
+
+// connectRequest returns the message that asks for a session. A server that knows less than zxid
+// must not serve it.
+func connectRequest(zxid int64, timeout time.Duration, id int64, password []byte) []byte {
+	b := appendInt(make([]byte, lengthSize), 0) // protocol version
+	b = binary.BigEndian.AppendUint64(b, uint64(zxid))
+	b = appendInt(b, int32(timeout.Milliseconds()))
+	b = binary.BigEndian.AppendUint64(b, uint64(id))
+	b = appendBool(appendData(b, password), false) // not a read-only server
+	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthSize))
+	return b
 }
 
 // explainNoAnswer returns err with an explanation why there is no connect response. head is the
@@ -103,16 +129,15 @@ type connectResponse struct {
 	timeout  int32 // ms
 	session  int64 // 0 if the requested session is over
 	password []byte
-	frame    []byte // the whole message
 }
 
-// readConnectResponse returns an error for a response whose parts do not fill it. go-zookeeper
-// would allocate as much memory as the password's length says.
+// readConnectResponse returns an error for a response whose parts do not fill it.
 func (c *Conn) readConnectResponse() (h connectResponse, err error) {
-	if h.frame, err = c.readFrame(); err != nil {
+	frame, err := c.readFrame()
+	if err != nil {
 		return h, err
 	}
-	r := reader{rest: h.frame[lengthSize+4:]} // behind the protocol version
+	r := reader{rest: frame[lengthSize+4:]} // behind the protocol version
 	h.timeout, h.session = r.int(), r.long()
 	n := r.int()
 	if n > maxPassword {
@@ -120,25 +145,13 @@ func (c *Conn) readConnectResponse() (h connectResponse, err error) {
 	}
 	h.password = r.take(int(n))
 	if r.bad || len(r.rest) > 1 { // the last byte says whether the server is read-only; old servers leave it out
-		return h, fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(h.frame)-lengthSize, n)
+		return h, fmt.Errorf("an answer of %d bytes with a session password of %d bytes is not ZooKeeper's", len(frame)-lengthSize, n)
 	}
 	return h, nil
 }
 
-// maxPassword bounds the password of a session, which go-zookeeper sends again in a message
-// of 256 bytes. ZooKeeper's have 16.
+// maxPassword bounds the password of a session. ZooKeeper's have 16 bytes.
 const maxPassword = 128
-
-// connectRequest returns go-zookeeper's connect request with what it has not seen: the newest zxid
-// of the session, since a server that knows less must not serve it, and the session itself, if an
-// earlier attempt to connect has opened it and ended before the login.
-func (c *SessionConn) connectRequest(request []byte) []byte {
-	if c.ID() == 0 {
-		return request
-	}
-	id, password := c.Resumption()
-	return resumeRequest(c.Zxid(), c.cfg.SessionTimeout, id, password)
-}
 
 // onZxid notes the zxid of an answer. The events up to the zxid have come before, of watches that
 // are set on this connection. A zxid that goes back ends the session: the server does not have what
@@ -147,9 +160,7 @@ func (c *SessionConn) connectRequest(request []byte) []byte {
 func (c *Conn) onZxid(zxid int64) error {
 	s := c.session // only one connection of a session is read at a time
 	if last := s.lastZxid.Load(); zxid < last && zxid > 0 {
-		s.Kill()
-		s.post(Expired{fmt.Sprintf("%s has lost transactions: its zxid is %#x after %#x", c.Server, zxid, last)})
-		return errOver
+		return s.expire(fmt.Sprintf("%s has lost transactions: its zxid is %#x after %#x", c.Server, zxid, last))
 	}
 	s.lastZxid.Store(max(zxid, s.lastZxid.Load()))
 	if c.rewatching.Load() == 0 {
@@ -169,8 +180,8 @@ func (c *Conn) readFrame() ([]byte, error) {
 	return frame, err
 }
 
-// exchange sends a message, whose length it fills in, and waits for the answer. Requests and
-// go-zookeeper's messages must not be under way.
+// exchange sends a message, whose length it fills in, and waits for the answer. No request may be
+// under way.
 func (c *Conn) exchange(message []byte) (answer []byte, err error) {
 	binary.BigEndian.PutUint32(message, uint32(len(message)-lengthSize))
 	if _, err := c.Conn.Write(message); err != nil {
@@ -184,12 +195,19 @@ const (
 	opAuth  = 100
 )
 
+// login authenticates by all credentials.
+func (c *Conn) login(all []Credentials) error {
+	for _, a := range all {
+		if err := c.authenticate(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // authenticate sends credentials and waits for the answer. A server that refuses them answers so
 // and closes the connection.
 func (c *Conn) authenticate(a Credentials) error {
-	if err := c.Conn.SetWriteDeadline(c.deadline); err != nil {
-		return err
-	}
 	reply, err := c.exchange(a.message())
 	if err != nil {
 		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)

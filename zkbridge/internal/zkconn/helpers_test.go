@@ -1,7 +1,6 @@
 package zkconn
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -41,15 +40,14 @@ func must(t testing.TB, err error) {
 func handshaking(conn net.Conn, cfg *Settings) *Conn {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	cfg.Clock = NewClock(nil)
-	session := &SessionConn{cfg: cfg, noteError: func(error) {}, post: func(any) {}}
-	session.ctx, session.cancel = context.WithCancel(context.Background())
+	session := newSessionConn(1, cfg, func(any) {}, func(error) {})
 	return newConn(conn, conn, session, time.Now().Add(time.Hour))
 }
 
 // opened returns a connection over conn after its handshake.
 func opened(conn net.Conn, cfg *Settings) *Conn {
 	c := handshaking(conn, cfg)
-	c.handshakeDone.Store(true)
+	c.session.onHandshake(0, time.Hour)
 	return c
 }
 
@@ -60,17 +58,16 @@ func openedPipe(t *testing.T, cfg *Settings) (c *Conn, server net.Conn) {
 	return opened(client, cfg), server
 }
 
-// deliver sends own and then b to the connection, and reads b there in pieces of n bytes. The
-// connection does not pass on own, which has answers to its own requests.
-func (c *Conn) deliver(t *testing.T, server net.Conn, b []byte, n int, own ...byte) {
+// deliver sends messages to the connection, in pieces of n bytes, and has it read them.
+func (c *Conn) deliver(t *testing.T, server net.Conn, n int, messages ...[]byte) {
 	t.Helper()
-	go server.Write(append(own, b...))
-	for got := 0; got < len(b); {
-		k, err := c.Read(make([]byte, min(n, len(b)-got)))
-		if err != nil {
-			t.Fatal(err)
+	go func() {
+		for piece := range slices.Chunk(slices.Concat(messages...), n) {
+			server.Write(piece)
 		}
-		got += k
+	}()
+	for range messages {
+		must(t, c.readMessage())
 	}
 }
 

@@ -25,13 +25,9 @@ func (l *ServerList) Replace(servers []string) { l.servers.Store(&servers) }
 // All returns the servers. Nothing may write to them.
 func (l *ServerList) All() []string { return *l.servers.Load() }
 
-// hostList returns the servers in turn, for go-zookeeper. go-zookeeper's DNSHostProvider resolves
-// all names once, at the start, and one bad name fails all; a hostList leaves the names to the
-// dialer. With that provider all clients of a server that fails pause for a second; the pauses of a
-// hostList are spread, and the dialer makes them. One goroutine of go-zookeeper calls all methods
-// but Init.
+// hostList returns the servers in turn, and the pauses before they are dialed, which are spread. The
+// dialer resolves their names. Only one goroutine may use a hostList.
 type hostList struct {
-	isOver   func() bool          // reports whether the epoch is over
 	left     func() time.Duration // until the session's deadline; not positive without a session
 	maxPause time.Duration        // the constant maxPause, or less for a short session
 
@@ -39,8 +35,8 @@ type hostList struct {
 	spread    Jitter
 	servers   []string // of the list, shuffled
 	of        []string // what the list had then
-	next      int
-	tries     int // how many servers were tried since one was last connected
+	turn      int      // index of the next server
+	tries     int      // how many servers were tried since one was last connected
 	connected time.Time
 	pauseDue  bool // a pause is due before the server returned last is dialed
 
@@ -60,26 +56,19 @@ const firstAttemptTimeout = time.Second
 // deadline.
 const maxPause = 4 * time.Second
 
-func newHostList(list *ServerList, over func() bool, left func() time.Duration, session time.Duration) *hostList {
-	return &hostList{list: list, isOver: over, left: left, maxPause: min(session/5, maxPause), spread: NewJitter()}
+func newHostList(list *ServerList, left func() time.Duration, session time.Duration) *hostList {
+	return &hostList{list: list, left: left, maxPause: min(session/5, maxPause), spread: NewJitter()}
 }
 
-// Init implements zk.HostProvider. The list has the servers.
-func (h *hostList) Init([]string) error { return nil }
-
-// Len implements zk.HostProvider. go-zookeeper does not call it.
-func (h *hostList) Len() int { return len(h.servers) }
-
-// Next returns the next server, and reports whether go-zookeeper must pause before. It must if the
-// epoch is over: go-zookeeper notices only while it pauses that it is closed.
-func (h *hostList) Next() (server string, pause bool) {
+// next returns the next server.
+func (h *hostList) next() (server string) {
 	if now := h.list.All(); !slices.Equal(now, h.of) {
 		h.servers, h.of = slices.Clone(now), now
 		rand.Shuffle(len(h.servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
-		h.next, h.tries = 0, 0
+		h.turn, h.tries = 0, 0
 	}
-	server = h.servers[h.next]
-	h.next = (h.next + 1) % len(h.servers)
+	server = h.servers[h.turn]
+	h.turn = (h.turn + 1) % len(h.servers)
 	if h.tries == 0 {
 		// No pause after a connection is lost, unless it was a short one.
 		h.pauseDue = time.Since(h.connected) < time.Second
@@ -89,7 +78,7 @@ func (h *hostList) Next() (server string, pause bool) {
 	if h.tries++; !h.deadline.After(time.Now()) {
 		h.attemptTimeout *= 2 // the last attempt had no answer in its time
 	}
-	return server, h.isOver()
+	return server
 }
 
 // beginAttempt returns the deadline of an attempt that begins now, which is limit from now at most.
@@ -112,8 +101,8 @@ func (h *hostList) pause() time.Duration {
 	return pause/4 + h.spread.Below(pause*3/4)
 }
 
-// Connected notes that the server returned last has confirmed the session.
-func (h *hostList) Connected() {
+// onConnected notes that the server returned last has confirmed the session.
+func (h *hostList) onConnected() {
 	h.tries, h.attemptTimeout = 0, 0
 	h.connected = time.Now()
 }

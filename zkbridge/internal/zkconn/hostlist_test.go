@@ -14,7 +14,7 @@ func TestAttemptTimeout(t *testing.T) {
 		h := newTestHostList(t, 20*time.Second, "a")
 		attempt := func(wait bool, want time.Duration) {
 			t.Helper()
-			h.Next()
+			h.next()
 			time.Sleep(h.pause())
 			deadline := h.beginAttempt(7 * time.Second)
 			if got := time.Until(deadline); got != want {
@@ -31,7 +31,7 @@ func TestAttemptTimeout(t *testing.T) {
 				attempt(true, want*time.Second)
 			}
 			attempt(false, 7*time.Second)
-			h.Connected()
+			h.onConnected()
 		}
 		if left := time.Until(h.beginAttempt(time.Millisecond)); left != time.Millisecond {
 			t.Errorf("%v", left)
@@ -40,14 +40,12 @@ func TestAttemptTimeout(t *testing.T) {
 }
 
 func TestHostList(t *testing.T) {
-	over := false
 	h := newTestHostList(t, 20*time.Second, "a", "b")
-	h.isOver = func() bool { return over }
 	expect := func(server string, pause bool) {
 		t.Helper()
-		s, retryStart := h.Next()
-		if p := h.pause(); s != server || retryStart != over || (p > 0) != pause || p > maxPause {
-			t.Errorf("%s, %v, %v; want %s, %v, %v", s, retryStart, p, server, over, pause)
+		s := h.next()
+		if p := h.pause(); s != server || (p > 0) != pause || p > maxPause {
+			t.Errorf("%s, %v; want %s, %v", s, p, server, pause)
 		}
 	}
 	expect("a", false)
@@ -57,11 +55,8 @@ func TestHostList(t *testing.T) {
 	h.connected = time.Now().Add(-time.Minute)
 	h.tries = 0
 	expect("a", false) // at once after a connection is lost
-	h.Connected()
+	h.onConnected()
 	expect("b", true) // but not if it was a short one
-	over = true
-	expect("a", false)
-	expect("b", true)
 }
 
 // A program may set the same servers again and again: the pauses grow all the same.
@@ -69,7 +64,7 @@ func TestServersReplacedByThemselves(t *testing.T) {
 	h := newTestHostList(t, time.Minute, "a", "b")
 	for i := range 20 {
 		h.list.Replace([]string{"a", "b"})
-		server, _ := h.Next()
+		server := h.next()
 		p := h.pause()
 		if want := []string{"a", "b"}[i%2]; server != want || (p > 0) != (i > 1 && i%2 == 0) || i == 18 && p < time.Second {
 			t.Errorf("try %d: %s, not %s, after %v", i, server, want, p)
@@ -80,12 +75,12 @@ func TestServersReplacedByThemselves(t *testing.T) {
 // New servers are tried at once, and no former one any more.
 func TestReplacedServers(t *testing.T) {
 	h := newTestHostList(t, 20*time.Second, "a", "b")
-	h.Next()
-	h.Next()
+	h.next()
+	h.next()
 	h.list.Replace([]string{"c", "d"})
 	var tried []string
 	for range 4 {
-		server, _ := h.Next()
+		server := h.next()
 		if paused := h.pause() > 0; paused != (len(tried) == 2) {
 			t.Errorf("paused before try %d: %v", len(tried), paused)
 		}
@@ -127,7 +122,7 @@ func TestPausesGrow(t *testing.T) {
 			for round := range 8 {
 				most := longest >> max(0, 3-round)
 				for i := range 3 {
-					h.Next()
+					h.next()
 					switch p := h.pause(); {
 					case round == 0 || i > 0:
 						if p > 0 {
@@ -138,7 +133,7 @@ func TestPausesGrow(t *testing.T) {
 					}
 				}
 			}
-			h.Connected()
+			h.onConnected()
 			h.connected = time.Now().Add(-time.Minute)
 		}
 	}
@@ -152,11 +147,11 @@ func TestPausesLeaveTimeToTheSession(t *testing.T) {
 		for range 100 {
 			left := session * 2 / 3
 			h.left = func() time.Duration { return left }
-			h.Connected()
+			h.onConnected()
 			h.connected = time.Now().Add(-time.Minute)
 			attempts := 0
 			for left > 0 {
-				h.Next()
+				h.next()
 				p := h.pause()
 				if p > max(left/4, h.maxPause/4) {
 					t.Errorf("%v: a pause of %v while %v are left", session, p, left)
@@ -173,7 +168,7 @@ func TestPausesLeaveTimeToTheSession(t *testing.T) {
 
 // newTestHostList returns a list of servers without a session.
 func newTestHostList(t *testing.T, session time.Duration, servers ...string) *hostList {
-	h := newHostList(NewServerList(servers), func() bool { return false }, func() time.Duration { return -1 }, session)
+	h := newHostList(NewServerList(servers), func() time.Duration { return -1 }, session)
 	h.servers, h.of = servers, servers // not shuffled
 	return h
 }

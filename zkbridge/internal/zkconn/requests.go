@@ -2,6 +2,7 @@ package zkconn
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,16 +13,14 @@ import (
 )
 
 // The requests of a Conn. It writes them as they come, and the goroutine that reads the connection
-// calls back with their answers: that spares go-zookeeper's goroutine for each request, and
-// reflection.
+// calls back with their answers: no goroutine waits for a request.
 
 // Callback receives an answer, or the error of the request, on any goroutine. It must not block,
 // nor keep memory of the answer.
 type Callback[T any] func(T, error)
 
-// firstXid is the xid of the first request. go-zookeeper, which counts from 1, sends only one
-// message with an xid of its own, the last.
-const firstXid = 1000
+// firstXid is the xid of the first request.
+const firstXid = 1
 
 // sendBuffer is how many bytes a socket takes without waiting for the other side.
 const sendBuffer = 16 << 10
@@ -45,31 +44,47 @@ func (c *Conn) send(request []byte, then Callback[[]byte]) {
 		then(nil, zk.ErrNoServer)
 		return
 	}
-	if c.xid < firstXid || c.xid == math.MaxInt32 {
+	if c.xid == math.MaxInt32 {
 		c.xid = firstXid - 1
 	}
 	c.xid++
 	binary.BigEndian.PutUint32(request[lengthSize:], uint32(c.xid))
-	c.record(sentRecord{xid: c.xid, size: len(request), callback: then})
-	c.enqueue(request)
+	c.enqueue(request, sentRecord{xid: c.xid, callback: then})
 	c.flush()
 }
 
-// Ping sends a ping and does not block. go-zookeeper gets the answer, and takes it for that to a
-// ping of its own.
+// Ping sends a ping and does not block.
 func (c *Conn) Ping() {
 	c.mu.Lock()
 	if !c.broken {
-		c.record(sentRecord{xid: xidPing, size: len(pingMessage)})
-		c.enqueue(slices.Clone(pingMessage))
+		c.enqueue(slices.Clone(pingMessage), sentRecord{xid: xidPing})
 	}
 	c.flush()
 }
 
 var pingMessage = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opPing} // length, xid, type
 
-// enqueue adds a request to those that flush is to write. It needs c.mu.
-func (c *Conn) enqueue(request []byte) {
+// endSession sends the message that closes the session, and does not block.
+func (c *Conn) endSession() {
+	c.send(newMessage(opClose, 0), func(_ []byte, err error) {
+		if err == nil || errors.Is(err, zk.ErrSessionExpired) {
+			c.session.sessionEnded.Store(true)
+		}
+	})
+}
+
+// enqueue adds a request to those that flush is to write, and notes when: the server cannot have had
+// it before. Nothing follows the message that closes the session: the server hangs up behind its
+// answer, and a write that failed would close the connection before the answer is read. enqueue
+// needs c.mu.
+func (c *Conn) enqueue(request []byte, s sentRecord) {
+	s.at, s.size = c.session.now(), len(request)
+	c.sent = append(c.sent, s)
+	c.unanswered += s.size
+	if c.closing {
+		return
+	}
+	c.closing = int32(binary.BigEndian.Uint32(request[lengthSize+xidSize:])) == opClose
 	if n := len(c.unwritten); n > 0 && len(c.unwritten[n-1])+len(request) <= sendBuffer {
 		c.unwritten[n-1] = append(c.unwritten[n-1], request...)
 		recycle(request)
@@ -92,13 +107,11 @@ func (c *Conn) Uncork() {
 	c.flush()
 }
 
-// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. Nothing
-// follows the message that closes the session: the server hangs up behind its answer, and a write
-// that failed would close the connection before the answer is read. flush is called with c.mu, and
-// unlocks c.mu.
+// flush writes one chunk if the send buffer has room for it; otherwise it starts flushLoop. flush is
+// called with c.mu, and unlocks c.mu.
 func (c *Conn) flush() {
 	switch {
-	case c.corked || c.flushing || len(c.unwritten) == 0 || c.closing != 0:
+	case c.corked || c.flushing || len(c.unwritten) == 0:
 		c.mu.Unlock()
 	case c.hasSendBuffer && len(c.unwritten) == 1 && c.unanswered <= sendBuffer && c.writeMu.TryLock():
 		c.writeChunk()
@@ -109,13 +122,12 @@ func (c *Conn) flush() {
 	}
 }
 
-// flushLoop writes chunks and may wait for the socket. Between two chunks go-zookeeper can write
-// the end of the session, with a deadline.
+// flushLoop writes chunks and may wait for the socket.
 func (c *Conn) flushLoop() {
 	for {
 		c.writeMu.Lock()
 		c.mu.Lock()
-		if len(c.unwritten) == 0 || c.broken || c.closing != 0 {
+		if len(c.unwritten) == 0 || c.broken {
 			c.flushing, c.unwritten = false, nil
 			c.mu.Unlock()
 			c.writeMu.Unlock()
@@ -126,8 +138,8 @@ func (c *Conn) flushLoop() {
 }
 
 // writeChunk writes the first chunk. It is called with c.writeMu and c.mu, and unlocks both. It
-// closes the connection if writing fails, as go-zookeeper does. There is no write deadline: a
-// server that takes nothing answers nothing, and reading has a deadline.
+// closes the connection if writing fails. There is no write deadline: a server that takes nothing
+// answers nothing, and reading has a deadline.
 func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
 	c.unwritten = shift(c.unwritten)
@@ -166,6 +178,16 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 		s.callback(answer, refusal)
 	}
 	return nil
+}
+
+// onPong reads the answer to a ping.
+func (c *Conn) onPong(size int) error {
+	if err := c.checkSize(size); err != nil {
+		return err
+	}
+	c.onAnswered(xidPing)
+	_, err := c.reader.Discard(lengthSize + size)
+	return err
 }
 
 // onWatchEvent reads the event of a watch. It proves nothing about the session, since it answers no

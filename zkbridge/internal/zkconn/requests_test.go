@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,11 +23,11 @@ func TestSendDoesNotBlock(t *testing.T) {
 	for _, path := range []string{"/a", "/bb", "/ccc"} {
 		c.send(encodeDelete(path), replies.of(path))
 	}
-	if got := fmt.Sprint(sentRequests(t, server, 3)); got != "[1000:18 1001:19 1002:20]" {
+	if got := fmt.Sprint(sentRequests(t, server, 3)); got != "[1:18 2:19 3:20]" {
 		t.Error(got)
 	}
 	c.send(encodeDelete("/dddd"), replies.of("/dddd")) // later
-	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1003:21]" {
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[4:21]" {
 		t.Error(got)
 	}
 	c.Close()
@@ -52,10 +53,10 @@ func TestSendOverSocket(t *testing.T) {
 	if c.unanswered != headerSize+10 || len(c.unwritten) > 0 {
 		t.Errorf("%d bytes, %d in queue", c.unanswered, len(c.unwritten))
 	}
-	want := []string{"1000:18"}
+	want := []string{"1:18"}
 	for n := range 100 { // of a megabyte: more than any socket takes
 		c.send(encodeDelete("/"+strings.Repeat("b", 1<<20)), ignore)
-		want = append(want, fmt.Sprint(1001+n, ":", 1<<20+17))
+		want = append(want, fmt.Sprint(2+n, ":", 1<<20+17))
 	}
 	if got := sentRequests(t, server, 101); !slices.Equal(got, want) {
 		t.Error(got)
@@ -65,22 +66,15 @@ func TestSendOverSocket(t *testing.T) {
 // The deadline of the handshake does not apply to later requests.
 func TestSendAfterTheHandshakesDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, server := openedPipe(t, &Settings{})
-		c.handshakeDone.Store(false)
+		client, server := net.Pipe()
+		defer server.Close()
+		c := handshaking(client, &Settings{})
 		c.deadline = time.Now().Add(time.Second)
-		go func() {
-			sentRequests(t, server, 1)
-			server.Write(frame(37, 0, 9000, 0, 77, 16))
-		}()
-		must(t, c.SetWriteDeadline(time.Now().Add(time.Minute))) // as go-zookeeper does
-		_, err := c.Write(frame(40))
-		must(t, err)
-		must(t, c.SetWriteDeadline(time.Time{}))
-		_, err = io.ReadFull(c, make([]byte, 41))
-		must(t, err)
+		go answerConnect(server, frame(37, 0, 9000, 0, 77, 16))
+		must(t, c.handshake())
 		time.Sleep(2 * time.Second)
 		c.send(encodeDelete("/a"), func(_ []byte, err error) { t.Error(err) })
-		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:18]" {
+		if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:18]" {
 			t.Error(got)
 		}
 		c.sent = nil
@@ -113,8 +107,7 @@ func TestSendMuchOverSocket(t *testing.T) {
 	}
 }
 
-// Each answer reaches its request, between the answers for go-zookeeper. The connection goes on
-// after an answer that is too large, late, or without a request.
+// Each answer reaches its request. The connection goes on after an answer that is too large.
 func TestAnswers(t *testing.T) {
 	c, server := openedPipe(t, &Settings{MaxReply: 1000})
 	go io.Copy(io.Discard, server)
@@ -122,15 +115,14 @@ func TestAnswers(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		c.send(encodeDelete("/"+name), replies.of(name))
 	}
-	c.deliver(t, server, frame(16, xidPing), 5, slices.Concat(frame(16, 1000, 0, 7), frame(300, 1001, 0, 8),
-		frame(70_000, 1002, 0, 9), frame(16, 1003, 0, 9, -101), frame(16, 1003), frame(16, 5000, 0, 10))...)
+	c.deliver(t, server, 5, frame(16, 1, 0, 7), frame(300, 2, 0, 8), frame(70_000, 3, 0, 9), frame(16, 4, 0, 10, -101))
 	replies.expect(t, "a 0 <nil>", "b 284 <nil>", fmt.Sprint("c 0 ", errTooLarge, ": it has 70000 bytes"), fmt.Sprint("d 0 ", zk.ErrNoNode))
 	if newest := c.session.lastZxid.Load(); newest != 10 {
 		t.Errorf("newest zxid is %d", newest)
 	}
 	c.send(encodeDelete("/e"), replies.of("e"))
 	go server.Write(frame(1001, xidEvent))
-	if _, err := c.Read(make([]byte, 4)); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
+	if err := c.serve(); err == nil || !strings.Contains(err.Error(), "1001 bytes") {
 		t.Errorf("%v", err)
 	}
 	replies.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // because no goroutine goes on reading
@@ -147,8 +139,8 @@ func TestZxidGoesBack(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		c.send(encodeDelete("/"+name), replies.of(name))
 	}
-	go server.Write(slices.Concat(frame(16, 1000, 0, 9), frame(16, 1001, 0, 8)))
-	if _, err := c.Read(make([]byte, 4)); !errors.Is(err, errOver) {
+	go server.Write(slices.Concat(frame(16, 1, 0, 9), frame(16, 2, 0, 8)))
+	if err := c.serve(); !errors.Is(err, errOver) {
 		t.Errorf("%v", err)
 	}
 	replies.expect(t, "a 0 <nil>", fmt.Sprint("b 0 ", zk.ErrConnectionClosed))
@@ -157,23 +149,22 @@ func TestZxidGoesBack(t *testing.T) {
 	}
 }
 
-// Each answer extends the read deadline of go-zookeeper, which does not see the answer and would
-// take the server for dead.
+// Each answer extends the read deadline, which is half of the session timeout.
 func TestAnswersAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := openedPipe(t, &Settings{})
+		c.session.onHandshake(0, 20*time.Second)
 		go io.Copy(io.Discard, server)
 		go func() {
 			for n := range int32(10) {
 				c.send(encodeDelete("/n"), ignore)
 				time.Sleep(7 * time.Second)
-				server.Write(frame(16, 1000+n))
+				server.Write(frame(16, firstXid+n))
 			}
 		}()
-		must(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 		begun := time.Now()
-		_, err := c.Read(make([]byte, 4))
-		if took := time.Since(begun); err == nil || took != 70*time.Second+7500*time.Millisecond {
+		err := c.serve()
+		if took := time.Since(begun); !errors.Is(err, os.ErrDeadlineExceeded) || took != 80*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	})
@@ -186,7 +177,7 @@ func TestXids(t *testing.T) {
 	for range 2 {
 		c.send(encodeDelete("/"), ignore)
 	}
-	if got := fmt.Sprint(sentRequests(t, server, 2)); got != "[2147483647:17 1000:17]" {
+	if got := fmt.Sprint(sentRequests(t, server, 2)); got != "[2147483647:17 1:17]" {
 		t.Error(got)
 	}
 }
@@ -196,10 +187,10 @@ func TestXids(t *testing.T) {
 func TestWatchesAreNotSetAgain(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
 	zkClient{session: c.session}.SetWatches(c, []string{"/n"}, nil)
-	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:34]" {
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:34]" {
 		t.Error(got)
 	}
-	go c.Read(make([]byte, 4))
+	go c.serve()
 	server.Write(frame(16, firstXid, 0, 0, CodeUnimplemented))
 	server.SetReadDeadline(time.Now().Add(timeLimit))
 	if _, err := server.Read(make([]byte, 1)); err != io.EOF {
@@ -216,7 +207,7 @@ func TestWatchSinceFails(t *testing.T) {
 	if got := len(sentRequests(t, server, 2)); got != 2 {
 		t.Error(got)
 	}
-	go io.Copy(io.Discard, c)
+	go c.serve()
 	server.Write(frame(16, firstXid, 0, 0, CodeUnimplemented))
 	server.Write(frame(16, firstXid+1, 0, 0, 0))
 	if err := <-failed; err != ServerError(CodeUnimplemented) || len(failed) > 0 {
@@ -241,7 +232,7 @@ func TestOneCallbackAtATime(t *testing.T) {
 	}
 	send()
 	send()
-	c.deliver(t, server, frame(16, xidPing), 100, frame(16, firstXid)...)
+	c.deliver(t, server, 100, frame(16, firstXid))
 	c.Close()
 	send()
 	for i := range 3 {
@@ -267,7 +258,7 @@ func TestSendBehindOthers(t *testing.T) {
 	c.hasSendBuffer, c.flushing = true, true
 	c.send(encodeDelete("/a"), ignore)
 	go c.flushLoop()
-	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1000:18]" {
+	if got := fmt.Sprint(sentRequests(t, server, 1)); got != "[1:18]" {
 		t.Error(got)
 	}
 }

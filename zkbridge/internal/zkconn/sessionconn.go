@@ -3,9 +3,6 @@ package zkconn
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,23 +10,22 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// SessionConn is one session of one epoch, and its connections one after the other. There is one
-// zk.Conn per epoch, because go-zookeeper would go on with the next session by itself. Its methods
-// may be called from any goroutine.
+// SessionConn is one session of one epoch, and its connections one after the other. Its methods may
+// be called from any goroutine.
 type SessionConn struct {
 	Epoch     uint64
 	cfg       *Settings
-	post      func(any)   // posts an event; must not block
-	noteError func(error) // notes why an attempt to connect has failed
-	ctx       context.Context
+	post      func(any)       // posts an event; must not block
+	noteError func(error)     // notes why an attempt to connect has failed
+	ctx       context.Context // of the epoch
 	cancel    context.CancelFunc
+	dialing   context.Context // ends with ctx, or once no other connection is to be opened
+	endDials  context.CancelFunc
 	hosts     *hostList
-	client    *zk.Conn
-	events    <-chan zk.Event
+	ended     chan struct{} // closed when run has returned
 
 	lookups  sync.WaitGroup // of names, under way
 	hearing  hearing        // belongs to the goroutine that reads the connection
@@ -37,7 +33,7 @@ type SessionConn struct {
 
 	sessionID      atomic.Int64 // 0 before there is a session
 	granted        atomic.Int64 // session timeout, a time.Duration
-	disconnected   atomic.Bool  // the connection was lost, and there is none
+	online         atomic.Bool  // a server has confirmed the session, and is still connected
 	deadline       atomic.Int64 // as the time since the bridge was opened
 	deadlinePassed atomic.Bool  // Overdue has returned true
 	lastZxid       atomic.Int64 // newest in answers to requests
@@ -46,6 +42,7 @@ type SessionConn struct {
 
 	active   atomic.Pointer[Conn]   // that requests go over; nil for none
 	newest   atomic.Pointer[Conn]   // nil before the first
+	serving  atomic.Pointer[Conn]   // from the end of its handshake on; nil for none
 	password atomic.Pointer[[]byte] // of the session; nil before there is one
 }
 
@@ -54,45 +51,80 @@ var (
 	errReplaced = errors.New("the server is not among the servers any more")
 )
 
-// clientBuffer is the size of go-zookeeper's buffers: it sends the handshake and the end.
-const clientBuffer = 4 << 10
-
 // Open starts connecting in the background, and returns. It calls post with each event, one of the
 // types below, and note with the error of each attempt to connect, on any goroutine.
-func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) (*SessionConn, error) {
-	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.hosts = newHostList(cfg.Servers, c.isOver, c.Left, cfg.SessionTimeout)
-	var err error
-	c.client, c.events, err = zk.Connect(cfg.Servers.All(), cfg.SessionTimeout,
-		zk.WithHostProvider(c.hosts),
-		zk.WithDialer(c.dial),
-		zk.WithEventCallback(c.onClientEvent),
-		zk.WithLogger(zkLogger{cfg.Log, epoch}),
-		zk.WithMaxBufferSize(clientBuffer),
-		zk.WithMaxConnBufferSize(clientBuffer))
-	if err != nil {
-		c.cancel()
-		return nil, err
-	}
-	return c, nil
+func Open(epoch uint64, cfg *Settings, post func(event any), note func(error)) *SessionConn {
+	c := newSessionConn(epoch, cfg, post, note)
+	go c.run()
+	return c
 }
 
-// onClientEvent is go-zookeeper's callback, its only lossless stream of events. go-zookeeper may
-// hold locks meanwhile: the callback must neither block nor call the zk.Conn.
-func (c *SessionConn) onClientEvent(e zk.Event) {
-	switch {
-	case e.Type != zk.EventSession:
-	case e.State == zk.StateHasSession:
-		c.disconnected.Store(false)
-		c.post(Established{c.newest.Load(), "connected to " + e.Server})
-	case e.State == zk.StateDisconnected:
-		c.disconnected.Store(true) // each failed attempt to reconnect is an event, too
-		c.post(Disconnected{"disconnected from " + e.Server})
-	case e.State == zk.StateExpired:
-		c.Kill() // at once: go-zookeeper goes on to open another session
-		c.post(Expired{e.Server + " says that the session has expired"})
+// newSessionConn returns a SessionConn that does not connect.
+func newSessionConn(epoch uint64, cfg *Settings, post func(event any), note func(error)) *SessionConn {
+	c := &SessionConn{Epoch: epoch, cfg: cfg, post: post, noteError: note, ended: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.dialing, c.endDials = context.WithCancel(c.ctx)
+	c.hosts = newHostList(cfg.Servers, c.Left, cfg.SessionTimeout)
+	return c
+}
+
+// run connects the session to one server after the other, until the epoch is over.
+func (c *SessionConn) run() {
+	defer close(c.ended)
+	for !c.isOver() {
+		w, err := c.connect(c.hosts.next())
+		if err != nil {
+			c.online.Store(false)
+			c.noteFailure(err)
+			continue
+		}
+		c.hosts.onConnected()
+		c.post(Established{w, "connected to " + w.Server})
+		if c.serving.Store(w); c.isOver() { // Close either finds w, or has ended dialing before
+			w.endSession()
+		}
+		err = w.serve()
+		c.serving.Store(nil)
+		c.online.Store(false)
+		c.post(Disconnected{"disconnected from " + w.Server})
+		c.cfg.Log.Debug("a connection has ended", "server", w.Server, "epoch", c.Epoch, "error", err)
 	}
+}
+
+// noteFailure notes why an attempt to connect has failed.
+func (c *SessionConn) noteFailure(err error) {
+	if !errors.Is(err, errOver) && !errors.Is(err, errReplaced) {
+		c.noteError(err)
+		c.cfg.Log.Debug("an attempt to connect has failed", "epoch", c.Epoch, "error", err)
+	}
+}
+
+// connect connects to a server, after the pause that is due, and opens or resumes the session.
+func (c *SessionConn) connect(server string) (*Conn, error) {
+	c.pauseBeforeDial()
+	if err := c.checkServer(server); err != nil {
+		return nil, err
+	}
+	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
+	ctx, cancel := context.WithDeadline(c.dialing, deadline)
+	defer cancel()
+	conn, raw, err := c.cfg.open(ctx, c.ctx, &c.lookups, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	address := raw.RemoteAddr().String()
+	c.noteError(&handshakeError{"handshake", address, errSilent}) // until it answers
+	w := newConn(conn, raw, c, deadline)
+	w.Server = server
+	c.newest.Store(w) // before checkServer: either Kill or LeaveReplaced finds w, or checkServer fails
+	if err = c.checkServer(server); err == nil {
+		err = w.handshake()
+	}
+	if err != nil {
+		w.Close()
+		return nil, &handshakeError{"handshake", address, err}
+	}
+	return w, nil
 }
 
 // onWatchEvent posts the event of a watch.
@@ -123,40 +155,6 @@ func (c *SessionConn) send(request []byte, then Callback[[]byte]) {
 	then(nil, zk.ErrNoServer)
 }
 
-// dial connects to one server, until the epoch ends at the latest. It ignores go-zookeeper's own
-// time-out, a fixed second.
-func (c *SessionConn) dial(network, address string, _ time.Duration) (net.Conn, error) {
-	c.pauseBeforeDial()
-	if err := c.checkServer(address); err != nil {
-		return nil, err
-	}
-	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
-	ctx, cancel := context.WithDeadline(c.ctx, deadline)
-	defer cancel()
-	w, err := c.connect(ctx, network, address, deadline)
-	if err != nil {
-		c.noteError(err)
-		return nil, err
-	}
-	c.newest.Store(w) // before checkServer: either Kill or LeaveReplaced finds w, or checkServer fails
-	if err := c.checkServer(address); err != nil {
-		w.Close()
-		return nil, err
-	}
-	return w, nil
-}
-
-func (c *SessionConn) connect(ctx context.Context, network, address string, deadline time.Time) (*Conn, error) {
-	conn, raw, err := c.cfg.open(ctx, c.ctx, &c.lookups, network, address)
-	if err != nil {
-		return nil, err
-	}
-	c.noteError(&handshakeError{"handshake", raw.RemoteAddr().String(), errSilent}) // until it answers
-	w := newConn(conn, raw, c, deadline)
-	w.Server = address
-	return w, nil
-}
-
 // pauseBeforeDial waits for the pause before a server is dialed, until the epoch ends at the
 // latest.
 func (c *SessionConn) pauseBeforeDial() {
@@ -164,24 +162,14 @@ func (c *SessionConn) pauseBeforeDial() {
 	defer pause.Stop()
 	select {
 	case <-pause.C:
-	case <-c.ctx.Done():
+	case <-c.dialing.Done():
 	}
 }
 
-// onConnectResponse keeps the session id and the password of a handshake. The id 0 means that the
-// requested session is over, which go-zookeeper reports.
-func (c *SessionConn) onConnectResponse(id int64, password []byte) error {
-	if id == 0 {
-		c.sessionEnded.Store(true)
-		return nil
-	}
-	if had := c.ID(); had == 0 || had == id {
-		c.password.Store(&password) // before the id: a reader of the id may need it
-		c.sessionID.Store(id)
-		return nil
-	}
+// expire ends the epoch: the session is over, for a reason.
+func (c *SessionConn) expire(why string) error {
 	c.Kill()
-	c.post(Expired{"the server has opened session " + messages.FormatSession(id) + " instead"})
+	c.post(Expired{why})
 	return errOver
 }
 
@@ -192,7 +180,7 @@ func (c *SessionConn) onAuthRefused(err error) {
 }
 
 // isOver reports whether no connection is opened any more.
-func (c *SessionConn) isOver() bool { return c.ctx.Err() != nil }
+func (c *SessionConn) isOver() bool { return c.dialing.Err() != nil }
 
 // checkServer returns why no connection to a server may be opened, or nil.
 func (c *SessionConn) checkServer(server string) error {
@@ -222,14 +210,16 @@ func (c *SessionConn) Kill() {
 	}
 }
 
-// Close ends go-zookeeper's client, and the session, too, if a server confirms that within
-// ConnectTimeout. It blocks until go-zookeeper's goroutines have ended.
+// Close ends the session, if a server is connected that confirms that within ConnectTimeout, and the
+// connection. It blocks until all goroutines have ended.
 func (c *SessionConn) Close() {
-	limit := time.AfterFunc(c.cfg.ConnectTimeout, c.Kill) // go-zookeeper itself waits for a second
+	limit := time.AfterFunc(c.cfg.ConnectTimeout, c.Kill)
 	defer limit.Stop()
-	c.client.Close()
-	for range c.events { // closed when go-zookeeper has ended: the server hangs up after its answer
+	c.endDials()
+	if w := c.serving.Load(); w != nil {
+		w.endSession() // the server hangs up behind its answer
 	}
+	<-c.ended
 	c.Kill() // ends what else uses the connection's context
 	c.lookups.Wait()
 }
@@ -241,7 +231,7 @@ func (c *SessionConn) ID() int64 { return c.sessionID.Load() }
 func (c *SessionConn) Timeout() time.Duration { return time.Duration(c.granted.Load()) }
 
 // IsOnline reports whether a server has confirmed the session and is still connected.
-func (c *SessionConn) IsOnline() bool { return c.ID() != 0 && !c.disconnected.Load() }
+func (c *SessionConn) IsOnline() bool { return c.online.Load() }
 
 // HasEnded reports whether a server has confirmed the end of the session, or has said that it is
 // over.
@@ -259,19 +249,13 @@ func (c *SessionConn) Active() *Conn { return c.active.Load() }
 // Use has requests go over a connection, nil for none, and returns the one before.
 func (c *SessionConn) Use(conn *Conn) *Conn { return c.active.Swap(conn) }
 
-// Resumption returns the id and the password that resume the session, which has begun.
+// Resumption returns the id and the password that resume the session. The id is 0 if the session has
+// not begun.
 func (c *SessionConn) Resumption() (id int64, password []byte) {
-	return c.sessionID.Load(), *c.password.Load()
-}
-
-// zkLogger logs go-zookeeper's log at debug level. The bridge itself logs what matters.
-type zkLogger struct {
-	log   *slog.Logger
-	epoch uint64
-}
-
-func (l zkLogger) Printf(format string, args ...any) {
-	l.log.Debug(fmt.Sprintf(format, args...), "epoch", l.epoch)
+	if id = c.sessionID.Load(); id == 0 {
+		return 0, make([]byte, 16) // as other clients send it
+	}
+	return id, *c.password.Load()
 }
 
 // A SessionConn posts these events.

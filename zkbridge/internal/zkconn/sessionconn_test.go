@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // A follower that is cut off from its leader answers until it notices that, and hangs up. No client
@@ -165,14 +163,12 @@ func TestDeadlineOfAHealthySession(t *testing.T) {
 func TestDeadlineStaysWhileDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		session := handshaking(nil, &Settings{Margin: time.Second}).session
-		session.granted.Store(int64(10 * time.Second))
-		session.onAnswered(sentRecord{xid: xidConnect})
+		session.onHandshake(0, 10*time.Second)
 		for i := range 10 {
 			time.Sleep(time.Second) // virtual
-			session.onAnswered(sentRecord{xid: xidPing, at: time.Duration(i+1) * time.Second})
+			session.onAnswered(time.Duration(i+1) * time.Second)
 		}
 		for range 3 {
-			session.onClientEvent(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 			// The message of 8 s was answered a margin before that of 10 s was sent.
 			if limit, want := session.deadlineOffset(), 18*time.Second-10*time.Second/ClockError; limit != want {
 				t.Errorf("the deadline is at %v, not %v", limit, want)
