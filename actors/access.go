@@ -21,7 +21,7 @@ func init() {
 		l.closeOwned = end
 		return l
 	}
-	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, by *access.Client, next func(value []byte) (more bool)) error {
+	access.Answer = func(ctx context.Context, of access.Locks, q *messages.Question, by *access.Asker, next func(value []byte) (more bool)) error {
 		return of.(*Locks).answer(ctx, q, by, next)
 	}
 	access.PathsOf = pathsOf

@@ -19,7 +19,7 @@ import (
 )
 
 // answer answers a question of a client of these Locks.
-func (l *Locks) answer(ctx context.Context, q *messages.Question, by *access.Client, next func(value []byte) (more bool)) error {
+func (l *Locks) answer(ctx context.Context, q *messages.Question, by *access.Asker, next func(value []byte) (more bool)) error {
 	a, err := answeringOf(q)
 	if err != nil {
 		return err

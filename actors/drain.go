@@ -44,7 +44,7 @@ func (l *Locks) heldText() string {
 	const most = 10
 	var texts []string
 	n := 0
-	for _, r := range l.Open() {
+	for _, r := range l.OpenRequests() {
 		if r.State == RequestLost {
 			continue
 		}

@@ -73,7 +73,7 @@ func ExampleFirst() {
 }
 
 // The program lists its own open requests: held and waiting ones.
-func ExampleLocks_Open() {
+func ExampleLocks_OpenRequests() {
 	server := exampleServer()
 	defer server.Close()
 	locks := exampleLocks(server)
@@ -84,7 +84,7 @@ func ExampleLocks_Open() {
 	g, err := mu.Lock(ctx, actors.WithOwner("importer"))
 	check(err)
 	waiting := mu.Acquire(ctx, actors.WithOwner("reporter"))
-	for _, r := range locks.Open() {
+	for _, r := range locks.OpenRequests() {
 		fmt.Println(r.Path, r.Recipe, r.Owner, r.State)
 	}
 	fmt.Println("held here:", mu.HeldHere(), "by the reporter:", mu.HeldHere("reporter"))

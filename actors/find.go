@@ -9,9 +9,9 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 )
 
-// SkippedError is the error of a Find that has not looked into some directories, or not into all of
+// SkippedError is the error of a FindLocks that has not looked into some directories, or not into all of
 // their nodes. Locks at them and below them may be missing from its result. errors.Is finds each of
-// the reasons: ErrNoAuth, ErrLimit (of Find or of Config.MaxReply), ErrUnavailable.
+// the reasons: ErrNoAuth, ErrLimit (of FindLocks or of Config.MaxReply), ErrUnavailable.
 type SkippedError struct {
 	// Reasons has the reason for each directory, by its path.
 	Reasons map[string]error
@@ -45,21 +45,21 @@ func (e *SkippedError) Unwrap() (all []error) {
 	return all
 }
 
-// Find returns the paths of the locks at path and below it that have a holder or a waiter, of any
+// FindLocks returns the paths of the locks at path and below it that have a holder or a waiter, of any
 // client and library, sorted. path may be "/". A lock that is not in use has no nodes, and is not
 // found.
 //
-// Find lists the directories one level after another, 16 at a time, and reads no data: a node that
+// FindLocks lists the directories one level after another, 16 at a time, and reads no data: a node that
 // belongs to no lock costs one request. It leaves out the library's own directories. It skips
 // directories that this process may not list, and those with too many nodes for Config.MaxReply. It
 // looks at 100,000 directories and 16 levels of them: beyond that it skips a part of the
 // directories with the most nodes, and what is deeper. If it has skipped any, it returns a
 // [SkippedError] that names them, together with the locks elsewhere.
 //
-// A lock is found if it was in use before the call and is in use throughout. Find blocks until
+// A lock is found if it was in use before the call and is in use throughout. FindLocks blocks until
 // ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
 // returns the locks that it has found until then.
-func (l *Locks) Find(ctx context.Context, path string) ([]string, error) {
+func (l *Locks) FindLocks(ctx context.Context, path string) ([]string, error) {
 	return askFind.one(ctx, l.at(path), none{})
 }
 

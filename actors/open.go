@@ -8,7 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/manager"
 )
 
-// OpenRequest is a request of this process that waits or holds, at one moment: see Locks.Open.
+// OpenRequest is a request of this process that waits or holds, at one moment: see Locks.OpenRequests.
 type OpenRequest struct {
 	// Path is the lock's path. That of a multi-lock names its members.
 	Path string `json:"path"`
@@ -45,11 +45,11 @@ const (
 var requestStates = [...]RequestState{manager.Waiting: RequestWaiting, manager.Held: RequestHeld,
 	manager.Releasing: RequestReleasing, manager.Lost: RequestLost}
 
-// Open returns what this process holds and waits for, in all locks, by path and time. Each lock
+// OpenRequests returns what this process holds and waits for, in all locks, by path and time. Each lock
 // answers at its own moment, so that a request may have ended by the time that Open returns. It
 // asks ZooKeeper nothing. It waits for the messages that the locks' actors have already, which
 // takes milliseconds when they are busy. After Close it returns nothing. An actor must not call it.
-func (l *Locks) Open() []OpenRequest {
+func (l *Locks) OpenRequests() []OpenRequest {
 	var all []OpenRequest
 	for _, r := range l.manager.Open() {
 		if !r.FromLockActor {

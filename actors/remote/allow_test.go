@@ -73,7 +73,7 @@ func TestAllowCoversAllPaths(t *testing.T) {
 			"Remaining":     func() error { _, err := client.Semaphore(prod, 2).Remaining(ctx); return err },
 			"Inspect":       func() error { _, err := client.Inspect(ctx, prod+"/locks"); return err },
 			"Observe":       func() error { return observed(ctx, client, prod+"/locks") },
-			"Find":          func() error { _, err := client.Find(ctx, prod+"/locks"); return err },
+			"Find":          func() error { _, err := client.FindLocks(ctx, prod+"/locks"); return err },
 			"Get":           func() error { _, err := client.SharedCount(prod+"/locks/n", 0).Get(ctx); return err },
 			"Set":           func() error { return client.SharedCount(prod+"/locks/n", 0).Set(ctx, 1) },
 			"TrySet": func() error {
@@ -88,7 +88,7 @@ func TestAllowCoversAllPaths(t *testing.T) {
 		if err := errors.Join(secret.Verify(ctx), below.Verify(ctx), client.VerifyToken(ctx, open.Node(), open.Token())); err != nil {
 			t.Error(err)
 		}
-		found, err := client.Find(ctx, root)
+		found, err := client.FindLocks(ctx, root)
 		if want := []string{root + "/pool", prod + "/open"}; err != nil || !slices.Equal(found, want) {
 			t.Errorf("Find names %q, %v; want %q", found, err, want)
 		}
@@ -102,7 +102,7 @@ func TestAllowCoversAllPaths(t *testing.T) {
 		if err := observed(ctx, client, root+"/pool"); !errors.Is(err, actors.ErrNoAuth) {
 			t.Errorf("Observe shows leases: %v", err)
 		}
-		if found, err := client.Find(ctx, root); err != nil || slices.Contains(found, root+"/pool") {
+		if found, err := client.FindLocks(ctx, root); err != nil || slices.Contains(found, root+"/pool") {
 			t.Errorf("Find names %q, %v", found, err)
 		}
 		if _, err := client.Revoke(ctx, lease.Node(), 1); !errors.Is(err, actors.ErrNoAuth) || lease.Err() != nil {
@@ -136,7 +136,7 @@ func TestAllowSeesCheckedPaths(t *testing.T) {
 			"Holders":     func() error { _, err := client.Mutex(path).RevokeHolders(ctx, 1); return err },
 			"Inspect":     func() error { _, err := client.Inspect(ctx, path); return err },
 			"Observe":     func() error { return observed(ctx, client, path) },
-			"Find":        func() error { _, err := client.Find(ctx, path); return err },
+			"Find":        func() error { _, err := client.FindLocks(ctx, path); return err },
 			"Get":         func() error { _, err := client.SharedCount(path, 0).Get(ctx); return err },
 			"Set":         func() error { return client.SharedCount(path, 0).Set(ctx, 1) },
 		} {

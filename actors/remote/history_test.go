@@ -250,7 +250,7 @@ func (w *world) end() {
 			w.Errorf("%s has a request that is not answered a minute after all others have released", c.name)
 		}
 		<-time.After(time.Second) // for releases that no user waits for
-		if open := c.locks.Open(); len(open) > 0 {
+		if open := c.locks.OpenRequests(); len(open) > 0 {
 			w.Errorf("%s: open: %v", c.name, open)
 		}
 		if err := c.locks.Close(); err != nil {

@@ -33,6 +33,6 @@ func (d hookedDialer) close() error { return nil }
 type hookedServer struct{ *LockServer }
 
 // Connect implements streams.LockServer.
-func (s hookedServer) Connect(t streams.Server, client string) error {
+func (s hookedServer) Connect(t streams.ServerStream, client string) error {
 	return s.connect(t, Peer{Name: client})
 }

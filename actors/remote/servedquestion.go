@@ -56,7 +56,7 @@ func (c *servedClient) question(q *messages.Question) {
 	c.questions[id] = &servedQuestion{cancel: cancel}
 	go func() {
 		var tooLarge error
-		err := access.Answer(ctx, c.server.locks, q, &access.Client{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
+		err := access.Answer(ctx, c.server.locks, q, &access.Asker{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
 			if len(value) > maxAnswer {
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}

@@ -48,7 +48,7 @@ func (p *process) leftOpen() (all []string) {
 	if p == nil || !p.isUp() {
 		return nil
 	}
-	for _, r := range p.locks.Open() {
+	for _, r := range p.locks.OpenRequests() {
 		all = append(all, fmt.Sprintf("%s has a request for %s, %s since %v", p.name, r.Path, r.State, r.Since.Sub(p.sim.start)))
 	}
 	if s := p.locks.Stats(); s.Waiting != 0 || s.Held != 0 {

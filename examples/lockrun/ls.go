@@ -55,7 +55,7 @@ func ls(o *options) (int, error) {
 	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
 		ctx, cancel := o.requestContext(ctx)
 		defer cancel()
-		paths, err := locks.Find(ctx, o.path)
+		paths, err := locks.FindLocks(ctx, o.path)
 		all, unread := list(ctx, locks, paths)
 		err = errors.Join(err, unread)
 		switch {

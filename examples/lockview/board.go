@@ -32,7 +32,7 @@ type board struct {
 
 // source is the part of actors.Locks that a board needs.
 type source interface {
-	Find(ctx context.Context, path string) ([]string, error)
+	FindLocks(ctx context.Context, path string) ([]string, error)
 	Observe(ctx context.Context, path string) <-chan actors.Queue
 	Sessions(ctx context.Context) <-chan zkbridge.Session
 }
@@ -72,7 +72,7 @@ func (b *board) run(ctx context.Context) {
 	running.Go(func() { b.watchSession(ctx) })
 	for {
 		start := time.Now()
-		found, err := b.locks.Find(ctx, b.root)
+		found, err := b.locks.FindLocks(ctx, b.root)
 		b.observe(ctx, &running, found, err)
 		if !pause(ctx, max(findEvery, 4*time.Since(start)), nil) {
 			return
@@ -81,7 +81,7 @@ func (b *board) run(ctx context.Context) {
 }
 
 // observe starts an observer for each new lock, and ends the observers of locks that are not there
-// any more. If Find has returned an error, only those are not there that their observers show free.
+// any more. If FindLocks has returned an error, only those are not there that their observers show free.
 func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []string, err error) {
 	there := map[string]bool{}
 	for _, path := range found {
@@ -113,7 +113,7 @@ func (b *board) observe(ctx context.Context, running *sync.WaitGroup, found []st
 
 func (s shown) isFree() bool { return s.observed && s.lock.Error == "" && len(s.lock.Contenders) == 0 }
 
-// setSkipped notes the error of a Find, unless it is about the connection, of which the pages hear
+// setSkipped notes the error of a FindLocks, unless it is about the connection: the pages hear of that
 // in another way. The caller holds mu.
 func (b *board) setSkipped(err error) {
 	text := ""

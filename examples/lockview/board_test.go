@@ -17,7 +17,7 @@ import (
 // fakeLocks is a source whose observers the test plays.
 type fakeLocks struct{}
 
-func (fakeLocks) Find(context.Context, string) ([]string, error) { panic("not called") }
+func (fakeLocks) FindLocks(context.Context, string) ([]string, error) { panic("not called") }
 
 func (fakeLocks) Sessions(context.Context) <-chan zkbridge.Session { panic("not called") }
 

@@ -32,15 +32,15 @@ var (
 	// Answer answers a question of a client, for Locks with ZooKeeper. It calls next for each value,
 	// and blocks until next returns false, ctx ends, or there is an error: then the question is
 	// unacceptable.
-	Answer func(ctx context.Context, of Locks, q *messages.Question, by *Client, next func(value []byte) (more bool)) error
+	Answer func(ctx context.Context, of Locks, q *messages.Question, by *Asker, next func(value []byte) (more bool)) error
 	// PathsOf returns the paths that a question touches, of locks, their directories and counts, and
 	// reports whether it has something changed there. The error is that the question or a path is
 	// unacceptable.
 	PathsOf func(q *messages.Question) (paths []string, changes bool, err error)
 )
 
-// Client is a client of a lock server that asks a question. Any goroutine may call its functions.
-type Client struct {
+// Asker is a client of a lock server that asks a question. Any goroutine may call its functions.
+type Asker struct {
 	// Owns reports whether a request is the client's.
 	Owns func(from ask.Recipient) bool
 	// MayInspect returns why the client must not hear of what is at a path, or nil. It is asked for

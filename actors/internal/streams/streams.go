@@ -20,8 +20,8 @@ type Client interface {
 	CloseSend() error
 }
 
-// Server is a stream at its server, until Connect returns.
-type Server interface {
+// ServerStream is a stream at its server, until Connect returns.
+type ServerStream interface {
 	Send(*messages.ServerFrame) error
 	Recv() (*messages.ClientFrame, error)
 }
@@ -35,7 +35,7 @@ type Dialer interface {
 // LockServer is a *remote.LockServer.
 type LockServer interface {
 	// Connect serves a stream of a client with a name, until the stream ends.
-	Connect(stream Server, client string) error
+	Connect(stream ServerStream, client string) error
 	Drain(ctx context.Context, grace time.Duration) error
 	Close() error
 	Clients() int

@@ -60,27 +60,27 @@ func TestFind(t *testing.T) {
 		for i := range want {
 			want[i] = root + want[i]
 		}
-		got, err := reader.Find(locktest.Within(b), root)
+		got, err := reader.FindLocks(locktest.Within(b), root)
 		if !slices.Equal(got, want) {
 			b.Errorf("found %q, %v; want %q", got, err, want)
 		}
 		skips(b, err, actors.ErrNoAuth, root+"/secret")
 		locktest.ExpectParts(b, err.Error(), "READ is not granted on "+root+"/secret")
-		got, err = reader.Find(locktest.Within(b), root+"/s")
+		got, err = reader.FindLocks(locktest.Within(b), root+"/s")
 		if err != nil || !slices.Equal(got, []string{root + "/s", root + "/s/below"}) {
 			b.Errorf("found %q, %v", got, err)
 		}
-		all, err := reader.Find(locktest.Within(b), "/")
+		all, err := reader.FindLocks(locktest.Within(b), "/")
 		for _, path := range want {
 			if !slices.Contains(all, path) {
 				b.Errorf("%s is not among %q, %v", path, all, err)
 			}
 		}
-		none, err := reader.Find(locktest.Within(b), root+"/none")
+		none, err := reader.FindLocks(locktest.Within(b), root+"/none")
 		if err != nil || len(none) != 0 {
 			b.Errorf("found %q, %v", none, err)
 		}
-		_, err = reader.Find(locktest.Within(b), "relative")
+		_, err = reader.FindLocks(locktest.Within(b), "relative")
 		locktest.Is(b, err, actors.ErrInvalid)
 
 		locktest.Must(b, conn.AddAuth("digest", []byte("me:secret")))
@@ -108,13 +108,13 @@ func TestPartialReads(t *testing.T) {
 			_, err := conn.Multi(chunk...)
 			locktest.Must(b, err)
 		}
-		got, err := reader.Find(locktest.Within(b), "/")
+		got, err := reader.FindLocks(locktest.Within(b), "/")
 		if !slices.Equal(got, []string{"/locks/a"}) {
 			b.Errorf("found %q, %v", got, err)
 		}
 		skips(b, err, actors.ErrLimit, "/large")
 		locktest.ExpectParts(b, err.Error(), "MaxReply")
-		got, err = reader.Find(locktest.Within(b), "/large")
+		got, err = reader.FindLocks(locktest.Within(b), "/large")
 		if len(got) > 0 {
 			b.Errorf("found %q", got)
 		}
@@ -155,7 +155,7 @@ func TestFindManyLocks(t *testing.T) {
 		for _, f := range pending {
 			locktest.Result(b, f)
 		}
-		got, err := reader.Find(locktest.Within(b), b.LockPath+"-many")
+		got, err := reader.FindLocks(locktest.Within(b), b.LockPath+"-many")
 		if err != nil || !slices.Equal(got, want) {
 			b.Errorf("%d locks, %v", len(got), err)
 		}
@@ -172,7 +172,7 @@ func TestFindDepth(t *testing.T) {
 			deep += "/d"
 		}
 		top, bottom := locktest.Lock(b, locks.Mutex(b.LockPath+"-deep")), locktest.Lock(b, locks.Mutex(deep))
-		got, err := locks.Find(locktest.Within(b), b.LockPath+"-deep")
+		got, err := locks.FindLocks(locktest.Within(b), b.LockPath+"-deep")
 		skips(b, err, actors.ErrLimit, b.LockPath+"-deep"+strings.Repeat("/d", 16))
 		if !slices.Equal(got, []string{b.LockPath + "-deep"}) {
 			b.Errorf("%q", got)

@@ -72,7 +72,7 @@ func (s *lockServer) Ask(ctx context.Context, q *messages.Question, next func(va
 		s.mu.Unlock()
 	}()
 	if silent == nil {
-		err := access.Answer(ctx, s.locks, q, &access.Client{Owns: s.owns, MayInspect: func(string) error { return nil }}, func(value []byte) bool { return ctx.Err() == nil && next(value) })
+		err := access.Answer(ctx, s.locks, q, &access.Asker{Owns: s.owns, MayInspect: func(string) error { return nil }}, func(value []byte) bool { return ctx.Err() == nil && next(value) })
 		return cmp.Or(err, ctx.Err())
 	}
 	select {

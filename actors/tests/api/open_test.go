@@ -53,7 +53,7 @@ func TestOpen(t *testing.T) {
 func expectOpen(b *locktest.Fixture, locks *actors.Locks, want ...string) {
 	b.Helper()
 	var got []string
-	for _, r := range locks.Open() {
+	for _, r := range locks.OpenRequests() {
 		line := fmt.Sprintf("%s %s %s", r.Recipe, r.Kind, r.State)
 		for _, owner := range []string{r.Owner, r.Actor} {
 			if owner != "" {
@@ -87,7 +87,7 @@ func TestOpenSince(t *testing.T) {
 		expectSince(v, locks, start, actors.RequestLost, 2*time.Second)
 		g.Release()
 		synctest.Wait()
-		if open := locks.Open(); len(open) > 0 {
+		if open := locks.OpenRequests(); len(open) > 0 {
 			v.Errorf("open is %v", open)
 		}
 	})
@@ -96,7 +96,7 @@ func TestOpenSince(t *testing.T) {
 func expectSince(v *locktest.Virtual, locks *actors.Locks, start time.Time, want ...any) {
 	v.Helper()
 	var got []any
-	for _, r := range locks.Open() {
+	for _, r := range locks.OpenRequests() {
 		got = append(got, r.State, r.Since.Sub(start).Truncate(100*time.Millisecond))
 	}
 	if !slices.Equal(got, want) {
@@ -176,7 +176,7 @@ func TestOpenMeanwhile(t *testing.T) {
 			})
 		}
 		for range 500 {
-			for _, r := range locks.Open() {
+			for _, r := range locks.OpenRequests() {
 				if r.Recipe != "mutex" || r.Kind != "exclusive" || r.Since.IsZero() {
 					b.Errorf("open is %+v", r)
 				}
@@ -186,7 +186,7 @@ func TestOpenMeanwhile(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- locks.Close() }()
 		for range 100 {
-			locks.Open()
+			locks.OpenRequests()
 		}
 		locktest.Must(b, <-closed)
 		users.Wait()

@@ -125,7 +125,7 @@ func TestLocksOfKeys(t *testing.T) {
 			want, held = append(want, path), append(held, locktest.Lock(b, locks.Mutex(path)))
 		}
 		slices.Sort(want)
-		got, err := locks.Find(b.Context(), dir)
+		got, err := locks.FindLocks(b.Context(), dir)
 		locktest.Must(b, err)
 		if !slices.Equal(got, want) {
 			b.Errorf("found %q, want %q", got, want)

@@ -74,10 +74,10 @@ var remoteCalls = map[string]func(u *remoteUse){
 		same(u, "inspect", func(l *actors.Locks) (actors.Queue, error) { return l.Inspect(u.ctx(), u.path) })
 		same(u, "inspect", func(l *actors.Locks) (actors.Queue, error) { return l.Inspect(u.ctx(), "no path") })
 	},
-	"Locks.Find": func(u *remoteUse) {
+	"Locks.FindLocks": func(u *remoteUse) {
 		defer u.hold()()
-		same(u, "find", func(l *actors.Locks) ([]string, error) { return l.Find(u.ctx(), u.path) })
-		same(u, "find", func(l *actors.Locks) ([]string, error) { return l.Find(u.ctx(), "no path") })
+		same(u, "find", func(l *actors.Locks) ([]string, error) { return l.FindLocks(u.ctx(), u.path) })
+		same(u, "find", func(l *actors.Locks) ([]string, error) { return l.FindLocks(u.ctx(), "no path") })
 	},
 	"Locks.Observe": func(u *remoteUse) {
 		defer u.hold()()
@@ -150,9 +150,9 @@ var remoteCalls = map[string]func(u *remoteUse){
 		locktest.Must(u, u.remote.SetServers(u.Addr()))
 		invalid(u, "", u.remote.SetServers(""))
 	},
-	"Locks.Open": func(u *remoteUse) {
+	"Locks.OpenRequests": func(u *remoteUse) {
 		defer u.hold()()
-		if open := u.remote.Open(); !slices.ContainsFunc(open, func(r actors.OpenRequest) bool { return r.Path == u.path }) {
+		if open := u.remote.OpenRequests(); !slices.ContainsFunc(open, func(r actors.OpenRequest) bool { return r.Path == u.path }) {
 			u.Errorf("open: %v", open)
 		}
 	},

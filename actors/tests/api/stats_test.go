@@ -177,8 +177,8 @@ func statsHistory(v *locktest.Virtual, random *rand.Rand) {
 		if err := m.Compare(s); err != nil {
 			v.Fatalf("%s: %v", when, err)
 		}
-		if len(locks.Open()) != want.waiting+want.held {
-			v.Fatalf("%s: open %v, want %+v", when, locks.Open(), want)
+		if len(locks.OpenRequests()) != want.waiting+want.held {
+			v.Fatalf("%s: open %v, want %+v", when, locks.OpenRequests(), want)
 		}
 	}
 	for range 60 {

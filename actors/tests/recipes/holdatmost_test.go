@@ -46,7 +46,7 @@ func TestHoldAtMost(t *testing.T) {
 		if s := locks.Stats(); s.Held != 0 || s.Waiting != 0 || s.Lost[actors.ErrHoldExpired] != 1 || s.Acquired != 2 || s.Released != 1 {
 			v.Error(locktest.StatsText(s))
 		}
-		if open := locks.Open(); len(open) != 0 {
+		if open := locks.OpenRequests(); len(open) != 0 {
 			v.Errorf("open %v", open)
 		}
 	})
@@ -89,8 +89,8 @@ func TestHoldAtMostNamed(t *testing.T) {
 		locktest.Unlock(v, other)
 		locktest.Unlock(v, locktest.Lock(v, mu, me))
 		synctest.Wait()
-		if s := locks.Stats(); s.Held != 0 || len(locks.Open()) != 0 {
-			v.Errorf("%s; open %v", locktest.StatsText(s), locks.Open())
+		if s := locks.Stats(); s.Held != 0 || len(locks.OpenRequests()) != 0 {
+			v.Errorf("%s; open %v", locktest.StatsText(s), locks.OpenRequests())
 		}
 	})
 }

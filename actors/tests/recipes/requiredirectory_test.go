@@ -237,7 +237,7 @@ func TestRequireDirectoryOfPermitsMadeMeanwhile(t *testing.T) {
 		missing := b.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: count, Action: embedded.DelayReply, Delay: locktest.ShortWait})
 		b.Embedded().Pause() // the request comes before the question
 		early := s.Acquire(locktest.Within(b))
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(locks.Open()) == 1 }, "the request is open")
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(locks.OpenRequests()) == 1 }, "the request is open")
 		b.Embedded().Resume()
 		<-missing.Fired()
 		makeDirectory(b, conn, b.LockPath)
