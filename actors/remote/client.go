@@ -49,18 +49,17 @@ type session struct {
 	dialing     bool
 	lease       lease.ClientEnd
 	id          heldLease
-	letGo       heldLease              // to be named by the next Hello
-	letGoAt     time.Duration          // when that may be said: work that is to stop has the margin
-	believing   *belief                // nil before the first answer of a lease
-	leaving     map[*clientStream]bool // streams of leases that the client has let go of, until they end
-	out         outbox[*messages.ClientMessage]
-	in          arrivals
-	suspended   string             // what the server says of its session; "" if it is connected
-	zooKeeper   int64              // the id of that session
-	renewing    *time.Timer        // until the next renewal
-	lapsing     *time.Timer        // until the lapse
-	requests    map[uint64]*target // that the server has, by number
-	held        int                // of requests, that are granted
+	letGo       heldLease                         // to be named by the next Hello
+	letGoAt     time.Duration                     // when that may be said: work that is to stop has the margin
+	believing   *belief                           // nil before the first answer of a lease
+	leaving     map[*clientStream]bool            // streams of leases that the client has let go of, until they end
+	messages    numbered[*messages.ClientMessage] // of the lease
+	suspended   string                            // what the server says of its session; "" if it is connected
+	zooKeeper   int64                             // the id of that session
+	renewing    *time.Timer                       // until the next renewal
+	lapsing     *time.Timer                       // until the lapse
+	requests    map[uint64]*target                // that the server has, by number
+	held        int                               // of requests, that are granted
 	questions   map[uint64]*question
 	subs        map[ask.Recipient]uint64 // in the order of these numbers
 	lastSub     uint64
@@ -84,11 +83,11 @@ type target struct {
 // Messages to the actor.
 type (
 	connected struct {
-		stream  *clientStream
-		server  string
-		hello   *messages.Hello
-		welcome *messages.Welcome
-		err     error
+		stream *clientStream
+		server string
+		hello  *messages.Hello
+		first  *messages.ServerFrame // has a Welcome
+		err    error
 	}
 	frameFrom struct {
 		stream *clientStream

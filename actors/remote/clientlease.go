@@ -49,7 +49,7 @@ func (s *session) renew() {
 		pause = max((s.lease.Until()-s.believing.margin-now)/renewalsInTime, time.Millisecond)
 	}
 	s.stream.renewals++
-	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.in.received})
+	s.stream.frames.put(&messages.ClientFrame{Renew: &messages.Renew{Number: number, Got: got}, Received: s.messages.delivered})
 	s.renewAfter(pause)
 }
 
@@ -142,7 +142,7 @@ func (s *session) leaveIfIdle() {
 func (s *session) leave(why string) {
 	for _, number := range slices.Sorted(maps.Keys(s.requests)) { // in one order, so that a simulation repeats
 		if !s.requests[number].granted { // by what has arrived
-			s.out.add(cancel(number))
+			s.messages.add(cancel(number))
 		}
 	}
 	s.leaving[s.stream] = true

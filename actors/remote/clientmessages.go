@@ -29,7 +29,7 @@ func (s *session) onOutgoing(o outgoing) {
 		if lost {
 			return
 		}
-		if len(s.out.unconfirmed) >= maxUnconfirmed {
+		if len(s.messages.pending) >= maxUnconfirmed {
 			o.from.Tell(incoming{o.epoch, o.number, &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 				Detail: "too many messages wait for the lock server"}, false})
 			return
@@ -38,7 +38,7 @@ func (s *session) onOutgoing(o outgoing) {
 	case *messages.ClientMessage_Cancel, *messages.ClientMessage_HoldExpired:
 		s.forget(o.number)
 	}
-	s.out.add(o.message)
+	s.messages.add(o.message)
 }
 
 // forget drops a request, of which the lock's actor wants to hear no more.
@@ -103,7 +103,7 @@ func (s *session) handled(in incoming) {
 
 // Flush implements host.Collector: it sends what the messages since the last Flush have led to.
 func (s *session) Flush() {
-	for s.stream != nil && s.out.sent < len(s.out.unconfirmed) {
+	for s.stream != nil && s.messages.unsent() {
 		if s.stream.frames.extend(s.extend) {
 			continue
 		}
@@ -120,21 +120,21 @@ func (s *session) extend(last *messages.ClientFrame) bool {
 	if has == 0 {
 		return false
 	}
-	last.Received = s.in.received
-	_, last.Messages = s.out.next(last.Messages)
+	last.Received = s.messages.delivered
+	last.Messages = s.messages.extend(last.First, last.Messages)
 	return len(last.Messages) > has
 }
 
 // flushMessages sends all that is not sent yet.
 func (s *session) flushMessages() {
-	for s.out.sent < len(s.out.unconfirmed) {
+	for s.messages.unsent() {
 		s.sendMessages()
 	}
 }
 
 func (s *session) sendMessages() {
-	first, all := s.out.next(nil)
-	s.stream.frames.put(&messages.ClientFrame{Received: s.in.received, First: first, Messages: all})
+	first, all := s.messages.nextFrame()
+	s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered, First: first, Messages: all})
 }
 
 // ---- questions
@@ -204,7 +204,7 @@ func (s *session) ask(q *question) {
 		return
 	}
 	s.questions[q.msg.Id] = q
-	s.out.add(&messages.ClientMessage{What: &messages.ClientMessage_Question{Question: q.msg}})
+	s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Question{Question: q.msg}})
 }
 
 func (s *session) withdraw(w withdrawn) {
@@ -213,7 +213,7 @@ func (s *session) withdraw(w withdrawn) {
 	}
 	delete(s.questions, w.id)
 	if s.id.lease != 0 {
-		s.out.add(&messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: w.id}})
+		s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: w.id}})
 	}
 }
 

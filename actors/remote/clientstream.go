@@ -27,6 +27,7 @@ func (s *session) redial() {
 		return
 	}
 	s.dialing = true
+	received := s.messages.delivered
 	hello := &messages.Hello{Version: protocolVersion, Client: s.name, Lease: s.id.lease, Incarnation: s.id.incarnation}
 	server := s.servers[s.server]
 	switch {
@@ -35,12 +36,15 @@ func (s *session) redial() {
 	case s.letGo.lease != 0 && s.letGo.server == server && s.letGoAt <= s.clock.Now():
 		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
 	}
+	if hello.Lease == 0 {
+		received = 0
+	}
 	limit := handshakeLimit << s.rounds()
 	go func() {
 		if hello.LetGo != 0 {
 			s.settle()
 		}
-		s.self.Tell(s.connect(server, hello, limit))
+		s.self.Tell(s.connect(server, &messages.ClientFrame{Hello: hello, Received: received}, limit))
 	}()
 }
 
@@ -59,14 +63,15 @@ func (s *session) rounds() int {
 }
 
 // connect opens a stream to a server, and blocks until the server has answered the Hello.
-func (s *session) connect(server string, hello *messages.Hello, limit time.Duration) (c connected) {
+func (s *session) connect(server string, first *messages.ClientFrame, limit time.Duration) (c connected) {
+	hello := first.Hello
 	c.server, c.hello = server, hello
 	ctx, cancel := context.WithCancel(s.ctx)
 	timer := time.AfterFunc(limit, cancel)
 	transport, err := s.dial.connect(ctx, server)
 	var frame *messages.ServerFrame
 	if err == nil {
-		err = transport.Send(&messages.ClientFrame{Hello: hello})
+		err = transport.Send(first)
 	}
 	if err == nil || errors.Is(err, io.EOF) { // of Send; Recv says why
 		frame, err = transport.Recv()
@@ -89,7 +94,7 @@ func (s *session) connect(server string, hello *messages.Hello, limit time.Durat
 		return c
 	}
 	stream := &clientStream{transport: transport, cancel: cancel}
-	c.stream, c.welcome = stream, frame.Welcome
+	c.stream, c.first = stream, frame
 	stream.frames = newFrames(transport.Send, func(err error) {
 		if err == nil {
 			transport.CloseSend()
@@ -122,7 +127,8 @@ func (s *session) onConnected(c connected) {
 	if c.hello.LetGo != 0 && c.hello.LetGo == s.letGo.lease {
 		s.letGo = heldLease{}
 	}
-	if s.id.lease != 0 && !c.welcome.Resumed {
+	welcome := c.first.Welcome
+	if s.id.lease != 0 && !welcome.Resumed {
 		s.lose("the lock server does not know the lease any more: it was started anew")
 	}
 	if s.id.lease == 0 && !slices.Contains(s.servers, c.server) { // they have changed
@@ -133,16 +139,17 @@ func (s *session) onConnected(c connected) {
 	s.stream = c.stream
 	s.suspended = ""
 	go s.read(c.stream)
-	if c.welcome.Resumed {
-		s.out.restart()
+	if welcome.Resumed {
+		s.messages.restart()
 	} else {
-		s.id = heldLease{c.welcome.Lease, c.welcome.Incarnation, c.server}
+		s.id = heldLease{welcome.Lease, welcome.Incarnation, c.server}
 		s.server = max(slices.Index(s.servers, c.server), 0)
-		s.lease, s.out, s.in, s.believing = lease.ClientEnd{}, outbox[*messages.ClientMessage]{}, arrivals{}, nil
+		s.lease, s.messages, s.believing = lease.ClientEnd{}, numbered[*messages.ClientMessage]{}, nil
 		s.goingAway.Store(false)
 	}
-	s.onServerState(c.welcome.State)
+	s.onServerState(welcome.State)
 	s.renew()
+	s.onFrame(c.stream, c.first) // its Received says what a former stream has brought to the server
 }
 
 func (s *session) onConnectError(c connected) {
@@ -238,10 +245,7 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 	if s.stream != stream {
 		return
 	}
-	seen, err := s.in.accept(frame.First, len(frame.Messages))
-	if err == nil {
-		err = s.out.confirm(frame.Received)
-	}
+	seen, err := s.messages.accept(frame.Received, frame.First, len(frame.Messages))
 	if err != nil {
 		s.onStreamEnded(stream, err)
 		return

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/remote"
@@ -25,6 +26,7 @@ type fabric struct {
 	streams map[*stream]path
 	delay   time.Duration // longest of most messages
 	lates   bool          // some are delayed for seconds
+	bursts  atomic.Bool   // messages arrive with the one before them, now and then
 }
 
 // path is a direction between two processes.
@@ -90,15 +92,20 @@ func (f *fabric) set(name string, s *remote.LockServer) {
 func (f *fabric) travel(ctx context.Context, from, to string) bool {
 	f.mu.Lock()
 	d := time.Duration(f.random.Int64N(int64(f.delay)))
+	if f.bursts.Load() && f.random.IntN(4) > 0 {
+		d = 0
+	}
 	if f.lates && f.random.IntN(30) == 0 {
 		d += time.Duration(f.random.Int64N(int64(5 * time.Second)))
 	}
 	f.mu.Unlock()
 	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(d):
+		if d > 0 {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-time.After(d):
+			}
 		}
 		f.mu.Lock()
 		d = time.Until(f.cuts[path{from, to}])

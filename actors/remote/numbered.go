@@ -7,15 +7,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// outbox holds the numbered messages of one direction of a lease that the other end has not
-// confirmed. They are sent again on the next stream.
-type outbox[M proto.Message] struct {
-	unconfirmed []M
-	sizes       []int  // of unconfirmed, in bytes
-	bytes       int    // their sum
-	first       uint64 // number of the first of unconfirmed; 0 means 1
-	sent        int    // how many of unconfirmed the present stream has
-	frameBytes  int    // of the messages that next has put into the last frame
+// numbered has the numbered messages of a lease, as one of its ends sees them: those that it sends, Out,
+// until the other end has confirmed them, and the number of those that have come. It does no I/O. The
+// zero value begins a lease.
+//
+// A frame of the other end is checked as a whole before any of it counts: a message that counted as
+// delivered, and was dropped because of what else its frame had, would never be sent again.
+type numbered[Out proto.Message] struct {
+	pending   []Out  // the messages behind confirmed, in order
+	sizes     []int  // of pending, in bytes
+	bytes     int    // their sum
+	confirmed uint64 // the last message that the other end has confirmed
+	sent      uint64 // the last one that the present stream has, confirmed at least
+	newest    uint64 // the last one that any stream had: the other end may confirm it on a later stream
+	delivered uint64 // the last message of the other end that has come
+
+	frameBytes int // of the messages in the frame of the last nextFrame
 }
 
 // The limits of one frame, in messages and in bytes. A message that is larger goes alone.
@@ -24,66 +31,75 @@ const (
 	maxFrameBytes    = 256 << 10
 )
 
-func (o *outbox[M]) add(m M) {
+// add queues a message for the other end.
+func (n *numbered[Out]) add(m Out) {
 	size := proto.Size(m)
-	o.unconfirmed, o.sizes = append(o.unconfirmed, m), append(o.sizes, size)
-	o.bytes += size
+	n.pending, n.sizes = append(n.pending, m), append(n.sizes, size)
+	n.bytes += size
 }
 
-// next puts messages that the present stream does not have yet into a frame, and returns the number
-// of its first. The messages that the frame has already are those of the last next.
-func (o *outbox[M]) next(frame []M) (first uint64, messages []M) {
-	first = o.number() + uint64(o.sent-len(frame))
-	if len(frame) == 0 {
-		o.frameBytes = 0
-		frame = make([]M, 0, min(len(o.unconfirmed)-o.sent, maxFrameMessages))
+// unsent reports whether the present stream does not have all messages yet.
+func (n *numbered[Out]) unsent() bool { return n.sent < n.confirmed+uint64(len(n.pending)) }
+
+// nextFrame returns messages that the present stream does not have yet, and the number of the first.
+func (n *numbered[Out]) nextFrame() (first uint64, messages []Out) {
+	n.frameBytes, first = 0, n.sent+1
+	left := int(n.confirmed + uint64(len(n.pending)) - n.sent)
+	return first, n.extend(first, make([]Out, 0, min(left, maxFrameMessages)))
+}
+
+// extend puts further messages into the frame of the last nextFrame, if they are the next ones for it:
+// the other end may have confirmed messages between, by what a former stream has brought it.
+func (n *numbered[Out]) extend(first uint64, messages []Out) []Out {
+	if first+uint64(len(messages)) != n.sent+1 {
+		return messages
 	}
-	for o.sent < len(o.unconfirmed) && len(frame) < maxFrameMessages {
-		bytes := o.frameBytes + o.sizes[o.sent]
-		if len(frame) > 0 && bytes > maxFrameBytes {
+	for n.unsent() && len(messages) < maxFrameMessages {
+		at := n.sent - n.confirmed
+		if len(messages) > 0 && n.frameBytes+n.sizes[at] > maxFrameBytes {
 			break
 		}
-		frame = append(frame, o.unconfirmed[o.sent])
-		o.frameBytes = bytes
-		o.sent++
+		messages = append(messages, n.pending[at])
+		n.frameBytes += n.sizes[at]
+		n.sent++
 	}
-	return first, frame
+	n.newest = max(n.newest, n.sent)
+	return messages
 }
 
-func (o *outbox[M]) number() uint64 { return max(o.first, 1) }
-
-// confirm drops the messages up to a number. The error is that they were never sent.
-func (o *outbox[M]) confirm(received uint64) error {
-	if received < o.number() {
-		return nil
+// accept handles the numbers of a frame of the other end: the last message that it has confirmed, and
+// the number of the first of its count messages. It returns how many of these have come before. The
+// error is that no honest end sends such numbers. Then nothing has changed.
+func (n *numbered[Out]) accept(received, first uint64, count int) (seen int, err error) {
+	switch {
+	case received > n.newest:
+		return 0, fmt.Errorf("message %d is confirmed, and %d is the last that was sent", received, n.newest)
+	case count > 0 && (first == 0 || first > n.delivered+1):
+		return 0, fmt.Errorf("message %d comes after message %d", first, n.delivered)
+	case first+uint64(count) < first:
+		return 0, fmt.Errorf("%d messages begin with number %d: there is none so high", count, first)
 	}
-	n := received - o.number() + 1
-	if n > uint64(o.sent) {
-		return fmt.Errorf("message %d is confirmed, and %d is the last that was sent", received, o.number()+uint64(o.sent)-1)
-	}
-	for _, size := range o.sizes[:n] {
-		o.bytes -= size
-	}
-	o.unconfirmed, o.sizes = slices.Delete(o.unconfirmed, 0, int(n)), slices.Delete(o.sizes, 0, int(n))
-	o.first, o.sent = received+1, o.sent-int(n)
-	return nil
-}
-
-// restart begins a stream, which has nothing yet.
-func (o *outbox[M]) restart() { o.sent = 0 }
-
-// arrivals counts the numbered messages that have come by a lease.
-type arrivals struct{ received uint64 }
-
-// accept returns how many of n messages have come before. The error is that one is missing.
-func (i *arrivals) accept(first uint64, n int) (seen int, err error) {
-	if n == 0 {
+	n.confirm(received)
+	if count == 0 {
 		return 0, nil
 	}
-	if first == 0 || first > i.received+1 {
-		return 0, fmt.Errorf("message %d comes after message %d", first, i.received)
-	}
-	seen = int(min(i.received+1-first, uint64(n)))
-	i.received = max(i.received, first+uint64(n)-1)
+	seen = int(min(n.delivered+1-first, uint64(count)))
+	n.delivered = max(n.delivered, first+uint64(count)-1)
 	return seen, nil
 }
+
+// confirm drops the messages up to a number.
+func (n *numbered[Out]) confirm(received uint64) {
+	if received <= n.confirmed {
+		return
+	}
+	count := int(received - n.confirmed)
+	for _, size := range n.sizes[:count] {
+		n.bytes -= size
+	}
+	n.pending, n.sizes = slices.Delete(n.pending, 0, count), slices.Delete(n.sizes, 0, count)
+	n.confirmed, n.sent = received, max(n.sent, received)
+}
+
+// restart begins a stream, which has no message yet.
+func (n *numbered[Out]) restart() { n.sent = n.confirmed }

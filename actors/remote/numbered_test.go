@@ -8,158 +8,207 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Over streams that break at any point, each message arrives once and in order.
+// numberedEnd is an end of a lease in a history.
+type numberedEnd struct {
+	numbered[*wrapperspb.UInt64Value]
+	added, arrived uint64
+	flying         []numberedFrame // from this end, on the present stream
+}
+
+// numberedFrame is a frame of a history.
+type numberedFrame struct {
+	received, first uint64
+	messages        []*wrapperspb.UInt64Value
+}
+
+func (e *numberedEnd) addMessages(t *rapid.T) {
+	for range rapid.SampledFrom([]int{1, 2, 3, maxFrameMessages - 1}).Draw(t, "messages") {
+		e.added++
+		e.add(wrapperspb.UInt64(e.added))
+	}
+}
+
+func (e *numberedEnd) send() {
+	f := numberedFrame{received: e.delivered}
+	if e.unsent() {
+		f.first, f.messages = e.nextFrame()
+	}
+	e.flying = append(e.flying, f)
+}
+
+// extendLast puts more into the last frame, which waits.
+func (e *numberedEnd) extendLast(t *rapid.T) {
+	if len(e.flying) == 0 || len(e.flying[len(e.flying)-1].messages) == 0 {
+		return
+	}
+	last := &e.flying[len(e.flying)-1]
+	last.received, last.messages = e.delivered, e.extend(last.first, last.messages)
+	if len(last.messages) > maxFrameMessages {
+		t.Fatalf("a frame has %d messages", len(last.messages))
+	}
+}
+
+// take handles a frame of the other end.
+func (e *numberedEnd) take(t *rapid.T, f numberedFrame) {
+	seen, err := e.accept(f.received, f.first, len(f.messages))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range f.messages[seen:] {
+		if e.arrived++; m.Value != e.arrived {
+			t.Fatalf("message %d arrives as number %d", m.Value, e.arrived)
+		}
+	}
+	e.check(t)
+}
+
+func (e *numberedEnd) check(t *rapid.T) {
+	if e.confirmed > e.sent || e.sent > e.newest || e.newest > e.confirmed+uint64(len(e.pending)) || e.confirmed+uint64(len(e.pending)) != e.added || e.delivered != e.arrived {
+		t.Fatalf("confirmed %d, sent %d, newest %d, pending %d of %d; delivered %d, arrived %d", e.confirmed, e.sent, e.newest, len(e.pending), e.added, e.delivered, e.arrived)
+	}
+	bytes := 0
+	for _, size := range e.sizes {
+		bytes += size
+	}
+	if len(e.sizes) != len(e.pending) || bytes != e.bytes {
+		t.Fatalf("%d messages of %d sizes have %d bytes, by the count %d", len(e.pending), len(e.sizes), bytes, e.bytes)
+	}
+}
+
+// Over streams that break at any point in either direction, each message arrives once and in order. What
+// no honest end sends is an error, and changes nothing.
 func TestNumberedMessages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		type frame struct {
-			first    uint64
-			messages []*wrapperspb.UInt64Value
+		var ends [2]numberedEnd
+		deliver := func(to int) {
+			from := &ends[1-to]
+			if len(from.flying) > 0 {
+				f := from.flying[0]
+				from.flying = from.flying[1:]
+				ends[to].take(t, f)
+			}
 		}
-		var (
-			out             outbox[*wrapperspb.UInt64Value]
-			in              arrivals
-			added, arrived  uint64
-			flying          []frame
-			confirmations   []uint64
-			sizes           = rapid.SampledFrom([]uint64{1, 7, 1 << 40})
-			deliver, answer func()
-		)
-		deliver = func() {
-			if len(flying) == 0 {
-				return
+		resume := func(tells bool) { // the first frames of both ends may have numbers
+			for i := range ends {
+				ends[i].flying = nil
+				ends[i].restart()
 			}
-			f := flying[0]
-			flying = flying[1:]
-			seen, err := in.accept(f.first, len(f.messages))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range f.messages[seen:] {
-				if arrived++; m.Value>>8 != arrived {
-					t.Fatalf("message %d arrives as number %d", m.Value>>8, arrived)
+			for i := range ends {
+				if tells {
+					ends[i].flying = append(ends[i].flying, numberedFrame{received: ends[i].delivered})
 				}
 			}
-			confirmations = append(confirmations, in.received)
 		}
-		answer = func() {
-			if len(confirmations) == 0 {
-				return
-			}
-			if err := out.confirm(confirmations[0]); err != nil {
-				t.Fatal(err)
-			}
-			confirmations = confirmations[1:]
-		}
-		send := func() {
-			if first, messages := out.next(nil); len(messages) > 0 {
-				flying = append(flying, frame{first, messages})
-			}
-		}
-		extend := func() {
-			if len(flying) == 0 {
-				return
-			}
-			last := &flying[len(flying)-1]
-			first, messages := out.next(last.messages)
-			if last.messages = messages; first != last.first {
-				t.Fatalf("a frame begins with message %d, and with %d once it is extended", last.first, first)
-			}
-			if len(messages) > maxFrameMessages {
-				t.Fatalf("a frame has %d messages", len(messages))
-			}
-		}
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
+		for range rapid.IntRange(0, 80).Draw(t, "steps") {
+			i := rapid.IntRange(0, 1).Draw(t, "end")
+			e := &ends[i]
+			switch rapid.IntRange(0, 6).Draw(t, "step") {
 			case 0:
-				for range rapid.SampledFrom([]int{1, 2, 3, maxFrameMessages - 1}).Draw(t, "messages") {
-					added++
-					out.add(wrapperspb.UInt64(added<<8 | sizes.Draw(t, "size")&0xff))
-				}
+				e.addMessages(t)
 			case 1:
-				send()
-			case 2:
-				deliver()
-			case 3:
-				answer()
-			case 4: // the stream breaks; the next one begins with what the other end has
-				flying, confirmations = nil, nil
-				if err := out.confirm(in.received); err != nil {
-					t.Fatal(err)
-				}
-				out.restart()
+				e.send()
+			case 2, 3:
+				deliver(i)
+			case 4:
+				resume(rapid.Bool().Draw(t, "tells"))
 			case 5:
-				extend()
+				e.extendLast(t)
+			case 6:
+				e.wrong(t)
+			}
+			e.check(t)
+		}
+		for range 1000 {
+			for i := range ends {
+				ends[i].send()
+				deliver(1 - i)
 			}
 		}
-		for len(flying) > 0 {
-			deliver()
-		}
-		for arrived < added {
-			before := arrived
-			send()
-			for len(flying) > 0 {
-				deliver()
+		for i, e := range ends {
+			if ends[1-i].arrived != e.added || len(e.pending) > 0 {
+				t.Fatalf("%d of %d messages arrive, and %d are not confirmed", ends[1-i].arrived, e.added, len(e.pending))
 			}
-			if arrived == before {
-				t.Fatalf("%d of %d messages arrive", arrived, added)
-			}
-		}
-		for len(confirmations) > 0 {
-			answer()
-		}
-		if len(out.unconfirmed) > 0 {
-			t.Fatalf("%d messages stay", len(out.unconfirmed))
 		}
 	})
 }
 
-// What no honest end sends is an error.
-func TestNumberedMessagesWrong(t *testing.T) {
+// wrong has the end take numbers that no honest end sends.
+func (e *numberedEnd) wrong(t *rapid.T) {
+	f := numberedFrame{received: e.confirmed, first: e.delivered + 1, messages: make([]*wrapperspb.UInt64Value, 1)}
+	switch rapid.IntRange(0, 4).Draw(t, "wrong") {
+	case 0:
+		f.received = e.newest + 1
+	case 1:
+		f.received = ^uint64(0)
+	case 2:
+		f.first = 0
+	case 3:
+		f.received, f.first = e.newest, e.delivered+2
+	case 4:
+		f.received, f.first = e.newest, ^uint64(0)
+	}
+	before := *e
+	if seen, err := e.accept(f.received, f.first, len(f.messages)); err == nil {
+		t.Fatalf("received %d and first %d are taken, and %d were seen", f.received, f.first, seen)
+	}
+	if e.confirmed != before.confirmed || e.sent != before.sent || e.delivered != before.delivered || len(e.pending) != len(before.pending) {
+		t.Fatal("numbers that are refused have an effect")
+	}
+}
+
+// An end may confirm what a former stream has brought, before the present stream has it.
+func TestConfirmedBeforeSent(t *testing.T) {
 	t.Parallel()
-	var in arrivals
-	if _, err := in.accept(2, 1); err == nil {
-		t.Error("a message was left out")
+	var n numbered[*wrapperspb.UInt64Value]
+	for i := range uint64(4) {
+		n.add(wrapperspb.UInt64(i + 1))
 	}
-	if _, err := in.accept(0, 1); err == nil {
-		t.Error("a message has the number 0")
+	n.nextFrame()
+	n.add(wrapperspb.UInt64(5))
+	n.restart()
+	if _, err := n.accept(5, 1, 1); err == nil || n.delivered != 0 || n.confirmed != 0 {
+		t.Errorf("message 5, which was never sent, is confirmed: %v, delivered %d, confirmed %d", err, n.delivered, n.confirmed)
 	}
-	if _, err := in.accept(1, 3); err != nil || in.received != 3 {
-		t.Error(err)
+	if seen, err := n.accept(3, 1, 1); err != nil || seen != 0 || n.delivered != 1 || n.confirmed != 3 {
+		t.Errorf("%d seen, %v, delivered %d, confirmed %d", seen, err, n.delivered, n.confirmed)
 	}
-	if seen, err := in.accept(1, 2); err != nil || seen != 2 || in.received != 3 {
-		t.Error("two messages that have come before", seen, err)
+	if first, all := n.nextFrame(); first != 4 || len(all) != 2 {
+		t.Errorf("the next frame has %d messages from %d on", len(all), first)
 	}
-	var out outbox[*wrapperspb.UInt64Value]
-	out.add(wrapperspb.UInt64(1))
-	if err := out.confirm(1); err == nil {
-		t.Error("a message is confirmed that was not sent")
+}
+
+// A frame that waits is not extended by messages that do not follow its own: those between were
+// confirmed meanwhile.
+func TestExtendedFrameHasNoGap(t *testing.T) {
+	t.Parallel()
+	var n numbered[*wrapperspb.UInt64Value]
+	for i := range uint64(maxFrameMessages + 2) {
+		n.add(wrapperspb.UInt64(i + 1))
 	}
-	out.next(nil)
-	if err := out.confirm(2); err == nil {
-		t.Error("a message is confirmed that does not exist")
+	n.nextFrame()
+	n.nextFrame() // all were sent
+	n.restart()
+	first, all := n.nextFrame()
+	all = all[:2]
+	n.sent = first + 1
+	if _, err := n.accept(first+2, 0, 0); err != nil {
+		t.Fatal(err)
 	}
-	if err := out.confirm(^uint64(0)); err == nil {
-		t.Error("the greatest number is confirmed")
-	}
-	if err := out.confirm(1); err != nil {
-		t.Error(err)
-	}
-	out.add(wrapperspb.UInt64(2))
-	one := []*wrapperspb.UInt64Value{wrapperspb.UInt64(1)}
-	if first, messages := out.next(one); first != 1 || len(messages) != 2 { // the other end has confirmed a frame that waits
-		t.Error(first, messages)
+	if extended := n.extend(first, all); len(extended) != 2 {
+		t.Errorf("a frame of messages %d and %d is extended to %d, though message %d is not in it", first, first+1, len(extended), first+2)
 	}
 }
 
 // A frame has so many bytes at most, also when messages follow those that it has.
 func TestFrameBytes(t *testing.T) {
 	t.Parallel()
-	var out outbox[*wrapperspb.BytesValue]
-	var frame []*wrapperspb.BytesValue
+	var n numbered[*wrapperspb.BytesValue]
+	n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
+	first, frame := n.nextFrame()
 	for range 4 {
-		out.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
-		_, frame = out.next(frame)
+		n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
+		frame = n.extend(first, frame)
 	}
 	if len(frame) != 2 {
 		t.Errorf("a frame has %d messages of a third of its bytes", len(frame))

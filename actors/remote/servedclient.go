@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,7 @@ type servedClient struct {
 	renewals  rate
 	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer or grant
 	stream    *serverStream
-	out       outbox[*messages.ServerMessage]
-	in        arrivals
+	messages  numbered[*messages.ServerMessage]
 	requests  map[uint64]*servedRequest
 	data      int                       // bytes of data in requests
 	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
@@ -42,7 +42,7 @@ type servedClient struct {
 type (
 	attached struct {
 		stream *serverStream
-		hello  *messages.Hello
+		first  *messages.ClientFrame // has a Hello
 	}
 	detached struct{ stream *serverStream }
 	// halfClosed: the client sends nothing more. Behind a Bye it waits for the end of the stream.
@@ -125,13 +125,14 @@ func (c *servedClient) onAttached(a attached) {
 	resumed := c.timer != nil
 	c.stream = a.stream
 	c.lease.Resume()
-	c.out.restart()
-	c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, Welcome: &messages.Welcome{Lease: c.id, Resumed: resumed,
+	c.messages.restart()
+	c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, Welcome: &messages.Welcome{Lease: c.id, Resumed: resumed,
 		Incarnation: c.server.incarnation, State: c.server.suspended.Load()}})
 	if c.draining {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
 	c.startTimer()
+	c.take(a.first) // its Received says what a former stream has brought to the client
 	c.Flush()
 }
 
@@ -154,11 +155,17 @@ func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) {
 		}
 		return
 	}
-	seen, err := c.in.accept(f.First, len(f.Messages))
-	if err == nil {
-		err = c.out.confirm(f.Received)
+	if f.Hello != nil {
+		c.cutOff("the client breaks the protocol", errors.New("a Hello comes behind the first frame"))
+		return
 	}
-	if err != nil || f.Hello != nil {
+	c.take(f)
+}
+
+// take handles all of a frame of the present stream but its Hello.
+func (c *servedClient) take(f *messages.ClientFrame) {
+	seen, err := c.messages.accept(f.Received, f.First, len(f.Messages))
+	if err != nil {
 		c.cutOff("the client breaks the protocol", err)
 		return
 	}
@@ -198,7 +205,7 @@ func (c *servedClient) onRenew(r *messages.Renew) {
 		c.epoch = epoch
 	}
 	if c.lease.Renew(now, r.Number, r.Got, v) {
-		c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, Renewed: &messages.Renewed{Number: r.Number, ForNanos: int64(v)}})
+		c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, Renewed: &messages.Renewed{Number: r.Number, ForNanos: int64(v)}})
 	}
 	c.startTimer()
 }
@@ -224,7 +231,7 @@ func (c *servedClient) drain() {
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) { // in one order, so that a simulation repeats
 		if c.requests[number].granted != nil {
-			c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
+			c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
 		}
 	}
 }
@@ -340,7 +347,7 @@ const (
 )
 
 func (c *servedClient) isBehind() bool {
-	return len(c.out.unconfirmed) > maxBehind || c.out.bytes > maxBytesBehind || c.stream != nil && c.stream.frames.waiting() > maxFramesBehind
+	return len(c.messages.pending) > maxBehind || c.messages.bytes > maxBytesBehind || c.stream != nil && c.stream.frames.waiting() > maxFramesBehind
 }
 
 // Flush implements host.Collector.
@@ -354,15 +361,15 @@ func (c *servedClient) Flush() {
 			c.cutOff("the client does not read what the server sends", nil)
 		}
 	}
-	for c.stream != nil && c.out.sent < len(c.out.unconfirmed) {
+	for c.stream != nil && c.messages.unsent() {
 		if c.stream.frames.extend(c.extend) {
 			continue
 		}
 		if !c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
 			return
 		}
-		first, all := c.out.next(nil)
-		c.stream.frames.put(&messages.ServerFrame{Received: c.in.received, First: first, Messages: all})
+		first, all := c.messages.nextFrame()
+		c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, First: first, Messages: all})
 	}
 }
 
@@ -372,8 +379,8 @@ func (c *servedClient) extend(last *messages.ServerFrame) bool {
 	if has == 0 {
 		return false
 	}
-	last.Received = c.in.received
-	_, last.Messages = c.out.next(last.Messages)
+	last.Received = c.messages.delivered
+	last.Messages = c.messages.extend(last.First, last.Messages)
 	return len(last.Messages) > has
 }
 

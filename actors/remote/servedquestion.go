@@ -38,7 +38,7 @@ const (
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
 	fail := func(reason messages.Reason, detail string) {
-		c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
+		c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
 	reason, detail := c.problemOfQuestion(q)
 	switch {
@@ -115,5 +115,5 @@ func (c *servedClient) onAnswer(a answerTo) {
 	if q.withdrawn {
 		return
 	}
-	c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: a.answer}})
+	c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: a.answer}})
 }

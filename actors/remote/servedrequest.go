@@ -275,7 +275,7 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {
-	c.out.add(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
+	c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
 }
 
 // takeBack is cancel for a client that has not released in time: a lock-delay begins.
@@ -379,7 +379,7 @@ func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uin
 // tell sends a message about a request that the client has not cancelled.
 func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 	if !r.over && !c.over {
-		c.out.add(m)
+		c.messages.add(m)
 	}
 }
 

@@ -170,10 +170,11 @@ func (s *LockServer) tellAll(msg any) {
 
 // connect serves a stream until it ends.
 func (s *LockServer) connect(t serverTransport, peer Peer) error {
-	h, err := firstHello(t)
+	first, err := firstFrame(t)
 	if err != nil {
 		return err
 	}
+	h := first.GetHello()
 	if h == nil || h.Version != protocolVersion {
 		return s.refuse(t, messages.Reason_INVALID, fmt.Sprintf("the stream begins with version %d: this server has version %d", h.GetVersion(), protocolVersion))
 	}
@@ -184,7 +185,7 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 	}
 	stream := &serverStream{done: make(chan struct{}), cut: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
 	stream.frames = newFrames(t.Send, func(error) { close(stream.done) })
-	c.self.Tell(attached{stream, h})
+	c.self.Tell(attached{stream, first})
 	failed := make(chan error, 1)
 	go func() { failed <- s.read(t, stream, c) }()
 	select {
@@ -212,9 +213,9 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 // errCut is the error of a stream that the server ends without waiting for the client to read.
 var errCut = errors.New("the lock server has ended the stream")
 
-// firstHello returns the Hello with which a stream begins. The error is also that the stream
-// has had none for a time: it would count for nothing.
-func firstHello(t serverTransport) (*messages.Hello, error) {
+// firstFrame returns the frame with which a stream begins, which is to have a Hello. The error is also
+// that the stream has had none for a time: it would count for nothing.
+func firstFrame(t serverTransport) (*messages.ClientFrame, error) {
 	var frame *messages.ClientFrame
 	came := make(chan error, 1)
 	go func() {
@@ -226,7 +227,7 @@ func firstHello(t serverTransport) (*messages.Hello, error) {
 	defer timer.Stop()
 	select {
 	case err := <-came:
-		return frame.GetHello(), err
+		return frame, err
 	case <-timer.C:
 		return nil, fmt.Errorf("the stream has not begun with a Hello within %v", handshakeLimit)
 	}
