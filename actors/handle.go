@@ -30,7 +30,7 @@ type handle struct {
 	recipe  *recipe
 	kind    queue.Kind
 	problem error                         // with the options of the lock
-	asker   *access.Asker                // whose question it is; nil for the program's own
+	asker   *access.Asker                 // whose question it is; nil for the program's own
 	cached  atomic.Pointer[manager.Entry] // of the lock's actor; nil before the first request
 }
 
