@@ -214,11 +214,13 @@ func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, e
 	if err = context.Cause(r.ctx); err != nil {
 		return value, err
 	}
+	barrier := func() error { return nil }
 	if r.directory != noBarrier {
-		err = zkconn.ExplainRight(c, zkconn.Barrier(c, r.directory), "READ", r.directory)
+		barrier = zkconn.SendBarrier(c, r.directory)
 	}
-	if err == nil {
-		value, err = r.read(c, s)
+	value, err = r.read(c, s) // which is answered behind the barrier
+	if passed := barrier(); passed != nil && !zkconn.IsMissing(passed) {
+		err = zkconn.ExplainRight(c, passed, "READ", r.directory)
 	}
 	if r.missing = zkconn.IsMissing(err); r.missing { // the directory, and all its nodes
 		err = nil

@@ -41,7 +41,7 @@ func ReadContenders(ctx context.Context, bridge *zkbridge.Bridge, directory stri
 	}
 	all := contenders(directory, children, rule.Positions, kindName, bridge.Session().ID)
 	noteGranted(all, granted)
-	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) })
+	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) })
 }
 
 // contenders returns the contenders among the children of a directory. Their tokens have generation
@@ -87,8 +87,8 @@ func noteGranted(all []Contender, granted Granted) {
 	}
 }
 
-// stampTokens completes the tokens with the generation. It reads that after the nodes, so that it
-// is not older than they are.
+// stampTokens completes the tokens with the generation. It reads that after the nodes and in the same
+// session, so that it is not older than they are.
 func stampTokens(all []Contender, data func(path string) (zkbridge.NodeView, error)) error {
 	if len(all) == 0 {
 		return nil

@@ -26,7 +26,7 @@ func Read(ctx context.Context, bridge *zkbridge.Bridge, path string, granted Gra
 		children: func(directory string) ([]zkbridge.Child, error) {
 			return bridge.Children(ctx, directory, mayContend)
 		},
-		data:    func(path string) (zkbridge.NodeView, error) { return bridge.GetData(ctx, path) },
+		data:    func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) }, // behind the children
 		session: bridge.Session().ID,
 	}
 	q, err := r.read(path)

@@ -5,11 +5,13 @@ package elections
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -406,5 +408,26 @@ func TestCampaignOfDrainedLocks(t *testing.T) {
 		leader.Resigns()
 		leader.Fails(actors.ErrDraining)
 		locktest.Must(b, <-drained)
+	})
+}
+
+// To ask for the leader takes three round trips, whatever the number of participants: the names
+// behind a barrier, the nodes, and the generation.
+func TestLeaderTakesThreeRoundTrips(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		for i := range 3 {
+			defer v.Campaign(v.Locks().Election("/lock", actors.AsID(fmt.Sprint("host-", i)))).End()
+			v.WaitNodes(i + 1)
+		}
+		locks := v.Locks()
+		const roundTrip = 200 * time.Millisecond
+		slow := v.Inject(embedded.Fault{Op: embedded.OpAll, Session: locks.Session().ID, Times: -1, Action: embedded.DelayReply, Delay: roundTrip})
+		start := time.Now()
+		leader, err := locks.Election("/lock").Leader(locktest.Within(v))
+		locktest.Must(v, err)
+		if took := time.Since(start); string(leader.Data) != "host-0" || took > 3*roundTrip {
+			v.Errorf("%s leads, after %v", leader.Data, took)
+		}
+		slow.Remove()
 	})
 }

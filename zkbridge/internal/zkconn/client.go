@@ -362,9 +362,14 @@ func WithPublicRead(acl []zk.ACL) []zk.ACL {
 // a transaction that is still on its way to this server. A transaction cannot overtake another one:
 // not even a transaction that only checks, nor one that fails, since its error takes the same way.
 // (sync is no such barrier on a leader.)
-func Barrier(c Client, directory string) error {
-	_, err := Multi(c, CheckExists(directory))
-	return err
+func Barrier(c Client, directory string) error { return SendBarrier(c, directory)() }
+
+// SendBarrier is Barrier for reads that are sent behind it at once, without its answer: await returns
+// that. The reads count only if the barrier was passed, or there is no directory.
+func SendBarrier(c Client, directory string) (await func() error) {
+	answer := make(chan error, 1)
+	c.Multi([]Op{CheckExists(directory)}, func(_ []zk.MultiResponse, err error) { answer <- err })
+	return func() error { return <-answer }
 }
 
 // Lookup is a node as it was read, and what is in its directory.
