@@ -19,6 +19,8 @@ const (
 	// DropReply executes the request, then closes the connection without a
 	// reply: the client cannot know whether it was executed.
 	DropReply
+	// LeaveOutReply executes the request and does not reply; later requests are answered.
+	LeaveOutReply
 	// CutAfter executes the request, replies, then closes the connection.
 	CutAfter
 	// DelayRequest executes the request Fault.Delay later, even if the client
@@ -41,7 +43,7 @@ const (
 )
 
 var actionNames = map[Action]string{
-	CutBefore: "cut before", DropReply: "drop reply", CutAfter: "cut after", DelayRequest: "delay request",
+	CutBefore: "cut before", DropReply: "drop reply", LeaveOutReply: "leave out reply", CutAfter: "cut after", DelayRequest: "delay request",
 	DelayReply: "delay reply", BlackHole: "black hole", BlackHoleAfter: "black hole after",
 	ExpireSession: "expire session", StaleReads: "stale reads",
 }
@@ -195,6 +197,10 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 		run()
 		c.out.b = c.out.b[:mark]
 		c.close()
+	case LeaveOutReply:
+		mark := len(c.out.b)
+		run()
+		c.out.b = c.out.b[:mark]
 	case CutAfter:
 		run()
 		c.close()

@@ -3,6 +3,7 @@ package zkconn
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -157,13 +158,33 @@ func (c *Conn) isTooLarge(size int) bool {
 	return limit != 0 && size > limit
 }
 
+// checkOrder returns an error unless an answer to the message xid is due. ZooKeeper answers in order:
+// the answer to a message that another one has overtaken does not come any more.
+func (c *Conn) checkOrder(xid int32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.indexSent(xid)
+	if i < 0 {
+		return fmt.Errorf("the server answers message %d, which does not wait for an answer", xid)
+	}
+	if slices.ContainsFunc(c.sent[:i], func(earlier sentRecord) bool { return c.mustPrecede(earlier, c.sent[i]) }) {
+		return fmt.Errorf("%w: it answers message %d before message %d", errLeftOut, xid, c.sent[0].xid)
+	}
+	return nil
+}
+
+// indexSent returns where a message is in c.sent, or -1. It needs c.mu.
+func (c *Conn) indexSent(xid int32) int {
+	return slices.IndexFunc(c.sent, func(s sentRecord) bool { return s.xid == xid })
+}
+
 // onAnswered notes that the server has answered the message xid, and returns its record.
 func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.sent, func(s sentRecord) bool { return s.xid == xid })
+	i := c.indexSent(xid)
 	if i < 0 {
-		return s
+		return s // the connection was closed meanwhile
 	}
 	s = c.sent[i]
 	if i == 0 { // mostly
@@ -175,6 +196,15 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 	c.session.onAnswered(s.at)
 	return s
 }
+
+// mustPrecede reports whether the answer to a message must come before the answer to a later one. Some
+// servers that are not ZooKeeper answer pings out of order: a ping has the time between two pings.
+func (c *Conn) mustPrecede(earlier, later sentRecord) bool {
+	return earlier.xid != xidPing && later.xid != xidPing || later.at-earlier.at > c.session.Timeout()/BeatsPerTimeout
+}
+
+// errLeftOut is the error of a connection on which the server has not answered a message.
+var errLeftOut = errors.New("the server has left out an answer")
 
 // shift drops the first element of a list. It moves the others only if they are few: then the list
 // keeps its memory.

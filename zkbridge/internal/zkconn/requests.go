@@ -154,6 +154,9 @@ func (c *Conn) writeChunk() {
 
 // onReply reads the answer to a request, and calls back.
 func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
+	if err := c.checkOrder(xid); err != nil {
+		return err
+	}
 	if err := c.onZxid(int64(binary.BigEndian.Uint64(head[lengthSize+xidSize:]))); err != nil {
 		return err
 	}
@@ -183,6 +186,9 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 // onPong reads the answer to a ping.
 func (c *Conn) onPong(size int) error {
 	if err := c.checkSize(size); err != nil {
+		return err
+	}
+	if err := c.checkOrder(xidPing); err != nil {
 		return err
 	}
 	c.onAnswered(xidPing)

@@ -128,6 +128,60 @@ func TestAnswers(t *testing.T) {
 	replies.expect(t, fmt.Sprint("e 0 ", zk.ErrConnectionClosed)) // because no goroutine goes on reading
 }
 
+// An answer that overtakes another, or that no request waits for, ends the connection, and does not
+// count. A ping may be overtaken, and overtake, within the time between two pings.
+func TestAnswersComeInOrder(t *testing.T) {
+	const beat = time.Hour / BeatsPerTimeout
+	for _, c := range []struct {
+		name     string
+		between  time.Duration
+		sent     string // pings and requests
+		answered []int32
+		ends     bool
+	}{
+		{"in order", 2 * beat, "r.r", []int32{1, xidPing, 2}, false},
+		{"overtaken", 0, "rr", []int32{2}, true},
+		{"twice", 0, "r", []int32{1, 1}, true},
+		{"of no request", 0, "r", []int32{1, 7}, true},
+		{"of no ping", 0, "r", []int32{1, xidPing}, true},
+		{"of a message that the client does not send", 0, "r", []int32{1, -4}, true},
+		{"overtaken by a ping soon", beat, "r.", []int32{xidPing, 1}, false},
+		{"overtaken by a ping", beat + 1, "r.", []int32{xidPing}, true},
+		{"ping is overtaken soon", beat, ".r", []int32{1, xidPing}, false},
+		{"ping is overtaken", beat + 1, ".r", []int32{1}, true},
+		{"overtaken beside a ping", 0, ".rr", []int32{2}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conn, server := openedPipe(t, &Settings{})
+			defer conn.Close()
+			go io.Copy(io.Discard, server)
+			for _, kind := range c.sent {
+				if kind == '.' {
+					conn.Ping()
+				} else {
+					conn.send(encodeDelete("/n"), ignore)
+				}
+				time.Sleep(c.between)
+			}
+			go func() {
+				for i, xid := range c.answered {
+					server.Write(frame(16, xid, 0, int32(i+1)))
+				}
+			}()
+			var err error
+			for i := 0; i < len(c.answered) && err == nil; i++ {
+				err = conn.readMessage()
+			}
+			if (err != nil) != c.ends {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if zxid := conn.session.Zxid(); c.ends && zxid >= int64(len(c.answered)) {
+				t.Errorf("%s: the zxid %d counts", c.name, zxid)
+			}
+		})
+	}
+}
+
 // A server whose zxids go back does not have what the session has seen: no answer of it counts, and
 // the session is over.
 func TestZxidGoesBack(t *testing.T) {
