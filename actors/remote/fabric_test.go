@@ -221,7 +221,8 @@ func (s serverSide) Recv() (*messages.ClientFrame, error) {
 
 // wire is the connection of one process to ZooKeeper, which can be cut off.
 type wire struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	perByte time.Duration // that a byte takes, in each direction
 
 	mu    sync.Mutex
 	until time.Time // cut off
@@ -260,6 +261,19 @@ func (w *wire) wait(done <-chan struct{}) bool {
 	}
 }
 
+// pace blocks for as long as some bytes take, and reports whether done is not closed before.
+func (w *wire) pace(bytes int, done <-chan struct{}) bool {
+	if w.perByte == 0 {
+		return true
+	}
+	select {
+	case <-done:
+		return false
+	case <-time.After(time.Duration(bytes) * w.perByte):
+		return true
+	}
+}
+
 // Dial opens a connection.
 func (w *wire) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if !w.wait(ctx.Done()) {
@@ -288,7 +302,7 @@ func (c *wireConn) carry() {
 	for {
 		select {
 		case b := <-c.out:
-			if !c.wire.wait(c.closed) {
+			if !c.wire.wait(c.closed) || !c.wire.pace(len(b), c.closed) {
 				return
 			}
 			if _, err := c.Conn.Write(b); err != nil {
@@ -303,7 +317,7 @@ func (c *wireConn) carry() {
 // Read implements net.Conn.
 func (c *wireConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if !c.wire.wait(c.closed) {
+	if !c.wire.wait(c.closed) || !c.wire.pace(n, c.closed) {
 		return 0, net.ErrClosed
 	}
 	return n, err
