@@ -39,7 +39,7 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	case errors.Is(err, actors.ErrInvalid):
 		return nil, exitUsage, plain(err)
 	case notified.Err() != nil:
-		return nil, exitSignal + number(<-signals), plain(err)
+		return nil, bySignal + number(<-signals), plain(err)
 	}
 	return nil, exitUnavailable, plain(err)
 }
@@ -64,8 +64,13 @@ var errNotDone = errors.New("not done")
 // withLocks connects and calls f, whose context ends when lockrun gets a signal. It returns the
 // exit code for the error of f.
 func withLocks(o *options, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
+	return withLocksWithin(o, connectLimit, f)
+}
+
+// withLocksWithin is withLocks with another limit for the connection.
+func withLocksWithin(o *options, limit time.Duration, f func(ctx context.Context, locks *actors.Locks) error) (int, error) {
 	signals := catchSignals()
-	locks, code, err := open(o, connectLimit, signals)
+	locks, code, err := open(o, limit, signals)
 	if err != nil {
 		return code, err
 	}
@@ -75,7 +80,7 @@ func withLocks(o *options, f func(ctx context.Context, locks *actors.Locks) erro
 	err = f(ctx, locks)
 	switch {
 	case ctx.Err() != nil:
-		return exitSignal + number(<-signals), nil
+		return bySignal + number(<-signals), nil
 	case err == nil:
 		return 0, nil
 	case errors.Is(err, actors.ErrNotHeld):

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -49,10 +51,17 @@ func start(cmd *exec.Cmd) (*group, error) {
 	return g, nil
 }
 
-// stop sends SIGTERM to the group, and SIGKILL after the grace. It waits for the command.
-func (g *group) stop(grace time.Duration) {
+// endLimit is how long processes that were killed may take to end.
+const endLimit = 2 * time.Second
+
+// stop sends SIGTERM to the group, and SIGKILL after the grace. It waits for the command, also for one
+// that it cannot stop. The error is that lockrun could not stop a process of the group.
+func (g *group) stop(grace time.Duration) error {
 	defer func() { <-g.ended }()
-	g.terminate()
+	blocked := g.blocked()
+	if err := g.terminate(); err != nil {
+		warn("the lock is lost, and the command, which may not be signalled, goes on beside the next holder unless it ends by itself: %v", err)
+	}
 	graceOver := time.After(grace)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -60,10 +69,38 @@ func (g *group) stop(grace time.Duration) {
 		select {
 		case <-tick.C:
 		case <-graceOver:
-			g.kill()
-			return
+			err := g.killAll()
+			if err != nil {
+				warn("the lock is lost, and the command goes on beside the next holder: %v", err)
+			}
+			return err
 		}
 	}
+	return blocked
+}
+
+// killAll kills the group. The error is that a process of it runs after endLimit.
+func (g *group) killAll() error {
+	err := g.kill()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for over := time.After(endLimit); g.runs(); {
+		select {
+		case <-tick.C:
+		case <-over:
+			return cmp.Or(err, g.outOfReach(), errors.New("it runs after the signal KILL"))
+		}
+	}
+	return nil
+}
+
+// notStopped returns the error for a command that ran on after the loss.
+func (g *group) notStopped(lost time.Time, err error) error {
+	now := "a process of it still runs"
+	if !g.runs() {
+		now = fmt.Sprintf("it ended by itself, %v after the loss at the latest", since(lost))
+	}
+	return fmt.Errorf("lockrun could not stop the command: %w; %s", err, now)
 }
 
 // notStarted returns the exit code that shells have for a command that could not be started.

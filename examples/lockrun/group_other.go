@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -31,15 +32,31 @@ func (g *group) wait() {
 
 func setProcessGroup(*exec.Cmd) {}
 
-func (g *group) signal(s os.Signal) {
-	if g.cmd.Process.Signal(s) != nil {
-		g.kill()
+func (g *group) signal(s os.Signal) error {
+	if g.cmd.Process.Signal(s) == nil {
+		return nil
 	}
+	return g.kill()
 }
 
-func (g *group) terminate() { g.kill() }
+func (g *group) terminate() error { return g.kill() }
 
-func (g *group) kill() { g.cmd.Process.Kill() }
+func (g *group) kill() error {
+	if err := g.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+func (g *group) blocked() error { return nil }
+
+func (g *group) runs() bool { return g.alive() }
+
+func (g *group) outOfReach() error { return nil }
+
+func mayChangeUser(string) bool { return false }
+
+func endBySignal(int) {}
 
 func (g *group) alive() bool {
 	select {

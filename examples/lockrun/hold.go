@@ -31,10 +31,19 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 	defer g.stopGuard()
 	defer g.returnTerminal()
 	continued, revoked := catchContinue(), grant.Revoked()
-	for {
+	looks := time.NewTimer(firstLook)
+	defer looks.Stop()
+	for pause := firstLook; ; {
 		select {
 		case s := <-signals:
-			g.signal(s)
+			g.forward(s)
+		case <-looks.C:
+			if err := g.outOfReach(); err != nil {
+				warn("lockrun could not stop the command if the lock were lost: %v; %s", err, sudoFirst)
+				break
+			}
+			pause = min(2*pause, time.Minute)
+			looks.Reset(pause)
 		case s := <-g.stops:
 			g.onStop(s)
 		case <-continued:
@@ -43,14 +52,21 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 			revoked = nil
 			o.forwardRevocation(g)
 		case <-grant.Done():
-			g.stop(o.killAfter(grant, locks))
+			lost := time.Now()
+			if err := g.stop(o.killAfter(grant, locks)); err != nil {
+				return exitNotStopped, fmt.Errorf("the lock was lost after %v: %w; %w", lost.Sub(held).Round(time.Millisecond), grant.Err(), g.notStopped(lost, err))
+			}
 			return exitLost, fmt.Errorf("the command was stopped because its lock was lost after %v: %w", since(held), grant.Err())
 		case <-g.ended:
 			if lost := grant.Err(); lost != nil {
-				g.stop(o.killAfter(grant, locks)) // processes that the command has left behind
+				// The command may have left processes behind.
+				if err := g.stop(o.killAfter(grant, locks)); err != nil {
+					return exitNotStopped, fmt.Errorf("the lock was lost when the command ended: %w; %w", lost, g.notStopped(time.Now(), err))
+				}
 				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
 			}
 			release(o, grant, held)
+			g.endTerminalJob()
 			return g.code, nil
 		}
 	}
@@ -63,7 +79,21 @@ func (o *options) forwardRevocation(g *group) {
 		return
 	}
 	o.printVerbose("another client asks for %s: the command gets the signal %s", o.path, o.onRevoke)
-	g.signal(revokeSignal(o.onRevoke))
+	g.forward(revokeSignal(o.onRevoke))
+}
+
+// lockrun looks at the processes of the command's group after firstLook, and then less and less often:
+// most commands that become another user do so at once.
+const firstLook = 500 * time.Millisecond
+
+// sudoFirst is the advice for a command that lockrun may not signal.
+const sudoFirst = "have lockrun itself run as that user, as in: sudo lockrun -lock ... -- CMD"
+
+// forward sends the command a signal.
+func (g *group) forward(s os.Signal) {
+	if err := g.signal(s); err != nil {
+		warn("the command does not get the signal %q: %v; %s", s, err, sudoFirst)
+	}
 }
 
 // killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less

@@ -28,7 +28,26 @@
 // group of its own. lockrun forwards the signals INT, TERM, HUP and QUIT to the group. lockrun
 // releases the lock when the command has ended, even if processes of the command still run in the
 // background. lockrun stops the group if the lock is lost, before the ZooKeeper session can expire.
-// The group is killed if lockrun is killed.
+// The group is killed if lockrun is killed. The command ignores the signals that lockrun was started to
+// ignore, and lockrun does not forward them: INT and QUIT for a job in the background of a script, HUP
+// for nohup, others if lockrun was built with cgo. lockrun ends by the signal that has ended the command,
+// so that Ctrl-C ends a loop of a shell, too. As process 1 of a container it waits for the processes
+// that lose their parent.
+//
+// # A command that becomes another user
+//
+// The system does not let lockrun signal a process of another user unless lockrun is root's. Such a
+// command cannot be stopped: begin with sudo, as in
+//
+//	sudo lockrun -zk zk1:2181 -lock /locks/backup -- ./backup.sh
+//
+// and not with lockrun. lockrun says so at the start if the command's file is set-uid, as that of
+// sudo is, and at ERROR when it finds a process of the group that it may not signal, when it cannot
+// forward a signal, and when the lock is lost. Then it waits for the end of the command, and exits
+// with 71. If such a lockrun is killed, the command goes on. lockrun does not see a process that has
+// left the command's group.
+//
+// who answers within some seconds, and names the servers that cannot be reached.
 //
 // ZooKeeper must be reachable when lockrun starts. In a later outage lockrun waits until -wait is
 // over, and says so from time to time. If its standard error is closed or full, lockrun and the
@@ -89,15 +108,17 @@
 //
 // # Exit codes
 //
-// lockrun exits with the command's exit code, with 128 plus the signal's number if a signal has
-// ended the command or lockrun, or with one of these:
+// lockrun exits with the command's exit code, ends by the signal that has ended the command or
+// lockrun, which shells report as 128 plus its number, or exits with one of these:
 //
 //	  0  a subcommand has done its work, also if the lock has no contender
 //	 64  the command line is not acceptable, or a file that it names
 //	 69  ZooKeeper (with -server: a lock server) cannot be reached at the start, does not answer, or
 //	     refuses, also within -wait
-//	 70  the lock was lost, and the command's process group has been stopped; of verify: the grant
+//	 70  the lock was lost, and no process of the command's group runs any more; of verify: the grant
 //	     does not hold
+//	 71  the lock was lost, and lockrun could not stop a process of the group: it may have run beside
+//	     the next holder
 //	 75  the lock was not acquired within -wait, counted from the start of lockrun, which ends
 //	     at most one second later; of revoke: not released within -wait; of break: not confirmed
 //	126  the command cannot be run
@@ -117,20 +138,29 @@ const (
 	exitUsage         = 64
 	exitUnavailable   = 69
 	exitLost          = 70
+	exitNotStopped    = 71
 	exitNotAcquired   = 75
 	exitNotExecutable = 126
 	exitNotFound      = 127
 	exitSignal        = 128 // plus the signal's number
 )
 
-const exitCodes = "64 usage, 69 ZooKeeper or lock server unreachable or refuses, 70 lock lost, 75 not acquired in time,\n" +
-	"126 command cannot be run, 127 command not found, 128 plus a signal's number"
+// bySignal, plus a signal's number, is in place of an exit code: lockrun ends by that signal. Shells
+// report it as exitSignal plus the number, which may also be a command's own exit code.
+const bySignal = 1 << 8
+
+const exitCodes = "64 usage, 69 ZooKeeper or lock server unreachable or refuses, 70 lock lost, 71 lock lost and command not stopped,\n" +
+	"75 not acquired in time, 126 command cannot be run, 127 command not found, 128 plus a signal's number"
 
 func main() {
 	code, err := lockrun(os.Args[1:])
 	if err != nil {
 		warn("%v", err)
 		host.AwaitLog(stderr, time.Second)
+	}
+	if code > bySignal {
+		endBySignal(code - bySignal)
+		code += exitSignal - bySignal // no signal has ended the process
 	}
 	os.Exit(code)
 }

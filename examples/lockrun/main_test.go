@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 const asLockrun = "ACTORLOCK_TEST_BE_LOCKRUN"
 
 func TestMain(m *testing.M) {
-	connectLimit = timeLimit
+	connectLimit, lookLimit = timeLimit, timeLimit
 	if os.Getenv(asLockrun) != "" {
 		os.Unsetenv(asLockrun)
 		main()
@@ -123,13 +124,17 @@ func endsWith(t *testing.T, want int, args ...string) *lockrunProcess {
 	}
 }
 
-// code waits for the end of lockrun, and returns its exit code.
+// code waits for the end of lockrun, and returns its exit code, or 128 plus the number of the signal
+// that has ended it.
 func (p *lockrunProcess) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(timeLimit):
 		t.Fatalf("%q has not ended after %v", p.cmd.Args[1:], timeLimit)
+	}
+	if status, is := p.cmd.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
+		return exitSignal + int(status.Signal())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }

@@ -39,6 +39,9 @@ func run(o *options) (int, error) {
 	console.Survive() // a broken standard error must not end the command
 	start := time.Now()
 	signals := catchSignals()
+	if mayChangeUser(program) {
+		warn("%s is set-uid: as another user it may get no signals of lockrun, which could not stop it if the lock were lost; %s", program, sudoFirst)
+	}
 	locks, code, err := open(o, o.left(start, answerSlack), signals)
 	if err != nil {
 		return code, err
@@ -104,7 +107,7 @@ func acquire(o *options, start time.Time, locks *actors.Locks, signals <-chan os
 			}
 			return grant, code, err
 		case s := <-signals:
-			return nil, exitSignal + number(s), fmt.Errorf("%v while waiting for the lock", s)
+			return nil, bySignal + number(s), fmt.Errorf("%v while waiting for the lock", s)
 		case s := <-sessions:
 			switch {
 			case s.State == messages.SessionState_CONNECTED:

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/examples/internal/servetest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
@@ -264,4 +265,27 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	})
+}
+
+// who names the servers that cannot be reached: all of them, or one beside those that can.
+func TestWhoNamesServers(t *testing.T) {
+	defer func(before time.Duration) { lookLimit = before }(lookLimit)
+	const one, two = "127.0.0.1:1", "127.0.0.1:2" // no server listens there
+	lookLimit = time.Second
+	for _, flags := range [][]string{{"-zk", one + "," + two}, {"-server", one + "," + two, "-insecure"}} {
+		start := time.Now()
+		code, err := lockrun(append([]string{"who", "/a"}, flags...))
+		if code != exitUnavailable || err == nil || !strings.Contains(err.Error(), "the server "+one+" cannot be reached") || !strings.Contains(err.Error(), "the server "+two+" cannot be reached") {
+			t.Errorf("%q: code %d, %v", flags, code, err)
+		}
+		t.Logf("%q: after %v", flags, time.Since(start))
+	}
+	s := zktest.Embedded(t)
+	if text := endsWith(t, 0, "who", "-zk", s.Addr()+","+two, "/a").stderr.String(); !strings.Contains(text, "the server "+two+" cannot be reached") || strings.Contains(text, s.Addr()) {
+		t.Error(text)
+	}
+	addr, _ := servetest.Start(t, s, 0, nil)
+	if text := endsWith(t, 0, "who", "-server", addr+","+two, "-insecure", "/a").stderr.String(); !strings.Contains(text, "the server "+two+" cannot be reached") || strings.Contains(text, addr) {
+		t.Error(text)
+	}
 }

@@ -14,3 +14,5 @@ func (g *group) onStop(os.Signal) {}
 func (g *group) onContinue() {}
 
 func (g *group) returnTerminal() {}
+
+func (g *group) endTerminalJob() {}

@@ -35,20 +35,20 @@ func catchContinue() <-chan os.Signal {
 func (g *group) onStop(s os.Signal) {
 	switch s {
 	case syscall.SIGTSTP:
-		g.signal(syscall.SIGCONT)
+		g.forward(syscall.SIGCONT)
 	case syscall.SIGTTIN, syscall.SIGTTOU:
 		if g.waiting = !g.takeTerminal(); g.waiting {
 			warn("the command holds the lock but is stopped, since it needs the terminal: bring lockrun to the foreground (fg)")
 			return
 		}
-		g.signal(syscall.SIGCONT)
+		g.forward(syscall.SIGCONT)
 	}
 }
 
 func (g *group) onContinue() {
 	if g.waiting && g.takeTerminal() {
 		g.waiting = false
-		g.signal(syscall.SIGCONT)
+		g.forward(syscall.SIGCONT)
 	}
 }
 
@@ -79,6 +79,17 @@ func (g *group) returnTerminal() {
 	}
 	if g.tty != nil {
 		g.tty.Close()
+	}
+}
+
+// endTerminalJob sends lockrun's group the signal by which the terminal has ended the command. The
+// terminal has sent it to the command's group in place of lockrun's, which may have the shell of a
+// script, too.
+func (g *group) endTerminalJob() {
+	if s := syscall.Signal(g.code - bySignal); g.moved && (s == syscall.SIGINT || s == syscall.SIGQUIT) {
+		if err := syscall.Kill(0, s); err != nil {
+			warn("the signal %q does not get to lockrun's own process group: %v", s, err)
+		}
 	}
 }
 

@@ -29,8 +29,9 @@ func defineJSON(o *options, f *flags) {
 }
 
 func who(o *options) (int, error) {
-	return withLocks(o, func(ctx context.Context, locks *actors.Locks) error {
-		ctx, cancel := o.requestContext(ctx)
+	unreachable := o.findUnreachable()
+	code, err := withLocksWithin(o, lookLimit, func(ctx context.Context, locks *actors.Locks) error {
+		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
 		q, err := inspect(ctx, locks, o.path)
 		if err != nil && len(q.all) == 0 {
@@ -38,6 +39,27 @@ func who(o *options) (int, error) {
 		}
 		return errors.Join(o.show(q), err)
 	})
+	if down := <-unreachable; down != nil && err != nil {
+		err = fmt.Errorf("%w\n%w", err, down)
+	} else if down != nil {
+		warn("%v", down)
+	}
+	return code, err
+}
+
+// lookLimit is how long who tries to connect, and then waits for the answer: it is for people in an
+// incident. Tests raise it, for machines that have other work.
+var lookLimit = 4 * time.Second
+
+// findUnreachable returns a channel that receives which servers cannot be reached.
+func (o *options) findUnreachable() <-chan error {
+	found := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+		defer cancel()
+		found <- o.Unreachable(ctx)
+	}()
+	return found
 }
 
 // show prints a queue.

@@ -57,8 +57,14 @@ func (h lineHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler. It leaves out the names of groups.
 func (h lineHandler) WithGroup(string) slog.Handler { return h }
 
+// format returns an attribute as package slog's handler of texts does: a value that would not be read as
+// one word is quoted.
 func format(a slog.Attr) string {
-	return fmt.Sprintf(" %s=%s", a.Key, strings.TrimSpace(a.Value.Resolve().String()))
+	value := strings.TrimSpace(a.Value.Resolve().String())
+	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r == ' ' || r == '=' || r == '"' || !unicode.IsPrint(r) }) || !utf8.ValidString(value) {
+		value = strconv.Quote(value)
+	}
+	return " " + a.Key + "=" + value
 }
 
 // Lines returns a printable text that may have several lines. Each line but the first is indented,

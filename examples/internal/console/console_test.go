@@ -36,8 +36,8 @@ func TestLogger(t *testing.T) {
 	var out strings.Builder
 	log := Logger(&out, "lockrun", slog.LevelWarn)
 	log.Info("not shown")
-	log.With("path", hostile).WithGroup("g").Warn("first", "node", hostile, "error", "one\nlockrun: two")
-	want := "lockrun: first path=" + harmless + " node=" + harmless + " error=one\n  lockrun: two\n"
+	log.With("path", hostile).WithGroup("g").Warn("first", "node", hostile, "error", "one\nlockrun: two", "empty", "", "plain", "a/b:c")
+	want := `lockrun: first path="` + harmless + `" node="` + harmless + `" error="one\nlockrun: two" empty="" plain=a/b:c` + "\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

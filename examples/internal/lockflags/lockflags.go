@@ -7,9 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -159,6 +161,36 @@ func (f *Flags) Place() string {
 		return "the lock server at " + f.LockServers
 	}
 	return "ZooKeeper at " + f.Servers
+}
+
+// Unreachable tries to reach each server by TCP, all at one time, and blocks until all have answered or
+// ctx ends. Its error names those that cannot be reached; nil is none.
+func (f *Flags) Unreachable(ctx context.Context) error {
+	list, port := f.LockServers, "7400"
+	if list == "" {
+		list, _, _ = strings.Cut(f.Servers, "/")
+		port = "2181"
+	}
+	servers := strings.Split(list, ",")
+	failures := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, server := range servers {
+		server = strings.TrimSpace(server)
+		address := server
+		if _, _, err := net.SplitHostPort(server); err != nil {
+			address = net.JoinHostPort(strings.Trim(server, "[]"), port)
+		}
+		all.Go(func() {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				failures[i] = fmt.Errorf("the server %s cannot be reached: %w", server, err)
+				return
+			}
+			conn.Close()
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
 }
 
 // Connect opens the locks of the flags as actors.Connect or remote.Dial does. cfg is that of
