@@ -175,15 +175,16 @@ func (p *foulPlay) serve(stream grpc.ServerStream) error {
 	ctx, end := context.WithCancel(stream.Context())
 	s := &rawStream{end: end, up: make(chan []byte, 1<<8), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	p.stream.Store(s)
-	ended := make(chan error, 1)
-	go s.run(ctx, func(b []byte) error { return stream.SendMsg(b) }, func() { ended <- nil },
+	var ended sync.Once
+	well := make(chan struct{})
+	go s.run(ctx, func(b []byte) error { return stream.SendMsg(b) }, func() { ended.Do(func() { close(well) }) },
 		func() (b []byte, err error) { err = stream.RecvMsg(&b); return b, err }, p.on)
 	select {
 	case <-ctx.Done():
 		return errors.New("cut")
-	case err := <-ended:
+	case <-well:
 		end()
-		return err
+		return nil
 	}
 }
 
