@@ -30,7 +30,8 @@ type servedClient struct {
 	stream    *serverStream
 	messages  numbered[*messages.ServerMessage]
 	requests  map[uint64]*servedRequest
-	data      int                       // bytes of data in requests
+	nodes     int                       // of requests
+	data      int                       // bytes of data in the nodes of requests
 	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
 	questions map[uint64]*servedQuestion
 	timer     *time.Timer // until the lease may have ended

@@ -29,6 +29,7 @@ type servedRequest struct {
 	path    string
 	recipe  *manager.Recipe
 	owner   string // the name that the client has given to the owner
+	nodes   int    // that it needs
 	acquire *messages.Acquire
 
 	id requests.ID // only the lock's actor uses it
@@ -126,14 +127,6 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		c.refuse(number, messages.Reason_INVALID, problem)
 		return
 	}
-	if len(c.requests) >= c.server.cfg.MaxRequestsPerClient {
-		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests are open, the most that the lock server takes of one client", len(c.requests)))
-		return
-	}
-	if c.data+len(m.Acquire.Data) > maxDataOpen {
-		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the open requests have %d bytes of data: a lock server takes %d at most of one client", c.data+len(m.Acquire.Data), maxDataOpen))
-		return
-	}
 	recipe, err := recipes.FromSpec(m.GetLock())
 	if err != nil {
 		c.refuse(number, messages.Reason_INVALID, err.Error())
@@ -154,19 +147,53 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		c.refuse(number, messages.Reason_INVALID, err.Error())
 		return
 	}
-	r := &servedRequest{client: c, number: number, path: path, recipe: recipe, owner: msg.Owner}
+	if problem := c.overLimit(nodesOf(recipe, msg), len(msg.Data)); problem != "" {
+		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, problem)
+		return
+	}
+	r := &servedRequest{client: c, number: number, path: path, recipe: recipe, owner: msg.Owner, nodes: nodesOf(recipe, msg)}
 	r.acquire = &messages.Acquire{Owner: c.owner(msg.Owner), Data: c.nodeData(msg.Data), Try: msg.Try, Permits: msg.Permits, Kind: uint32(kind),
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
-	c.data += len(r.acquire.Data)
+	c.count(r, 1)
 	c.begin(r)
+}
+
+// nodesOf returns how many nodes a request needs: one for each permit, and one in the request queue of
+// each semaphore.
+func nodesOf(r *manager.Recipe, msg *messages.Acquire) (n int) {
+	if r.MemberKinds == nil {
+		return len(r.Directories)/2 + int(max(msg.Permits, 1))
+	}
+	for _, member := range r.Deps {
+		n += len(member.Recipe.Directories)/2 + 1
+	}
+	return n
+}
+
+// overLimit returns why the client may have no request with so many nodes more, each of which has the
+// data; "" if it may.
+func (c *servedClient) overLimit(nodes, data int) string {
+	if n := c.nodes + nodes; n > c.server.cfg.MaxRequestsPerClient {
+		return fmt.Sprintf("the open requests need %d nodes with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxRequestsPerClient)
+	}
+	if n := c.data + nodes*data; n > maxDataOpen {
+		return fmt.Sprintf("the open requests have %d bytes of data with this one: a lock server takes %d at most of one client", n, maxDataOpen)
+	}
+	return ""
+}
+
+// count counts what a request costs, once more or once less.
+func (c *servedClient) count(r *servedRequest, times int) {
+	c.nodes += times * r.nodes
+	c.data += times * r.nodes * len(r.acquire.Data)
 }
 
 // Limits of what a client asks for: ZooKeeper ends the connection of the server at a larger request,
 // and errors and lines of the log name a lock.
 const (
 	maxData     = 512 << 10
-	maxDataOpen = 32 << 20 // of all open requests of a client
+	maxDataOpen = 8 << 20 // of the nodes of all open requests of a client
 	maxLock     = 16 << 10
 )
 
@@ -387,5 +414,5 @@ func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
 	delete(c.requests, r.number)
-	c.data -= len(r.acquire.Data)
+	c.count(r, -1)
 }

@@ -47,7 +47,9 @@ type ServerConfig struct {
 	// server keep some 130 MB: 32 MiB of its requests' data, 32 MiB that it has not confirmed, and 32
 	// frames that are not handled yet. So let in those only that you trust.
 	MaxClients int
-	// MaxRequestsPerClient bounds the requests of one client that wait or hold. 0 means 10,000.
+	// MaxRequestsPerClient bounds the requests of one client that wait or hold, by what they cost: a
+	// request counts as often as it needs nodes, one for each permit and one for each member of a
+	// multi-lock; a semaphore's request queue counts, too. 0 means 10,000.
 	MaxRequestsPerClient int
 	// Logger gets a line for each client that ends with locks, and for misuse. nil means slog.Default.
 	Logger *slog.Logger

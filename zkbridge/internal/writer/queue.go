@@ -130,6 +130,9 @@ func minBatch(writes int) int { return min(writes, maxOps/2) }
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
 	b, n := w.newBatch(), 0
+	if len(w.queue) > maxOps {
+		w.takeShares(b)
+	}
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++
 	}
@@ -140,6 +143,54 @@ func (w *Writer) buildBatch() *batch {
 		w.queue = w.queue[n:]
 	}
 	return w.finishBatch(b)
+}
+
+// share is how many groups of one directory a batch takes before those of other directories, if not all
+// that wait fit: eight directories fill a batch.
+const share = maxOps / 8
+
+// takeShares takes groups from the queue until the batch is full, but only a share of each directory:
+// thousands of nodes of one lock must not stand in front of the nodes of others. The groups of a
+// directory keep their order: nothing of it is taken behind a group that stays.
+func (w *Writer) takeShares(b *batch) {
+	taken := map[string]int{}
+	queue := w.queue
+	kept := queue[:0]
+	w.queue = nil // addToBatch may append to it
+	for i, g := range queue {
+		if b.isFull() {
+			kept = append(kept, queue[i:]...)
+			break
+		}
+		mayTake := g.eachDirectory(func(d string) bool { return taken[d] < share })
+		if mayTake && w.addToBatch(b, g) {
+			g.eachDirectory(func(d string) bool { taken[d]++; return true })
+			continue
+		}
+		g.eachDirectory(func(d string) bool { taken[d] = share; return true })
+		kept = append(kept, g)
+	}
+	clear(queue[len(kept):])
+	w.queue = append(kept, w.queue...)
+}
+
+// isFull reports whether not even a small group fits.
+func (b *batch) isFull() bool {
+	return len(b.containers)+len(b.writes)+2 > maxOps || b.size >= MaxBytes
+}
+
+// eachDirectory calls f for the directories of the group's nodes until it returns false, and reports
+// whether it never did.
+func (g *Group) eachDirectory(f func(directory string) bool) bool {
+	if g.release != nil {
+		return f(g.release.msg.GetDirectory())
+	}
+	for _, c := range g.creates {
+		if !f(c.msg.GetDirectory()) {
+			return false
+		}
+	}
+	return true
 }
 
 // finishBatch makes the operations of a batch. It returns nil for an empty one.

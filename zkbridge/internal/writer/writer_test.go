@@ -95,6 +95,55 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
+// However many nodes of one lock wait, those of another lock go by the next batch; each directory's go in
+// their order, and none is lost.
+func TestSharesOfDirectories(t *testing.T) {
+	const many, others = 8000, 5
+	w := New(&timerEpoch{}, Dependencies{OnBatch: func(int) {}})
+	w.SessionNode = "/actorlock/sessions/1"
+	create := func(directory string, i int) {
+		w.Create(NewCreate(reply.To{ID: uint64(i)}, &messages.Create{Directory: directory, Prefix: "n-", DirectoryExists: true}, nil).Group())
+	}
+	for i := range many {
+		create("/locks/hostile", i)
+		if i%100 == 99 {
+			w.Release(NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/hostile", Node: "n-1"}))
+		}
+	}
+	for i := range others {
+		for n := range 3 {
+			create(fmt.Sprintf("/locks/%d", i), n)
+		}
+	}
+	last, total := map[string]int{}, 0
+	for first := true; ; first = false {
+		b := w.buildBatch()
+		if b == nil {
+			break
+		}
+		for _, write := range b.writes {
+			total++
+			if write.create == nil {
+				continue
+			}
+			directory := write.create.msg.GetDirectory()
+			if n := int(write.create.ID); n < last[directory] {
+				t.Fatalf("%s: %d comes behind %d", directory, n, last[directory])
+			}
+			last[directory] = int(write.create.ID)
+		}
+		if first && len(last) != others+1 {
+			t.Errorf("the first batch has creates in %d directories of %d", len(last), others+1)
+		}
+		if len(b.writes)+1 < maxOps && len(w.queue) > 0 {
+			t.Errorf("a batch of %d writes though %d wait", len(b.writes), len(w.queue))
+		}
+	}
+	if want := many + many/100 + 3*others; total != want {
+		t.Errorf("%d writes of %d", total, want)
+	}
+}
+
 // A create that waits for the answer to another one sets a timer once, however long that takes.
 func TestTimersOfTheBlocked(t *testing.T) {
 	e := &timerEpoch{}

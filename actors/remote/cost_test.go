@@ -1,0 +1,86 @@
+package remote_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// heap returns the bytes that are in use.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// Requests count by the nodes that they need, and their data by the nodes that have them. A client over
+// its share is refused; others have their locks, and the server its memory.
+func TestRequestsCountByCost(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
+		s := serve(t, zk.Addr(), remote.ServerConfig{})
+		greedy, honest := dial(t, s.addr), dial(t, s.addr)
+		before := heap()
+		pool := greedy.Semaphore(zk.Path(t)+"/pool", 1_000_000)
+		var all []*actors.Future[*actors.Grant]
+		for range 60 {
+			all = append(all, pool.Acquire(t.Context(), actors.Permits(6000)))
+		}
+		mu := honest.Mutex(zk.Path(t) + "/honest")
+		var worst time.Duration
+		for range 20 {
+			begin := time.Now()
+			if err := lockOf(t, mu).Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			worst = max(worst, time.Since(begin))
+		}
+		grants := 0
+		for _, f := range all {
+			g, err := f.Wait(t.Context())
+			if err == nil {
+				grants++
+				err = g.Unlock(t.Context())
+			} else if errors.Is(err, actors.ErrLimit) && strings.Contains(err.Error(), "12002 nodes") {
+				err = nil
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if grants != 1 {
+			t.Errorf("%d requests of 6,000 permits are granted, of 10,000 nodes", grants)
+		}
+		grown := heap() - before
+		if grown > 128<<20 {
+			t.Errorf("the heap has grown by %d bytes", grown)
+		}
+		t.Logf("lock and unlock beside 60 requests of 6,000 permits took %v at most, and the heap grew by %d KB", worst, grown>>10)
+
+		// What was released counts no more.
+		lockOf(t, pool)
+		data := actors.WithData(make([]byte, 100<<10))
+		g, err := pool.Lock(t.Context(), data, actors.Permits(40))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Lock(t.Context(), data, actors.Permits(40)); !errors.Is(err, actors.ErrLimit) || !strings.Contains(err.Error(), "bytes of data") {
+			t.Errorf("8 MB of data: %v", err)
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		multi := greedy.MultiLock(greedy.Mutex(zk.Path(t)+"/a"), greedy.Semaphore(zk.Path(t)+"/b", 1))
+		if g, err := multi.Lock(t.Context()); err != nil {
+			t.Error(err)
+		} else if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
