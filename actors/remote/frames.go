@@ -22,6 +22,10 @@ type frames[F any] struct {
 // processor time.
 const maxQueuedFrames = 1
 
+// yield lets other goroutines run. A simulation has it do something else: Go does not run goroutines
+// that have yielded in the same order each time.
+var yield = runtime.Gosched
+
 // newFrames starts the goroutine. It ends after close, or when send fails; then it calls ended.
 func newFrames[F any](send func(F) error, ended func(error)) *frames[F] {
 	f := &frames[F]{send: send, wake: make(chan struct{}, 1)}
@@ -83,7 +87,7 @@ func (f *frames[F]) notify() {
 
 func (f *frames[F]) run() error {
 	for {
-		runtime.Gosched() // those that are about to put more have it go by the same frame
+		yield() // those that are about to put more have it go by the same frame
 		f.mu.Lock()
 		queue, closed := f.queue, f.closed
 		f.queue = nil

@@ -13,6 +13,7 @@ import (
 // For tests of other packages: clients and lock servers over streams of the test.
 
 func init() {
+	streams.YieldBy = func(f func()) { yield = f }
 	streams.Dial = func(ctx context.Context, system *host.System, clock *zkbridge.Clock, d streams.Dialer, servers []string, cfg actors.Config) (*actors.Locks, error) {
 		return dialOn(ctx, system, clock, hookedDialer{d}, servers, DialConfig{Config: cfg, Insecure: true})
 	}

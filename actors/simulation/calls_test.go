@@ -40,10 +40,14 @@ func (r *programRequest) queryGrant() {
 	if r.stage != stageHeld || !r.believed || r.p.frozen || r.dropped {
 		return
 	}
-	limit := 2*maxRoundTrips*r.p.host.maxDelay + time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
+	limit := 2*maxRoundTrips*r.p.maxDelay() + time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
 	ended := r.isInvalidated()
 	r.checkHeldHere()
-	switch how := r.rand.IntN(4); how {
+	how := r.rand.IntN(4)
+	if how == 2 && r.p.isClient { // a lock server makes no transactions
+		how = 0
+	}
+	switch how {
 	case 0:
 		callAsync(r.sim, limit, func(ctx context.Context) (any, error) { return nil, r.grant.Verify(ctx) }, func(_ any, err error) {
 			r.sim.record("%d is verified: %v", r.id, err)
@@ -75,7 +79,7 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	}
 	// A grant may come before the nodes of former holders of its process are deleted. A fault or
 	// missing rights may delay these deletions for long.
-	settled := r.sim.deniedUntil == 0 && !r.p.isAffected() && r.sim.now() > r.stageSince+10*r.p.host.maxDelay
+	settled := r.sim.deniedUntil == 0 && !r.p.isAffected() && r.sim.now() > r.stageSince+10*r.p.maxDelay()
 	callAsync(r.sim, limit, lock.Participants, func(all []actors.Participant, err error) {
 		r.sim.record("participants beside %d: %d, %v", r.id, len(all), err)
 		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isInvalidated() && r.grant.Err() == nil {

@@ -36,6 +36,8 @@ func (r *programRequest) isExpectedError(now time.Duration, err error) bool {
 		return r.sim.numbersUsedUp
 	case errors.Is(err, actors.ErrClosed):
 		return r.p.dead
+	case errors.Is(err, actors.ErrInvalid):
+		return r.unreadable
 	}
 	return false
 }
@@ -60,6 +62,9 @@ func (r *programRequest) isOnlyRequest() bool {
 
 // checkLoss checks that the grant may have ended for this reason.
 func (r *programRequest) checkLoss(now time.Duration) {
+	if r.sim.plan.keepsLeases && errors.Is(r.endErr, actors.ErrSessionLost) && !r.p.dead {
+		r.sim.fail(now, "%v was lost by a fault that may not cost a client its lease: %v", r, r.endErr)
+	}
 	if r.sim.lastFault == 0 && !errors.Is(r.endErr, actors.ErrHoldExpired) {
 		r.sim.fail(now, "%v was lost without a fault: %v", r, r.endErr)
 	}

@@ -19,7 +19,7 @@ const drainTimeout = 5 * time.Minute
 // isUnaffected reports whether no fault has an effect any more, not even by a session that must
 // still expire.
 func (sim *simulation) isUnaffected(now time.Duration) bool {
-	if sim.activeFaults > 0 || sim.operator.openTasks.Load() > 0 || sim.lastFault > 0 && now < sim.lastFault+2*sim.plan.sessionTimeout+10*time.Second {
+	if sim.activeFaults > 0 || sim.operator.openTasks.Load() > 0 || sim.lastFault > 0 && now < sim.lastFault+2*sim.plan.sessionTimeout+10*time.Second+sim.plan.streamSettleTime() {
 		return false
 	}
 	for _, p := range sim.slots {

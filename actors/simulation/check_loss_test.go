@@ -26,7 +26,7 @@ func (r *programRequest) maxAnswerDelay() time.Duration {
 	if !r.isQueueLock() || r.sim.now() < r.p.delayedUntil || r.p.frozen || r.sim.nearOverflow || r.sim.sinceMultiLock(r.p, r.path) < recentTime {
 		return 0
 	}
-	return r.p.host.maxDelay + 20*time.Millisecond
+	return r.p.maxDelay() + 20*time.Millisecond
 }
 
 // sinceMultiLock returns the time since the process had a request of a multi-lock for the path.
@@ -46,7 +46,7 @@ func (sim *simulation) sinceMultiLock(p *process, path string) time.Duration {
 // checkAfterMissingNode checks that a process proves its nodes again once the answer to a release
 // was that the node is missing: no grant after that may be by a node that was deleted before.
 func (r *programRequest) checkAfterMissingNode(now time.Duration, h *heldGrant) {
-	if missingAt, was := r.p.missingNodeAt[r.path]; was && h.nodeDeletedAt > 0 && h.maxAnswerDelay > 0 && h.nodeDeletedAt+h.maxAnswerDelay < missingAt {
+	if missingAt, was := r.p.missingNodeAt[r.path]; was && r.sim.plan.lockServers == 0 && h.nodeDeletedAt > 0 && h.maxAnswerDelay > 0 && h.nodeDeletedAt+h.maxAnswerDelay < missingAt {
 		r.sim.fail(now, "%v is granted by a node that was deleted at %v, though the process learned at %v that another node was missing", r, h.nodeDeletedAt, missingAt)
 	}
 }
@@ -68,7 +68,7 @@ func (r *programRequest) checkRelease(now time.Duration, err error) {
 
 // noteSession notes the sessions that the process has lost, and since when it is connected.
 func (p *process) noteSession(now time.Duration, id int64, state messages.SessionState) {
-	if p.session != 0 && (id != p.session || state == messages.SessionState_LOST) {
+	if p.session != 0 && !p.isClient && (id != p.session || state == messages.SessionState_LOST) {
 		p.lostSessions[p.session] = now
 	}
 	if state == messages.SessionState_CONNECTED {
@@ -116,7 +116,7 @@ func (r *programRequest) noteLoss(now time.Duration) {
 	}
 	_, expired := r.sim.expiredAt[r.grant.Session()]
 	// Nothing works under a grant that was dropped.
-	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.sim.overslept[r.grant.Session()] || r.p.dead || r.dropped {
+	if !errors.Is(r.endErr, actors.ErrSessionLost) || expired || r.sim.overslept[r.grant.Session()] || r.p.dead || r.dropped || r.p.isClient {
 		r.sim.lost(now, r.id)
 		return
 	}

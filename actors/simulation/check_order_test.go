@@ -50,7 +50,7 @@ const contentionNoticeTime = 2 * time.Second
 
 // checkBudget checks that a local queue leaves the node to others once its budget is used up.
 func (sim *simulation) checkBudget(now time.Duration, r *programRequest) {
-	if r.path != root+"/local" && r.path != root+"/rwlocal" || r.named || sim.unaffectedSince == 0 {
+	if r.path != root+"/local" && r.path != root+"/rwlocal" || sim.plan.lockServers > 0 || r.named || sim.unaffectedSince == 0 {
 		return
 	}
 	key := nodeHold{r.path, r.p, r.grant.Token().Czxid}
@@ -82,6 +82,9 @@ type requestEnd struct {
 // until the node exists, if the directory must be created, and one for the watches. After the
 // departure of the one before its predecessor, the contender lists the directory.
 func (sim *simulation) checkHandOff(now time.Duration, r *programRequest) {
+	if sim.plan.lockServers > 0 { // each message may have two ways to go
+		return
+	}
 	last := sim.lastEnds[r.path]
 	queuedBy := last.at - 8*r.p.host.maxDelay - 50*time.Millisecond
 	if r.path != root+"/m0" && r.path != root+"/m1" || r.named || r.try || r.multi || sim.nearOverflow || sim.usesFutures || len(sim.foreignClients) > 0 ||

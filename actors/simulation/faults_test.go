@@ -21,7 +21,7 @@ var scenarios = map[string]func(*simulation, entry){
 	"op actor": (*simulation).acquireByActor, "op future": (*simulation).acquireByFuture, "op missing": (*simulation).acquireInMissingDirectory,
 	"op readers": (*simulation).tryAfterReaders, "op four": (*simulation).acquireFourTimes, "op lost": (*simulation).acquireAfterLostReply,
 	"op list": (*simulation).acquireDuringList, "op overdue": (*simulation).loseSessionByClock, "op owner lost": (*simulation).reacquireAfterLoss,
-	"op observe": (*simulation).listParticipants,
+	"op observe": (*simulation).listParticipants, "op unreadable": (*simulation).acquireUnreadable, "op watch": (*simulation).watchQueue,
 }
 
 // perform executes an entry.
@@ -45,7 +45,7 @@ func (sim *simulation) perform(e entry) {
 
 // minPauses says how many session timeouts must be between two faults of a kind at one process.
 // Without it there would be nothing but the fault.
-var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1}
+var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1, "link": 3, "drain": 1, "mute": 1, "deaf": 1}
 
 // comesTooSoon reports whether a fault must be left out, because another one of its kind came a
 // short time before.
@@ -74,6 +74,9 @@ func (sim *simulation) injectFault(fault string, p *process, r *rand.Rand) {
 		span /= 10
 	case 1: // about as long as it takes to lose the session
 		span = sim.plan.sessionTimeout/2 + span*3/10
+	}
+	if p = sim.affectedBy(fault, p); p == nil {
+		return
 	}
 	switch fault {
 	case "cut":
@@ -126,8 +129,11 @@ func (sim *simulation) injectFault(fault string, p *process, r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			p.host.cut() // the operating system closes the connections
 		}
+		p.markClients(span + 3*time.Second)
 		next := len(sim.incarnations)
 		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
+	case "mute", "deaf", "blink", "link", "drain":
+		sim.injectStreamFault(fault, p, r, span)
 	default:
 		sim.injectServerFault(fault, p, r, span)
 	}
@@ -142,6 +148,7 @@ func (sim *simulation) injectServerFault(fault string, p *process, r *rand.Rand,
 	directory := sim.directoryInUse(r)
 	switch fault {
 	case "close":
+		p.markClients(span + 3*time.Second)
 		p.close()
 		next := len(sim.incarnations)
 		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
@@ -248,7 +255,7 @@ func (sim *simulation) markAllDisconnected() {
 func (sim *simulation) stopServer(restarts bool) {
 	sim.network.away.Store(true)
 	for i, h := range sim.network.hosts { // at times of their own, because each client sets timers then
-		sim.after(time.Duration(i)*time.Microsecond, h.cut)
+		sim.after(time.Duration(i)*time.Microsecond, h.cutFromZooKeeper)
 	}
 	if !restarts {
 		sim.server.Pause()

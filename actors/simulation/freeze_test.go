@@ -21,14 +21,21 @@ type components struct {
 	bridge    *zkbridge.Bridge
 	frozen    func()       // ends the freeze; nil without a freeze
 	suspended atomic.Int64 // for how long the machine was suspended, a time.Duration
+	began     time.Time
+	drift     float64 // by how much the clock is faster than virtual time
+}
+
+// ahead returns by how much the clock of the process is ahead of virtual time.
+func (c *components) ahead() time.Duration {
+	return time.Duration(float64(time.Since(c.began))*c.drift) + time.Duration(c.suspended.Load())
 }
 
 // connectComponents does what actors.Connect does, by means of public functions.
-func connectComponents(servers string, cfg actors.Config) (*actors.Locks, *components, error) {
-	c := &components{system: actorhost.NewSystem(cfg.System, cfg.Logger)}
+func connectComponents(servers string, cfg actors.Config, drift float64) (*actors.Locks, *components, error) {
+	c := &components{system: actorhost.NewSystem(cfg.System, cfg.Logger), began: time.Now(), drift: drift}
 	var err error
 	c.bridge, err = zkbridge.Open(c.system, zkbridge.Config{Servers: servers, SessionTimeout: cfg.SessionTimeout, Dial: cfg.Dial, Logger: cfg.Logger,
-		SuspendedFor: func() time.Duration { return time.Duration(c.suspended.Load()) }})
+		SuspendedFor: c.ahead})
 	if err == nil {
 		if err = c.bridge.Connected(context.Background()); err != nil {
 			c.bridge.Close()
@@ -42,6 +49,9 @@ func connectComponents(servers string, cfg actors.Config) (*actors.Locks, *compo
 }
 
 func (c *components) close() {
+	if c.bridge == nil { // of a client, whose Locks end all
+		return
+	}
 	c.bridge.Close()
 	c.system.Close()
 }
@@ -54,7 +64,7 @@ func (c *components) freeze() { c.frozen = locktest.FreezeActors(c.system) }
 // servers end the session within that moment, and other processes are granted what it held. The
 // process must not believe in it, nor be granted anything by the messages that wait for its actors.
 func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
-	if p.components == nil {
+	if p.components == nil || p.lockServer != nil { // the clocks of its clients would have to go on, too
 		return
 	}
 	moment := 10*time.Millisecond + time.Duration(r.Int64N(int64(2*time.Second)))
@@ -64,7 +74,7 @@ func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
 	p.components.freeze()
 	sim.record("%s sleeps for %v", p.name, asleep)
 	p.components.suspended.Add(int64(asleep))
-	if session := p.session; session != 0 && asleep > sim.plan.sessionTimeout {
+	if session := p.session; session != 0 && asleep > sim.plan.sessionTimeout && !p.isClient {
 		sim.overslept[session] = true
 		sim.after(2*time.Millisecond, func() { sim.server.Expire(session) }) // the clock shows a jump a millisecond later
 	}
@@ -79,7 +89,7 @@ func (sim *simulation) sleep(p *process, asleep time.Duration, r *rand.Rand) {
 func (p *process) clock() time.Duration {
 	now := p.sim.now()
 	if p.components != nil {
-		now += time.Duration(p.components.suspended.Load())
+		now += p.components.ahead()
 	}
 	return now
 }

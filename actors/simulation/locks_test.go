@@ -77,7 +77,11 @@ const (
 // memberLock returns a random lock that may be a member of a multi-lock.
 func (p *process) memberLock(r *rand.Rand) access {
 	l := p.locks
-	switch pick(r, p.sim.plan.memberForms) {
+	form := pick(r, p.sim.plan.memberForms)
+	if form == memberFormCount-1 && p.isClient { // a lock server does not know the rule
+		form = r.IntN(form)
+	}
+	switch form {
 	case 0:
 		return accessTo(l.Mutex(root+"/m0"), 0, 1)
 	case 1:
@@ -116,6 +120,9 @@ func (p *process) memberLockAt(path string, r *rand.Rand) access {
 func (p *process) anyLock(r *rand.Rand) access {
 	l := p.locks
 	local := p.sim.rand(p.name, 2) // all requests of a process need the same options
+	if p.sim.plan.lockServers > 0 {
+		local = p.sim.rand("local", 2) // and so do those of a lock server's clients
+	}
 	p.budget = uint32(1 + local.IntN(10))
 	options := actors.LocalQueue(actors.LocalQueueConfig{Grants: int(p.budget), Time: time.Duration(1+local.IntN(2000)) * time.Millisecond,
 		Linger: time.Duration(1+local.IntN(2000)) * time.Millisecond})

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -23,10 +24,13 @@ type network struct {
 	closed   chan struct{}
 	away     atomic.Bool // all servers are away
 	servers  []*ensembleServer
+
+	mu    sync.Mutex
+	peers map[string]*peer // lock servers that take streams, by address
 }
 
 func newNetwork(loop *eventLoop, servers int) *network {
-	n := &network{loop: loop, accepted: make(chan net.Conn, 64), closed: make(chan struct{})}
+	n := &network{loop: loop, accepted: make(chan net.Conn, 64), closed: make(chan struct{}), peers: map[string]*peer{}}
 	for i := range servers {
 		n.servers = append(n.servers, &ensembleServer{address: address(fmt.Sprint("server", i))})
 	}
@@ -67,6 +71,7 @@ type host struct {
 	extraDelay       time.Duration // added to each delay
 	extraAnswerDelay time.Duration // added to the delay of messages from the server
 	mute             bool          // nothing is delivered to the server
+	deaf             bool          // nothing is delivered to the client
 	dead             bool          // it dials no more
 	blocked          bool          // nothing is delivered in either direction
 }
@@ -96,21 +101,40 @@ func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		h.network.loop.record("%s.%d is refused", h.name, n)
 		return nil, &net.OpError{Op: "dial", Net: "simulated", Err: syscall.ECONNREFUSED}
 	}
-	c := &connection{host: h, number: n, server: to}
-	c.name = fmt.Sprintf("%s.%d", h.name, n)
+	c := h.open(n)
+	c.server = to
+	server := c.serverEnd()
+	server.local = to.address
+	h.network.accepted <- server
+	return c.clientEnd(), nil
+}
+
+// open makes the n-th connection of the host.
+func (h *host) open(n uint64) *connection {
+	c := &connection{host: h, number: n, name: fmt.Sprintf("%s.%d", h.name, n)}
 	for i, to := range []string{"server", "client"} {
 		p := &c.pipes[i]
 		p.conn, p.to = c, to
 		p.rand = rand.New(rand.NewPCG(h.seed, n<<1|uint64(i)))
 		p.changed = sync.NewCond(&p.mu)
 	}
-	client := &endpoint{conn: c, in: &c.pipes[1], out: &c.pipes[0]}
-	server := &endpoint{conn: c, in: &c.pipes[0], out: &c.pipes[1], local: to.address}
+	h.add(c)
+	return c
+}
+
+// add has the host's faults affect a connection.
+func (h *host) add(c *connection) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.connections = append(h.connections, c)
-	h.mu.Unlock()
-	h.network.accepted <- server
-	return client, nil
+}
+
+func (c *connection) clientEnd() *endpoint {
+	return &endpoint{conn: c, in: &c.pipes[1], out: &c.pipes[0]}
+}
+
+func (c *connection) serverEnd() *endpoint {
+	return &endpoint{conn: c, in: &c.pipes[0], out: &c.pipes[1]}
 }
 
 // hash returns the hash of the sent bytes. It returns 0 for a plain client: go-zookeeper lists the
@@ -169,7 +193,7 @@ func (h *host) stopDialing() {
 // block stops all deliveries, or lets them continue.
 func (h *host) block(blocked bool) {
 	h.mu.Lock()
-	h.blocked, h.mute = blocked, false
+	h.blocked, h.mute, h.deaf = blocked, false, false
 	connections := append([]*connection(nil), h.connections...)
 	h.mu.Unlock()
 	if blocked {
@@ -198,7 +222,7 @@ func (h *host) minDelay() time.Duration { return h.maxDelay / 10 }
 func (h *host) isBlocked(to string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.blocked || h.mute && to == "server"
+	return h.blocked || h.mute && to == "server" || h.deaf && to == "client"
 }
 
 // connection is two pipes: to the server and to the client.
@@ -208,9 +232,25 @@ type connection struct {
 	number uint64
 	name   string
 	pipes  [2]pipe
+	stream *stream // nil for a connection to ZooKeeper
+}
+
+func (c *connection) isBlocked(to string) bool {
+	return c.host.isBlocked(to) || c.stream != nil && c.stream.isBlocked(to)
+}
+
+func (c *connection) delay(r *rand.Rand, to string) time.Duration {
+	d := c.host.delay(r, to)
+	if c.stream != nil {
+		d += c.stream.extraDelay(to)
+	}
+	return d
 }
 
 func (c *connection) cut() {
+	if c.stream != nil {
+		c.stream.link.ended.Store(true)
+	}
 	for i := range c.pipes {
 		c.pipes[i].fail(syscall.ECONNRESET)
 	}
@@ -237,31 +277,46 @@ type pipe struct {
 type chunk struct {
 	bytes []byte
 	due   time.Duration
+	text  string // what the frame of a stream says
 }
 
-func (p *pipe) write(b []byte) (int, error) {
+func (p *pipe) write(b []byte) (int, error) { return p.writeAs(b, "", 0) }
+
+// writeAs writes bytes, and blocks while more than a number of others are in flight. 0 is no limit.
+func (p *pipe) writeAs(b []byte, text string, most int) (int, error) {
 	p.mu.Lock()
+	for most > 0 && p.inFlight() > most && !p.closedByWriter && p.err == nil {
+		p.changed.Wait()
+	}
 	if p.closedByWriter || p.err != nil {
 		p.mu.Unlock()
 		return 0, &net.OpError{Op: "write", Net: "simulated", Err: syscall.EPIPE}
 	}
 	b = append([]byte(nil), b...)
-	p.chunks = append(p.chunks, chunk{b, p.conn.host.network.loop.now() + p.conn.host.delay(p.rand, p.to)})
+	p.chunks = append(p.chunks, chunk{bytes: b, text: text, due: p.conn.host.network.loop.now() + p.conn.delay(p.rand, p.to)})
 	p.mu.Unlock()
 	p.schedule()
 	return len(b), nil
+}
+
+// inFlight returns the number of bytes that are not delivered. The caller holds mu.
+func (p *pipe) inFlight() (n int) {
+	for _, c := range p.chunks {
+		n += len(c.bytes)
+	}
+	return n
 }
 
 // schedule has the event loop deliver the next chunk.
 func (p *pipe) schedule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.scheduled || len(p.chunks) == 0 && !p.closedByWriter || p.err != nil || p.conn.host.isBlocked(p.to) {
+	if p.scheduled || len(p.chunks) == 0 && !p.closedByWriter || p.err != nil || p.conn.isBlocked(p.to) {
 		return
 	}
 	p.scheduled = true
 	loop := p.conn.host.network.loop
-	due := loop.now() + p.conn.host.delay(p.rand, p.to)
+	due := loop.now() + p.conn.delay(p.rand, p.to)
 	if len(p.chunks) > 0 {
 		due = max(p.chunks[0].due, loop.now()+time.Duration(1000+p.rand.IntN(9000)))
 	}
@@ -273,34 +328,45 @@ func (p *pipe) deliver() {
 	p.mu.Lock()
 	p.scheduled = false
 	switch {
-	case p.err != nil || p.conn.host.isBlocked(p.to):
+	case p.err != nil || p.conn.isBlocked(p.to):
 		p.mu.Unlock()
 		return
 	case len(p.chunks) > 0:
-		chunk := p.chunks[0].bytes
-		n := len(chunk)
-		if n > 1 && p.rand.IntN(20) == 0 {
-			n = 1 + p.rand.IntN(n-1)
+		together := p.conn.stream != nil && p.rand.IntN(3) == 0 // frames may come at one time
+		for more := true; more; more = together && len(p.chunks) > 0 {
+			p.deliverChunk()
 		}
-		p.buf = append(p.buf, chunk[:n]...)
-		if n < len(chunk) {
-			p.chunks[0].bytes = chunk[n:]
-		} else {
-			p.chunks = p.chunks[1:]
-		}
-		p.conn.host.network.loop.record("%s to %s %d bytes %016x%s", p.conn.name, p.to, n, p.conn.host.hash(chunk[:n]), p.describe(chunk[:n]))
 	case p.closedByWriter:
 		p.err = io.EOF
 		p.conn.host.network.loop.record("%s to %s ends", p.conn.name, p.to)
 	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
+	if p.conn.stream != nil && p.to == "server" {
+		p.conn.stream.accept()
+	}
 	p.schedule()
+}
+
+// deliverChunk moves the first chunk, or a piece of it. The caller holds mu.
+func (p *pipe) deliverChunk() {
+	chunk, text := p.chunks[0].bytes, p.chunks[0].text
+	n := len(chunk)
+	if n > 1 && p.rand.IntN(20) == 0 {
+		n = 1 + p.rand.IntN(n-1)
+	}
+	p.buf = append(p.buf, chunk[:n]...)
+	if n < len(chunk) {
+		p.chunks[0].bytes = chunk[n:]
+	} else {
+		p.chunks = p.chunks[1:]
+	}
+	p.conn.host.network.loop.record("%s to %s %d bytes %016x%s", p.conn.name, p.to, n, p.conn.host.hash(chunk[:n]), cmp.Or(text, p.describe(chunk[:n])))
 }
 
 // describe returns the first request in b, or "" if b does not begin with one.
 func (p *pipe) describe(b []byte) string {
-	if p.to != "server" || len(b) < 20 {
+	if p.conn.stream != nil || p.to != "server" || len(b) < 20 {
 		return ""
 	}
 	op, n := int32(binary.BigEndian.Uint32(b[8:])), int(binary.BigEndian.Uint32(b[12:]))
@@ -353,6 +419,9 @@ func (p *pipe) setDeadline(t time.Time) {
 func (p *pipe) closeWriter() {
 	p.mu.Lock()
 	p.closedByWriter = true
+	if p.conn.stream != nil {
+		p.changed.Broadcast() // a writer may wait
+	}
 	p.mu.Unlock()
 	p.schedule()
 }

@@ -29,6 +29,10 @@ type plan struct {
 	meanHold              time.Duration   // how long a grant is held on average
 	memberForms, anyForms []int           // forms of locks: see memberLock and anyLock
 
+	lockServers int           // how many of the first processes are lock servers; the others are their clients. 0: none has any
+	lease       time.Duration // the longest lease of a lock server
+	keepsLeases bool          // no fault may cost a client its grants
+
 	defect func(*simulation) // for tests of the simulation itself: called after each event
 }
 
@@ -47,7 +51,13 @@ func (e entry) isFault() bool { return !strings.HasPrefix(e.name, "op ") }
 
 // newPlan draws a plan. Each seed has a random subset of operations and faults, each at one of
 // several intervals. Some seeds have a targeted plan instead.
-func newPlan(seed uint64, length time.Duration) *plan {
+func newPlan(seed uint64, length time.Duration) *plan { return drawPlan(seed, length, false) }
+
+// newStreamPlan draws a plan with lock servers and their clients. It has nothing to do with the plan
+// that newPlan draws for the seed.
+func newStreamPlan(seed uint64, length time.Duration) *plan { return drawPlan(seed, length, true) }
+
+func drawPlan(seed uint64, length time.Duration, withStreams bool) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := &plan{seed: seed, length: length, drawnLength: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
 	// No deadline may be a multiple of the second in which locks tick: timers of the same time fire
@@ -61,8 +71,13 @@ func newPlan(seed uint64, length time.Duration) *plan {
 	if r.IntN(4) == 0 {
 		p.anyForms = []int{anyFormCount - 1} // only locks of memberLock
 	}
+	kinds, groups := faults, faultGroups
+	if withStreams {
+		p.drawLockServers(rand.New(rand.NewPCG(seed, 8)))
+		kinds, groups = slices.Concat(faults, streamFaults, streamFaults), streamFaultGroups
+	}
 	p.drawOperations(r)
-	p.drawFaults(r)
+	p.drawFaults(r, kinds, groups)
 	if r.IntN(2) == 0 && !slices.ContainsFunc(p.entries, func(e entry) bool { return e.name == "sequence" }) {
 		p.foreignClients = 1 + r.IntN(3) // clients of other libraries are not safe near the end of the numbers
 	}
@@ -71,7 +86,11 @@ func newPlan(seed uint64, length time.Duration) *plan {
 		p.draw(rand.New(rand.NewPCG(seed, 6)), []string{"sleep"}, 1, phase{time.Minute, 20 * time.Second}, time.Second, 5*time.Second)
 	}
 	p.drawCandidates(rand.New(rand.NewPCG(seed, 5)))
-	p.drawTargeted()
+	if withStreams {
+		p.drawTargetedStreams()
+	} else {
+		p.drawTargeted()
+	}
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	for i := range p.entries {
 		p.entries[i].id = i
@@ -113,14 +132,14 @@ var faultGroups = [][]string{
 }
 
 // drawFaults draws no faults, some of many kinds, or many of a few kinds.
-func (p *plan) drawFaults(r *rand.Rand) {
+func (p *plan) drawFaults(r *rand.Rand, faults []string, groups [][]string) {
 	when := pick(r, []phase{always, {time.Minute, 15 * time.Second}})
 	switch r.IntN(8) {
 	case 0:
 	case 1, 2, 3:
 		p.draw(r, faults, 0.4, when, 5*time.Second, 20*time.Second, time.Minute)
 	default:
-		few := pick(r, faultGroups)
+		few := pick(r, groups)
 		if r.IntN(2) == 0 {
 			few = nil
 			for _, i := range r.Perm(len(faults))[:1+r.IntN(2)] {
@@ -183,5 +202,5 @@ func (p *plan) String() string {
 			ops[e.name]++
 		}
 	}
-	return fmt.Sprintf("seed %d: %v, %d processes, %d servers, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.servers, p.foreignClients, p.farChance, p.meanHold, p.memberForms, p.anyForms, p.sessionTimeout, ops, faults)
+	return fmt.Sprintf("seed %d: %v, %d processes, %d lock servers with leases of %v, %d servers, %d foreign, %.1f far, hold %v, forms %v %v, sessions of %v, %v, %v", p.seed, p.length, p.processes, p.lockServers, p.lease, p.servers, p.foreignClients, p.farChance, p.meanHold, p.memberForms, p.anyForms, p.sessionTimeout, ops, faults)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/streams"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -36,6 +37,11 @@ type process struct {
 	session          int64
 	state            messages.SessionState
 
+	isClient   bool               // of lock servers
+	links      *streamDialer      // of a client
+	lockServer streams.LockServer // nil if the process serves no clients
+	observes   bool               // watchQueue observes a queue
+
 	missingNodeAt  map[string]time.Duration // when a release was answered because the node was missing, by path
 	lostSessions   map[int64]time.Duration  // when a session was lost
 	connectedSince time.Duration            // since when the process is connected
@@ -52,6 +58,7 @@ func (sim *simulation) startProcess(slot, incarnation int) {
 	if sim.plan.maxDelays != nil {
 		p.host.maxDelay = sim.plan.maxDelays[slot]
 	}
+	p.isClient = sim.plan.isClient(slot)
 	sim.slots[slot] = p
 	sim.incarnations = append(sim.incarnations, p)
 	sim.record("%s starts", p.name)
@@ -68,7 +75,7 @@ func (p *process) connect() {
 	cfg := actors.Config{SessionTimeout: p.sim.plan.sessionTimeout, Dial: p.host.dial, Logger: slog.New(slog.DiscardHandler), OmitHolder: true}
 	p.stopOnSuspended = r.IntN(4) == 0
 	cfg.StopOnSuspended = p.stopOnSuspended
-	if r.IntN(8) == 0 && !p.sim.plan.unlimited {
+	if r.IntN(8) == 0 && !p.sim.plan.unlimited && p.slot >= p.sim.plan.lockServers {
 		cfg.MaxRequestsPerLock, cfg.MaxRequests, p.limited = 4, 12, true
 	}
 	if r.IntN(4) == 0 {
@@ -83,8 +90,16 @@ func (p *process) connect() {
 	p.ready = ready
 	go func() {
 		defer close(ready)
+		switch {
+		case p.isClient:
+			p.connectToLockServers(cfg)
+			return
+		case p.slot < p.sim.plan.lockServers:
+			p.serve(cfg)
+			return
+		}
 		if separateParts {
-			p.locks, p.components, p.err = connectComponents(p.sim.network.serverList(), cfg)
+			p.locks, p.components, p.err = connectComponents(p.sim.network.serverList(), cfg, 0)
 			return
 		}
 		p.locks, p.err = actors.Connect(context.Background(), p.sim.network.serverList(), cfg)
@@ -141,6 +156,9 @@ func (p *process) close() {
 	p.closed = make(chan struct{})
 	go func() {
 		<-p.ready
+		if p.lockServer != nil {
+			p.stopServing()
+		}
 		if p.locks != nil {
 			p.locks.Close()
 		}
@@ -163,8 +181,11 @@ func (p *process) markAffected(d time.Duration) {
 // markDisconnected is markAffected for a fault that loses messages but delays none.
 func (p *process) markDisconnected(d time.Duration) {
 	p.affectedUntil = max(p.affectedUntil, p.sim.now()+d)
+	p.markClients(d)
 	p.sim.unaffectedSince = 0 // checkLiveness looks once a second only
 }
 
 // isAffected reports whether a fault may have an effect on the process.
-func (p *process) isAffected() bool { return p.sim.now() < p.affectedUntil || p.frozen || p.dead }
+func (p *process) isAffected() bool {
+	return p.sim.now() < p.affectedUntil || p.frozen || p.dead || p.isClient && p.sim.serversAffected()
+}

@@ -39,7 +39,7 @@ func (r *programRequest) dropFuture() {
 		r.sim.record("%d is dropped; answered: %v", r.id, isDone(r.future.Done()))
 		// It may hold by a deleted node, unknown to the checker, until the tick at which the lock
 		// hears of this.
-		r.sim.noteDeletedNodeEnd(r.p.name+r.uses[0].path, r.sim.now()+longestTick)
+		r.sim.noteDeletedNodeEnd(r.p.holder(r.p.session)+r.uses[0].path, r.sim.now()+longestTick)
 		abandonFuture(r.future)
 		r.close() // the context does not end: only the drop may end the request
 		r.sim.noteUse(r.p, r.uses, r.sim.now()+longestTick)

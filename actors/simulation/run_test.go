@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/streams"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -87,6 +88,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
+		streams.YieldBy(sim.yield(p.seed))
 		var err error
 		sim.server, err = embedded.Start(embedded.ServerConfig{Listener: sim.network, TickTime: 100 * time.Millisecond,
 			MaxSessionTimeout: time.Minute, ContainerInterval: containerInterval, Deleted: sim.onDeleted})

@@ -117,7 +117,7 @@ func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
 	for slot := range p.processes {
 		s.try(s.best.filter(func(e entry) bool { return e.slot != slot }))
 	}
-	for _, kind := range slices.Concat(faults, serverFaults, operations) {
+	for _, kind := range slices.Concat(faults, serverFaults, streamFaults, []string{"blink", "op watch", "op unreadable"}, operations) {
 		s.try(s.best.filter(func(e entry) bool { return e.name != kind }))
 	}
 	for size := len(s.best.entries) / 2; size > 0; size /= 2 {
@@ -132,7 +132,7 @@ func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
 		}
 	}
 	fewer := *s.best
-	fewer.processes = 1 // a violation may need no entry, as in an election
+	fewer.processes = 1 + p.lockServers // a violation may need no entry, as in an election
 	for _, e := range s.best.entries {
 		fewer.processes = max(fewer.processes, e.slot+1)
 	}
@@ -145,11 +145,11 @@ func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
 func (p *plan) asTest() string {
 	return fmt.Sprintf(`
 func TestSeed%d(t *testing.T) {
-	p := newPlan(%d, %d).only(%q)
-	p.length, p.processes, p.servers, p.foreign, p.election = %d, %d, %d, %d, %t
+	p := drawPlan(%d, %d, %t).only(%q)
+	p.length, p.processes, p.servers, p.foreignClients, p.election = %d, %d, %d, %d, %t
 	report(t, simulate(t, p))
 }
-`, p.seed, p.seed, p.drawnLength, p.list(), p.length, p.processes, p.servers, p.foreignClients, p.election)
+`, p.seed, p.seed, p.drawnLength, p.lockServers > 0, p.list(), p.length, p.processes, p.servers, p.foreignClients, p.election)
 }
 
 // A plan without some of its entries has the other entries unchanged.

@@ -22,7 +22,7 @@ var (
 	simHistory = flag.String("sim.history", "", "file for the history of -sim.seed; without it only the history of a failing run is written")
 	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed; 0: run many")
 	simFrom    = flag.Uint64("sim.from", 1, "first of many seeds; 0: fresh seeds")
-	simFor     = flag.Duration("sim.for", 3*time.Second, "how long to run many seeds")
+	simFor     = flag.Duration("sim.for", 1500*time.Millisecond, "how long to run many seeds, in TestSimulation and in TestStreams")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long to search for a smaller plan that fails like -sim.seed")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "virtual time for which the processes of a seed work")
 )
@@ -40,7 +40,14 @@ func simulate(t *testing.T, p *plan) *simulation {
 	return runPlan(t, p)
 }
 
-func TestSimulation(t *testing.T) {
+// TestSimulation runs plans of processes that have ZooKeeper sessions of their own.
+func TestSimulation(t *testing.T) { simulateMany(t, newPlan) }
+
+// TestStreams runs plans with lock servers and their clients.
+func TestStreams(t *testing.T) { simulateMany(t, newStreamPlan) }
+
+// simulateMany runs the seeds that the flags say.
+func simulateMany(t *testing.T, newPlan func(seed uint64, length time.Duration) *plan) {
 	if *simSeed != 0 {
 		p := newPlan(*simSeed, *simTime)
 		sim := simulate(t, p)
@@ -89,8 +96,9 @@ func TestSeeds(t *testing.T) {
 			continue
 		}
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
-		if err != nil || len(fields) != 2 {
-			t.Fatalf("testdata/seeds: %q: a line must be a seed, a time, and # what it found", line)
+		withStreams := len(fields) == 3 && fields[2] == "streams"
+		if err != nil || len(fields) != 2 && !withStreams {
+			t.Fatalf("testdata/seeds: %q: a line must be a seed, a time, the word streams for a seed of TestStreams, and # what it found", line)
 		}
 		length, err := time.ParseDuration(fields[1])
 		if err != nil {
@@ -100,7 +108,7 @@ func TestSeeds(t *testing.T) {
 			continue
 		}
 		t.Run(fields[0], func(t *testing.T) {
-			if sim := simulate(t, newPlan(seed, length)); sim.failed() {
+			if sim := simulate(t, drawPlan(seed, length, withStreams)); sim.failed() {
 				t.Log(why)
 				report(t, sim)
 			}
@@ -117,7 +125,11 @@ func report(t *testing.T, sim *simulation) {
 		}
 	}
 	if sim.failed() {
-		t.Errorf("go test ./actors/simulation -run Simulation -sim.seed %d -sim.time %v", sim.plan.seed, sim.plan.drawnLength)
+		test := "Simulation"
+		if sim.plan.lockServers > 0 {
+			test = "Streams"
+		}
+		t.Errorf("go test ./actors/simulation -run %s$ -sim.seed %d -sim.time %v", test, sim.plan.seed, sim.plan.drawnLength)
 	}
 	if !sim.failed() && *simHistory == "" {
 		return
@@ -140,18 +152,21 @@ func TestDeterminism(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	sampled := sample.OneIn(t, 4)
-	for seed := range uint64(4) {
+	for seed := range uint64(6) {
 		if !sampled() {
 			continue
 		}
-		length := 15 * time.Second
+		draw, length := newPlan, 15*time.Second
+		if seed >= 4 {
+			draw = newStreamPlan
+		}
 		if seed == 0 { // long enough for faults that come in a part of each minute
 			length = 2 * time.Minute
 		}
 		hashes, runs := map[uint64]int{}, 0
 		for try := 0; try < 24 && runs < 4; try++ {
 			runtime.GOMAXPROCS(1 + try%2)
-			sim := simulate(t, newPlan(*simSeed+100+seed, length))
+			sim := simulate(t, draw(*simSeed+100+seed, length))
 			if sim.failed() {
 				report(t, sim)
 				return

@@ -45,6 +45,9 @@ var (
 	// Dial is remote.Dial over streams of the dialer, on a system of actors and by a clock. The system ends
 	// with the locks.
 	Dial func(ctx context.Context, system *host.System, clock *zkbridge.Clock, d Dialer, servers []string, cfg actors.Config) (*actors.Locks, error)
+	// YieldBy has the goroutines that send frames call f where they let others run. Call it while there is no
+	// stream.
+	YieldBy func(f func())
 	// NewServer is remote.NewServer with leases of a time.
 	NewServer func(locks *actors.Locks, lease time.Duration, cfg actors.Config) (LockServer, error)
 )

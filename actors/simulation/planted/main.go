@@ -9,6 +9,7 @@
 // -known the command first runs the seed of the README's table, and others only if that seed does
 // not find the fault. A patch with the line "Found by: go test ..." is of a fault that the
 // simulation does not find, or hardly ever: the command runs that test in place of the simulation.
+// A fault whose name begins with stream is looked for with lock servers and their clients.
 package main
 
 import (
@@ -192,13 +193,17 @@ func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration
 	if m := foundBy.FindSubmatch(text); m != nil {
 		return c.findByTest(ctx, path, string(m[1]))
 	}
+	test := "TestSimulation"
+	if strings.HasPrefix(nameOf(patch), "stream-") {
+		test = "TestStreams"
+	}
 	if err := c.withPatch(ctx, path, func() error { return c.build(ctx, "faulty") }); err != nil {
 		return f, err
 	}
 	if known != "" {
-		out, took, failed := c.simulate(ctx, "faulty", "-sim.seed", known)
+		out, took, failed := c.simulate(ctx, "faulty", test, "-sim.seed", known)
 		if failed {
-			_, _, failed = c.simulate(ctx, "original", "-sim.seed", known)
+			_, _, failed = c.simulate(ctx, "original", test, "-sim.seed", known)
 			if !failed {
 				f.text, _ = parseFinding(out)
 				f.seed, f.after = known, took
@@ -207,7 +212,7 @@ func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration
 		}
 	}
 	for f.after < limit {
-		out, took, failed := c.simulate(ctx, "faulty", "-sim.from", strconv.FormatUint(from, 10), "-sim.for", (limit - f.after).String())
+		out, took, failed := c.simulate(ctx, "faulty", test, "-sim.from", strconv.FormatUint(from, 10), "-sim.for", (limit - f.after).String())
 		f.after += took
 		if err := ctx.Err(); err != nil {
 			return f, err
@@ -226,7 +231,7 @@ func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration
 		if seed == "" {
 			return f, fmt.Errorf("the output names no seed: %s", out)
 		}
-		out, _, failed = c.simulate(ctx, "original", "-sim.seed", seed)
+		out, _, failed = c.simulate(ctx, "original", test, "-sim.seed", seed)
 		if !failed {
 			f.text, f.seed = text, seed
 			return f, ctx.Err()
@@ -245,12 +250,12 @@ func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration
 }
 
 // simulate runs one of the compiled simulations.
-func (c *moduleCopy) simulate(ctx context.Context, name string, args ...string) (out string, took time.Duration, failed bool) {
-	test := exec.CommandContext(ctx, filepath.Join(c.dir, name+".test"), append(args, "-test.run", "^TestSimulation$", "-test.v", "-test.timeout", "20m")...)
-	test.Dir = filepath.Join(c.dir, "actors", "simulation")
-	text, err := test.CombinedOutput()
-	if test.ProcessState != nil {
-		took = test.ProcessState.UserTime() + test.ProcessState.SystemTime()
+func (c *moduleCopy) simulate(ctx context.Context, name, test string, args ...string) (out string, took time.Duration, failed bool) {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.dir, name+".test"), append(args, "-test.run", "^"+test+"$", "-test.v", "-test.timeout", "20m")...)
+	cmd.Dir = filepath.Join(c.dir, "actors", "simulation")
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState != nil {
+		took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	return string(text), took, err != nil
 }

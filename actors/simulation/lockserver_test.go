@@ -1,0 +1,368 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/streams"
+	_ "github.com/actorlock/actorlock/actors/remote" // sets the variables of package streams
+	actorhost "github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/zkbridge"
+)
+
+// Lock servers, their clients, and the faults of what is between them.
+
+// drawLockServers makes some of the processes lock servers, and the others their clients.
+func (p *plan) drawLockServers(r *rand.Rand) {
+	p.lockServers = pick(r, []int{1, 1, 2, 2, 2})
+	p.lease = pick(r, []time.Duration{3037, 6053, 10067, 20083}) * time.Millisecond
+	p.processes = p.lockServers + pick(r, []int{1, 2, 2, 3, 4})
+}
+
+// isClient reports whether a process is a client of lock servers. Few others have ZooKeeper sessions
+// of their own.
+func (p *plan) isClient(slot int) bool {
+	return p.lockServers > 0 && slot >= p.lockServers && (slot == p.lockServers || (p.seed+uint64(slot))%6 > 0)
+}
+
+// streamSettleTime is how much longer the effect of a fault may last if there are lock servers: a
+// client may wait for the answer of a server that stands still, and its lease must end.
+func (p *plan) streamSettleTime() time.Duration {
+	if p.lockServers == 0 {
+		return 0
+	}
+	return 2*p.lease + 20*time.Second
+}
+
+// streamFaults are the faults of streams and lock servers.
+var streamFaults = []string{"mute", "deaf", "link", "drain"}
+
+// streamFaultGroups are faults that affect the same part of the streams.
+var streamFaultGroups = [][]string{
+	{"mute", "deaf", "cut"},                // what is sent again
+	{"mute", "deaf", "link", "slow"},       // renewals
+	{"kill", "close", "drain"},             // ends of servers
+	{"sleep", "freeze", "hole", "late"},    // deadlines
+	{"drain", "cut", "deaf", "expire"},     // what the end of a lease meets
+	{"delete", "deaf", "cut", "revoke"},    // losses that are under way
+	{"server away", "deaf", "link"},        // reconnections
+	{"request", "mute", "generation"},      // outcomes that are unknown
+	{"drop", "expire", "close", "deaf"},    // futures and grants that programs have dropped
+	{"actor stops", "kill", "cut", "mute"}, // ends of clients
+}
+
+// targetedStreams each draw a plan whose faults must not cost a client a grant.
+var targetedStreams = []func(p *plan, r *rand.Rand){
+	// Streams break while one way is silent.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond, 300*time.Millisecond)
+		p.draw(r, []string{"blink"}, 1, always, 3*time.Second, 10*time.Second)
+	},
+	// Clients observe queues while one way is silent.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond)
+		p.draw(r, []string{"op watch"}, 1, always, 5*time.Second)
+		p.draw(r, []string{"blink"}, 1, always, 10*time.Second)
+	},
+}
+
+// drawTargetedStreams replaces the plan by a targeted one, for some of the seeds.
+func (p *plan) drawTargetedStreams() {
+	if p.seed%targetedOneIn != 0 {
+		if p.seed%3 == 0 {
+			r := rand.New(rand.NewPCG(p.seed, 9))
+			p.draw(r, []string{"op watch", "blink"}, 0.5, always, 3*time.Second, 20*time.Second)
+		}
+		return
+	}
+	r := rand.New(rand.NewPCG(p.seed, 3))
+	p.entries, p.foreignClients, p.optionChance, p.farChance, p.servers, p.election = nil, 0, 0.1, pick(r, []float64{0, 0.3, 0.7}), 1, false
+	p.sessionTimeout, p.lease, p.keepsLeases = 20071*time.Millisecond, 20083*time.Millisecond, true
+	targetedStreams[p.seed/targetedOneIn%uint64(len(targetedStreams))](p, r)
+}
+
+// lockServerAddress returns the address of a lock server, whatever its incarnation.
+func lockServerAddress(slot int) string { return fmt.Sprintf("lock%d:7400", slot) }
+
+// maxDrift is how far the clocks of two processes may drift apart: a two-hundredth.
+const maxDrift = 1.0 / 200
+
+// drift returns how much faster than virtual time the clock of the process is.
+func (p *process) drift() float64 {
+	switch r := p.sim.rand(p.name, 9); r.IntN(3) {
+	case 0:
+		return maxDrift
+	case 1:
+		return maxDrift * r.Float64()
+	}
+	return 0
+}
+
+// connectToLockServers makes Locks that live on the lock servers.
+func (p *process) connectToLockServers(cfg actors.Config) {
+	r := p.sim.rand(p.name, 8)
+	c := &components{system: actorhost.NewSystem(cfg.System, cfg.Logger), began: time.Now(), drift: p.drift()}
+	if p.links == nil {
+		p.links = &streamDialer{host: p.host, links: map[string]*link{}}
+	}
+	var servers []string
+	for _, i := range r.Perm(p.sim.plan.lockServers) {
+		servers = append(servers, lockServerAddress(i))
+	}
+	cfg.SessionTimeout, cfg.Dial = 0, nil
+	if r.IntN(2) == 0 {
+		cfg.Margin = 503 * time.Millisecond
+	}
+	p.locks, p.err = streams.Dial(context.Background(), c.system, zkbridge.NewClock(c.ahead), p.links, servers, cfg)
+	if p.err == nil {
+		p.components = c
+	}
+}
+
+// serve makes a lock server.
+func (p *process) serve(cfg actors.Config) {
+	p.locks, p.components, p.err = connectComponents(p.sim.network.serverList(), cfg, p.drift())
+	if p.err != nil {
+		return
+	}
+	if p.lockServer, p.err = streams.NewServer(p.locks, p.sim.plan.lease, cfg); p.err != nil {
+		panic(p.err)
+	}
+	p.sim.withState(func() {
+		if !p.dead {
+			p.sim.network.setPeer(p.slot, &peer{p.host, p.lockServer.Connect})
+		}
+	})
+}
+
+// setPeer has a lock server be reached by its address.
+func (n *network) setPeer(slot int, to *peer) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.peers[lockServerAddress(slot)] = to
+}
+
+// removePeer has no more streams come to a lock server.
+func (n *network) removePeer(slot int, h *host) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p := n.peers[lockServerAddress(slot)]; p != nil && p.host == h {
+		delete(n.peers, lockServerAddress(slot))
+	}
+}
+
+// stopServing ends the lock server. It blocks until no client believes in a lease.
+func (p *process) stopServing() {
+	for range 30 {
+		err := p.lockServer.Close()
+		if err == nil {
+			break
+		}
+		p.sim.record("%s: %v", p.name, err)
+	}
+	p.sim.network.removePeer(p.slot, p.host)
+	p.host.endLinks(func(*link) bool { return true })
+}
+
+// maxDelay returns how long a message may take to ZooKeeper, or back.
+func (p *process) maxDelay() time.Duration {
+	d := p.host.maxDelay
+	if p.isClient {
+		d += 10 * nearDelay // a lock server is near ZooKeeper
+	}
+	return d
+}
+
+// holder names what has grants in common: the session of a lock server has those of its clients.
+func (p *process) holder(session int64) string {
+	if p.sim.plan.lockServers == 0 {
+		return p.name
+	}
+	return fmt.Sprintf("%x", session)
+}
+
+// markClients notes that a fault of a lock server may have an effect on its clients.
+func (p *process) markClients(d time.Duration) {
+	if p.slot >= p.sim.plan.lockServers {
+		return
+	}
+	until := p.sim.now() + d + p.sim.plan.streamSettleTime()
+	for _, q := range p.sim.slots {
+		if q != nil && q.isClient {
+			q.affectedUntil, q.delayedUntil = max(q.affectedUntil, until), max(q.delayedUntil, until)
+		}
+	}
+}
+
+// serversAffected reports whether a fault may have an effect on a lock server.
+func (sim *simulation) serversAffected() bool {
+	for _, p := range sim.slots[:sim.plan.lockServers] {
+		if p == nil || !p.isUp() || p.isAffected() {
+			return true
+		}
+	}
+	return false
+}
+
+// affectedBy returns the process that has the fault which was drawn for p, nil if none has: a client
+// has no session with ZooKeeper.
+func (sim *simulation) affectedBy(fault string, p *process) *process {
+	if !p.isClient || !slices.Contains([]string{"expire", "request", "stale", "follower", "generation", "session node", "overdue"}, fault) {
+		return p
+	}
+	for _, s := range sim.slots[:sim.plan.lockServers] {
+		if s != nil && s.isUp() && !s.frozen && s.session == p.session {
+			return s
+		}
+	}
+	return nil
+}
+
+// injectStreamFault injects a fault of a stream or of a lock server.
+func (sim *simulation) injectStreamFault(fault string, p *process, r *rand.Rand, span time.Duration) {
+	switch fault {
+	case "mute", "deaf": // one way is silent; then the connections break, or go on
+		p.markAffected(span + 3*time.Second)
+		p.host.silence(fault)
+		breaks := r.IntN(2) == 0
+		sim.undoAfter(span, func() {
+			if breaks {
+				p.host.cut()
+			}
+			p.unblock()
+		})
+	case "blink":
+		if !sim.plan.keepsLeases {
+			p.markAffected(3 * time.Second)
+		}
+		sim.blink(p, r)
+	case "link":
+		sim.breakLinks(p, r)
+	case "drain":
+		if p.lockServer == nil {
+			return
+		}
+		p.markClients(span + 3*time.Second)
+		next := len(sim.incarnations)
+		sim.drain(p, span/4)
+		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
+	}
+}
+
+// silence has nothing be delivered in one direction.
+func (h *host) silence(direction string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if direction == "mute" {
+		h.mute = true
+	} else {
+		h.deaf = true
+	}
+}
+
+// blink has one way of a client be silent for a moment. Then its connections break, and what is in
+// flight is lost. The client keeps its lease.
+func (sim *simulation) blink(p *process, r *rand.Rand) {
+	p.host.silence(pick(r, []string{"deaf", "deaf", "mute"}))
+	sim.undoAfter(time.Duration(1+r.Int64N(int64(300*time.Millisecond))), func() {
+		p.host.cut()
+		p.unblock()
+	})
+}
+
+// breakLinks has the links of a client be half open: nothing is delivered, and neither end hears of
+// that. The keepalives of gRPC end such a connection after 15 s at most.
+func (sim *simulation) breakLinks(p *process, r *rand.Rand) {
+	if !p.isClient {
+		return
+	}
+	if !sim.plan.keepsLeases {
+		p.markAffected(20 * time.Second)
+	}
+	broken := p.links.breakAll()
+	sim.undoAfter(10*time.Second+time.Duration(r.Int64N(int64(5*time.Second))), func() {
+		p.host.endLinks(func(l *link) bool { return slices.Contains(broken, l) })
+	})
+}
+
+// breakAll has all links be half open, and returns them.
+func (d *streamDialer) breakAll() (broken []*link) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.links {
+		l.dead.Store(true)
+		broken = append(broken, l)
+	}
+	return broken
+}
+
+// drain has a lock server end as an operator does: it drains, and then it closes. No client may
+// believe in a lease for longer than the grace and a lease.
+func (sim *simulation) drain(p *process, grace time.Duration) {
+	p.dead = true
+	for _, r := range sim.requests {
+		if r.p == p {
+			r.endWork()
+		}
+	}
+	limit := grace + sim.plan.lease + sim.plan.lease/50 + drainSlack
+	sim.record("%s drains for %v", p.name, grace)
+	callAsync(sim, limit, func(ctx context.Context) (any, error) { return nil, p.lockServer.Drain(ctx, grace) }, func(_ any, err error) {
+		sim.record("%s has drained: %v", p.name, err)
+		if err != nil && !sim.stopped {
+			sim.fail(sim.now(), "%s has not drained within %v: %v", p.name, limit, err)
+		}
+		p.close()
+	})
+}
+
+// drainSlack is how much longer a drain may take, until ZooKeeper has answered.
+const drainSlack = 5 * time.Minute
+
+// cutFromZooKeeper breaks the connections to ZooKeeper.
+func (h *host) cutFromZooKeeper() {
+	h.mu.Lock()
+	connections := slices.Clone(h.connections)
+	h.mu.Unlock()
+	for _, c := range connections {
+		if c.stream == nil {
+			c.cut()
+		}
+	}
+}
+
+// acquireUnreadable requests a lock for an owner whose name is no text. The request fails alone.
+func (sim *simulation) acquireUnreadable(e entry) {
+	p := sim.slots[e.slot]
+	if p == nil || !p.isUp() || p.frozen || len(sim.requests) > maxOpenRequests {
+		return
+	}
+	r := sim.newRequest(p, e.rand())
+	r.unreadable = true
+	acc := p.memberLock(r.rand)
+	r.uses, r.owner = []use{acc.use}, p.name+"/caf\xe9"
+	r.send("op unreadable owner", acc.Member.(lockHandle))
+}
+
+// watchQueue has a process observe the queue of a lock for a time.
+func (sim *simulation) watchQueue(e entry) {
+	p, r := sim.slots[e.slot], e.rand()
+	if p == nil || !p.isUp() || p.frozen || p.observes { // several would ask again in a random order
+		return
+	}
+	p.observes = true
+	path := p.memberLock(r).Path()
+	callAsync(sim, time.Duration(1+r.Int64N(int64(20*time.Second))), func(ctx context.Context) (n int, err error) {
+		for range p.locks.Observe(ctx, path) {
+			n++
+		}
+		return n, nil
+	}, func(n int, _ error) {
+		p.observes = false
+		sim.record("%s has seen %d states of %s", p.name, n, path)
+	})
+}
