@@ -149,34 +149,63 @@ func (w *Writer) buildBatch() *batch {
 // that wait fit: eight directories fill a batch.
 const share = maxOps / 8
 
+// lookAhead bounds how many groups a batch is chosen from, so that its cost does not grow with the queue.
+const lookAhead = 64 * maxOps
+
 // takeShares takes groups from the queue until the batch is full, but only a share of each directory:
 // thousands of nodes of one lock must not stand in front of the nodes of others. The groups of a
 // directory keep their order: nothing of it is taken behind a group that stays.
 func (w *Writer) takeShares(b *batch) {
-	taken := map[string]int{}
+	shares, usedUp := map[string]int{}, "" // usedUp is the last directory whose share was seen to be used up
 	queue := w.queue
-	kept := queue[:0]
 	w.queue = nil // addToBatch may append to it
-	for i, g := range queue {
+	var taken []int
+	for i, g := range queue[:min(len(queue), lookAhead)] {
 		if b.isFull() {
-			kept = append(kept, queue[i:]...)
 			break
 		}
-		mayTake := g.eachDirectory(func(d string) bool { return taken[d] < share })
-		if mayTake && w.addToBatch(b, g) {
-			g.eachDirectory(func(d string) bool { taken[d]++; return true })
+		if usedUp != "" && g.isOnlyIn(usedUp) { // as most of a long queue
 			continue
 		}
-		g.eachDirectory(func(d string) bool { taken[d] = share; return true })
-		kept = append(kept, g)
+		mayTake := g.eachDirectory(func(d string) bool { return shares[d] < share })
+		if mayTake && w.addToBatch(b, g) {
+			g.eachDirectory(func(d string) bool { shares[d]++; return true })
+			taken = append(taken, i)
+			continue
+		}
+		g.eachDirectory(func(d string) bool { shares[d], usedUp = share, d; return true })
 	}
-	clear(queue[len(kept):])
-	w.queue = append(kept, w.queue...)
+	w.queue = append(withoutPlaces(queue, taken), w.queue...)
+}
+
+// withoutPlaces returns the queue without the groups at places, which are in order. It moves only the
+// groups before the last place.
+func withoutPlaces(queue []*Group, places []int) []*Group {
+	if len(places) == 0 {
+		return queue
+	}
+	begin := places[len(places)-1] + 1
+	for n, place := range slices.Backward(places) {
+		after := 0 // the place before it
+		if n > 0 {
+			after = places[n-1] + 1
+		}
+		stay := queue[after:place]
+		begin -= len(stay)
+		copy(queue[begin:], stay)
+	}
+	clear(queue[:begin])
+	return queue[begin:]
 }
 
 // isFull reports whether not even a small group fits.
 func (b *batch) isFull() bool {
 	return len(b.containers)+len(b.writes)+2 > maxOps || b.size >= MaxBytes
+}
+
+// isOnlyIn reports whether all nodes of the group are in a directory.
+func (g *Group) isOnlyIn(directory string) bool {
+	return g.eachDirectory(func(d string) bool { return d == directory })
 }
 
 // eachDirectory calls f for the directories of the group's nodes until it returns false, and reports

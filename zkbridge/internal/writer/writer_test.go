@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
@@ -237,4 +238,22 @@ func TestRequeueKeepsArrival(t *testing.T) {
 			t.Errorf("%v put back into %v: %v, want %v", test.groups, test.queue, got, test.want)
 		}
 	}
+}
+
+func TestWithoutPlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 20).Draw(t, "groups")
+		queue, want, places := make([]*Group, n), []*Group(nil), []int(nil)
+		for i := range queue {
+			queue[i] = &Group{arrival: uint64(i)}
+			if rapid.Bool().Draw(t, "taken") {
+				places = append(places, i)
+			} else {
+				want = append(want, queue[i])
+			}
+		}
+		if got := withoutPlaces(queue, places); !slices.Equal(got, want) {
+			t.Errorf("%d groups without %v: %v, want %v", n, places, got, want)
+		}
+	})
 }
