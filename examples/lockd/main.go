@@ -13,6 +13,29 @@
 // -zk-tls-server-name. The environment sets the flags of the ensemble as well: ACTORLOCK_ZK,
 // ACTORLOCK_ZK_TLS_CA, and so on.
 //
+// # Certificates
+//
+// The files of certificates, keys and authorities are read again for each handshake if they have
+// changed: a renewed certificate needs no restart. SIGHUP reads them again at once, as it does the
+// rules, and ends nothing. Files that cannot be used change nothing. lockd warns a week and a day
+// before a certificate ends, after its end, and when it refuses a client whose certificate has ended.
+//
+// # Rules
+//
+// -allow names a file of rules for what clients may do, one a line, of which the first that matches
+// counts. What no rule allows is refused. Empty lines and those that begin with # are ignored.
+//
+//	allow spiffe://prod/backup  /locks/backup  acquire,inspect
+//	deny  *                     /locks/secret  *
+//	allow *                     /              inspect
+//
+// A line has allow or deny; the identity of clients, which is the first URI of their certificate, else
+// the first DNS name, else the common name, and may end with a * for any text; the path of a lock or of
+// a directory above it; and what clients do: acquire, inspect, change (ask a holder to release, take a
+// lock from it, change a number of permits), or * for all. lockd looks for a change of the file
+// once a second. What a client holds it keeps when the rules change. lockd -check-allow FILE IDENTITY
+// VERB PATH says what holds, with exit code 0 for allowed and 1 for refused.
+//
 // # The end
 //
 // SIGTERM or SIGINT drains lockd: it takes no new clients and requests, asks holders to release, and
@@ -23,7 +46,8 @@
 //
 // # Exit codes
 //
-//	 0  it has drained
+//	 0  it has drained; of -check-allow: allowed
+//	 1  of -check-allow: refused
 //	64  the command line is not acceptable, or a file that it names
 //	69  ZooKeeper cannot be reached at the start, does not answer, or refuses, or the address of
 //	    -listen is not available
@@ -62,6 +86,10 @@ type lockdFlags struct {
 	margin   time.Duration
 	lease    time.Duration
 	drain    time.Duration
+	allow    string
+	check    string // the file of -check-allow
+	args     []string
+	limits   remote.ServerConfig // of which only the limits are set
 }
 
 func (o *lockdFlags) define(set *flag.FlagSet) {
@@ -78,9 +106,16 @@ func (o *lockdFlags) define(set *flag.FlagSet) {
 	lockflags.DurationVar(set, &o.drain, "drain", time.Minute,
 		"how long clients have at the end to release, or to see their leases end; after this `duration` lockd exits with 75.\n"+
 			"Of it a fifth is for clients to release, and the rest must be longer than the lease")
+	set.StringVar(&o.allow, "allow", "", "the `file` of rules for what clients may do, one a line: allow|deny IDENTITY PATH VERB[,VERB] (default: all clients may do all)")
+	set.StringVar(&o.check, "check-allow", "", "print what the rules in this `file` say of IDENTITY VERB PATH, which follow, and serve nobody")
+	lockflags.IntVar(set, &o.limits.MaxClients, "max-clients", 20_000, "the largest `number` of clients at one time")
+	lockflags.IntVar(set, &o.limits.MaxRequestsPerClient, "max-requests", 10_000, "the largest `number` of requests of one client that wait or hold, by what they cost")
 }
 
-func (o *lockdFlags) check(args []string) error {
+func (o *lockdFlags) checkAll(args []string) error {
+	if o.args = args; o.check != "" {
+		return nil
+	}
 	switch {
 	case len(args) > 0:
 		return fmt.Errorf("argument %q: no arguments are accepted beside the flags", args[0])
@@ -96,6 +131,12 @@ func (o *lockdFlags) check(args []string) error {
 		return fmt.Errorf("-lease %v: it must be %v at least", o.lease, remote.MinLease)
 	case o.drain < 0:
 		return fmt.Errorf("-drain %v: it must not be negative", o.drain)
+	case o.allow != "" && o.insecure:
+		return errors.New("-allow and -insecure: without TLS no client has an identity for rules")
+	case o.limits.MaxClients < 1:
+		return fmt.Errorf("-max-clients %d: it must be 1 or more", o.limits.MaxClients)
+	case o.limits.MaxRequestsPerClient < 1:
+		return fmt.Errorf("-max-requests %d: it must be 1 or more", o.limits.MaxRequestsPerClient)
 	}
 	if err := o.Flags.Check(); err != nil {
 		return err
@@ -126,7 +167,7 @@ func parse(args []string) (*lockdFlags, error) {
 		err = o.ReadEnvironment(set, os.LookupEnv)
 	}
 	if err == nil {
-		err = o.check(set.Args())
+		err = o.checkAll(set.Args())
 	}
 	return o, err
 }
@@ -141,8 +182,9 @@ func help(set *flag.FlagSet) {
 		lockflags.EnvName("zk"), lockflags.AuthHelp, exitUsage, exitUnavailable, exitCutShort)
 }
 
-// stderr writes the messages of lockd and the library.
-var stderr = console.Logger(os.Stderr, "lockd", slog.LevelInfo)
+// stderr writes the messages of lockd and the library, with time and level. The handler quotes what is
+// not printable.
+var stderr = host.BoundLogger(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 
 func warn(format string, args ...any) { stderr.Error(fmt.Sprintf(format, args...)) }
 
@@ -153,6 +195,8 @@ func main() {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		os.Exit(0)
+	case err == nil && o.check != "":
+		code, err = checkAllow(o.check, o.args)
 	case err == nil:
 		code, err = o.run(os.Stdout)
 	}

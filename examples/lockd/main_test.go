@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -159,6 +160,9 @@ func TestUsage(t *testing.T) {
 		{insecure + "-lease 1ns", "100ms at least"},
 		{insecure + "-lease 5", "as in 5s"},
 		{insecure + "-drain -1s", "-drain -1s"},
+		{insecure + "-allow rules", "without TLS no client has an identity"},
+		{insecure + "-max-clients 0", "-max-clients 0"},
+		{insecure + "-max-requests -1", "-max-requests -1"},
 		{insecure + "/locks", `argument "/locks"`},
 		{insecure + "-server a", "-server"},
 	} {
@@ -306,5 +310,72 @@ func TestMutualTLS(t *testing.T) {
 				t.Errorf("%v; want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A renewed certificate and another authority of the clients count from the next handshake on, and
+// SIGHUP ends nothing: what a client holds it keeps.
+func TestCertificatesAreReadAgain(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	path := zk.Path(t)
+	one, two := zktest.NewAuthority(t), zktest.NewAuthority(t)
+	keys, trust := one.Files(one.Issue("lockd"))
+	rules := filepath.Join(t.TempDir(), "rules")
+	if err := os.WriteFile(rules, []byte("allow localhost "+path+" acquire\n"), 0o600); err != nil { // the name in the certificates
+		t.Fatal(err)
+	}
+	p := start(t, zk, "-tls-cert", keys, "-tls-key", keys, "-tls-client-ca", trust, "-allow", rules)
+	addr := strings.Replace(p.addr, "127.0.0.1", "localhost", 1)
+	as := func(a, trusted *zktest.Authority, change func(*x509.Certificate)) (*actors.Locks, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return remote.Dial(ctx, addr, remote.DialConfig{Config: actors.Config{TLS: &tls.Config{RootCAs: trusted.Pool(),
+			Certificates: []tls.Certificate{a.IssueChanged("client", change)}}}})
+	}
+	same := func(*x509.Certificate) {}
+	first, err := as(one, one, same)
+	if err != nil {
+		t.Fatalf("%v; %s", err, p.log())
+	}
+	defer first.Close()
+	held := hold(t, first, path)
+	if _, err := first.Mutex("/elsewhere").Lock(t.Context()); !errors.Is(err, actors.ErrNoAuth) || !strings.Contains(err.Error(), `"localhost" may not acquire /elsewhere: no rule`) {
+		t.Errorf("no rule: %v", err)
+	}
+	if late, err := as(one, one, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }); err == nil {
+		late.Close()
+		t.Error("a client whose certificate has ended is accepted")
+	}
+	renewed, trustAgain := two.Files(two.Issue("lockd"))
+	for from, to := range map[string]string{renewed: keys, trustAgain: trust} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.signal(t, syscall.SIGHUP)
+	zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(p.log(), "certificates and rules are read again") }, "a line about SIGHUP")
+	second, err := as(two, two, same)
+	if err != nil {
+		t.Fatalf("%v; %s", err, p.log())
+	}
+	defer second.Close()
+	if former, err := as(one, two, same); err == nil {
+		former.Close()
+		t.Error("a client of the former authority is accepted")
+	}
+	if err := held.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := held.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := hold(t, second, path).Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"level=ERROR", "time=20", "ends within a day", "a client is refused, as its certificate (CN=client) has ended"} {
+		if text := p.log(); !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/examples/internal/lockflags"
 )
 
 // connectLimit is how long lockd tries to connect at its start. Tests raise it, for machines that
@@ -32,13 +33,51 @@ func signals() (first, second context.Context) {
 	return first, second
 }
 
+// rereadBySignal reads the files again at each of the signals until ctx ends.
+func rereadBySignal(ctx context.Context, signals <-chan os.Signal, clients, zooKeeper *lockflags.Certificates, rules *allowFile) {
+	for {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
+		var failed error
+		if clients != nil {
+			failed = clients.Reread()
+		}
+		if zooKeeper != nil {
+			failed = errors.Join(failed, zooKeeper.Reread())
+		}
+		if rules != nil {
+			failed = errors.Join(failed, rules.reread())
+		}
+		if failed != nil {
+			warn("SIGHUP: what was read before counts on: %v", failed)
+			continue
+		}
+		stderr.Info("SIGHUP: certificates and rules are read again")
+	}
+}
+
 // run serves until a signal comes, and drains. It returns the exit code, with which the process
 // must end: if the drain was cut short, nothing is closed.
 func (o *lockdFlags) run(out io.Writer) (int, error) {
 	stopped, hurried := signals()
-	secured, err := o.clients.Config(o.Warn)
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	defer signal.Stop(hangUps)
+	secured, certificates, err := o.clients.Config(o.Warn)
 	if err != nil {
 		return exitUsage, err
+	}
+	serverConfig := o.limits
+	serverConfig.Lease, serverConfig.Logger, serverConfig.Insecure = o.lease, stderr, o.insecure
+	var rules *allowFile
+	if o.allow != "" {
+		if rules, err = openAllowFile(o.allow, o.Warn); err != nil {
+			return exitUsage, err
+		}
+		serverConfig.Allow = rules.allow
 	}
 	cfg, err := o.Flags.Config()
 	if err != nil {
@@ -57,7 +96,12 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 	case err != nil:
 		return exitUnavailable, err
 	}
-	server, err := remote.NewServer(locks, remote.ServerConfig{Lease: o.lease, Logger: stderr, Insecure: o.insecure})
+	watching, stopWatching := context.WithCancel(context.Background())
+	defer stopWatching()
+	go certificates.Watch(watching)
+	go o.Certificates.Watch(watching)
+	go rereadBySignal(watching, hangUps, certificates, o.Certificates, rules)
+	server, err := remote.NewServer(locks, serverConfig)
 	if err != nil {
 		return exitUsage, errors.Join(err, locks.Close())
 	}

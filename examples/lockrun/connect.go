@@ -35,6 +35,7 @@ func open(o *options, limit time.Duration, signals <-chan os.Signal) (*actors.Lo
 	locks, err := o.Connect(ctx, cfg)
 	switch {
 	case err == nil:
+		go o.Certificates.Watch(context.Background()) // until lockrun ends
 		return locks, 0, nil
 	case errors.Is(err, actors.ErrInvalid):
 		return nil, exitUsage, plain(err)

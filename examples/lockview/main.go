@@ -130,6 +130,7 @@ func run(ctx context.Context, o pageOptions, out io.Writer) error {
 		return err
 	}
 	defer locks.Close()
+	go o.Certificates.Watch(ctx)
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return err

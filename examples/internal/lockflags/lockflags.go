@@ -27,6 +27,8 @@ type Flags struct {
 	MaxReply    int           // bytes of one answer of ZooKeeper; 0 is the library's default
 	// Warn prints a warning. It must not be nil.
 	Warn func(format string, args ...any)
+	// Certificates are those of the connection once Config has returned, nil without TLS.
+	Certificates *Certificates
 
 	tls      tlsFiles
 	insecure bool
@@ -205,7 +207,11 @@ func (f *Flags) Connect(ctx context.Context, cfg actors.Config) (*actors.Locks, 
 // Config returns the configuration of a connection. The errors concern the command line and the
 // files that it names.
 func (f *Flags) Config() (cfg actors.Config, err error) {
-	if cfg.TLS, err = f.tls.config(f.Warn); err != nil || f.LockServers != "" {
+	servers := f.Servers
+	if f.LockServers != "" {
+		servers = f.LockServers
+	}
+	if cfg.TLS, f.Certificates, err = f.tls.config(servers, f.Warn); err != nil || f.LockServers != "" {
 		return cfg, err
 	}
 	cfg.SessionTimeout, cfg.MaxReply = f.Session, f.MaxReply

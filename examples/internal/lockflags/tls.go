@@ -41,25 +41,16 @@ func (t *tlsFiles) check() error {
 	return nil
 }
 
-// config returns nil without a flag of TLS.
-func (t *tlsFiles) config(warn func(format string, args ...any)) (cfg *tls.Config, err error) {
+// config returns nil without a flag of TLS. servers is the list of the servers to connect to.
+func (t *tlsFiles) config(servers string, warn func(format string, args ...any)) (*tls.Config, *Certificates, error) {
 	if !t.used() {
-		return nil, nil
+		return nil, nil, nil
 	}
-	cfg = &tls.Config{ServerName: t.name}
-	if t.ca != "" {
-		if cfg.RootCAs, err = readPool(t.flag("ca"), t.ca); err != nil {
-			return nil, err
-		}
+	c := &Certificates{caFlag: t.flag("ca"), ca: t.ca, certFlag: t.flag("cert"), cert: t.cert, keyFlag: t.flag("key"), key: t.key, warn: warn}
+	if err := c.open(); err != nil {
+		return nil, nil, err
 	}
-	if t.cert != "" {
-		pair, err := readPair(t.flag("cert"), t.cert, t.flag("key"), t.key, warn)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
-	return cfg, nil
+	return c.client(t.name, servers), c, nil
 }
 
 // ServerTLS are the values of the flags by which a server is known to its clients, and knows them.
@@ -92,21 +83,17 @@ func (s *ServerTLS) Check(insecure bool) error {
 	return nil
 }
 
-// Config returns the configuration of a server that wants a certificate of each client, or nil
-// without the flags.
-func (s *ServerTLS) Config(warn func(format string, args ...any)) (*tls.Config, error) {
+// Config returns the configuration of a server that wants a certificate of each client, and its
+// certificates, or nil without the flags.
+func (s *ServerTLS) Config(warn func(format string, args ...any)) (*tls.Config, *Certificates, error) {
 	if s.cert == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	pair, err := readPair("-tls-cert", s.cert, "-tls-key", s.key, warn)
-	if err != nil {
-		return nil, err
+	c := &Certificates{caFlag: "-tls-client-ca", ca: s.clientCA, certFlag: "-tls-cert", cert: s.cert, keyFlag: "-tls-key", key: s.key, warn: warn}
+	if err := c.open(); err != nil {
+		return nil, nil, err
 	}
-	pool, err := readPool("-tls-client-ca", s.clientCA)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}, nil
+	return c.server(), c, nil
 }
 
 // readPool returns the certificates in the file of a flag.
@@ -120,18 +107,6 @@ func readPool(flag, file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s %s: it has no certificate in PEM form (-----BEGIN CERTIFICATE-----)", flag, file)
 	}
 	return pool, nil
-}
-
-// readPair returns the certificate and the key in the files of two flags.
-func readPair(certFlag, cert, keyFlag, key string, warn func(format string, args ...any)) (tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return pair, fmt.Errorf("%s %s, %s %s: %w", certFlag, cert, keyFlag, key, err)
-	}
-	if isPublic(key) {
-		warn("%s %s may be read by all users of this machine: chmod 600 %s", keyFlag, key, key)
-	}
-	return pair, nil
 }
 
 // isPublic reports whether a file may be read or written by all users. It returns false where
