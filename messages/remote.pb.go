@@ -107,7 +107,7 @@ type ClientFrame struct {
 	Renew *Renew `protobuf:"bytes,2,opt,name=renew,proto3" json:"renew,omitempty"`
 	// The client has let go of all that it held by the lease, and ends it.
 	Bye bool `protobuf:"varint,3,opt,name=bye,proto3" json:"bye,omitempty"`
-	// The number of the last message of the server that the client has received.
+	// The number of the last message of the server that the client has received, by whatever stream.
 	Received uint64 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
 	// The number of the first of messages, which are numbered one by one.
 	First         uint64           `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
@@ -200,7 +200,7 @@ type ServerFrame struct {
 	Ended *Ended `protobuf:"bytes,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The server is about to end: the client should release, and ask another server from now on.
 	GoAway bool `protobuf:"varint,5,opt,name=go_away,json=goAway,proto3" json:"go_away,omitempty"`
-	// The number of the last message of the client that the server has received.
+	// The number of the last message of the client that the server has received, by whatever stream.
 	Received uint64 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"`
 	// The number of the first of messages, which are numbered one by one.
 	First         uint64           `protobuf:"varint,7,opt,name=first,proto3" json:"first,omitempty"`
@@ -385,8 +385,11 @@ type Welcome struct {
 	// Reports that the lease is the one that the client wanted to resume.
 	Resumed bool `protobuf:"varint,2,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	// Another number after each start of the server.
-	Incarnation   uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	State         *State `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	Incarnation uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	State       *State `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// For how many nanoseconds the server has run. 0: it does not say. A server that ran already when
+	// another incarnation was last heard of is another server of the same name.
+	UpNanos       int64 `protobuf:"varint,5,opt,name=up_nanos,json=upNanos,proto3" json:"up_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -449,6 +452,13 @@ func (x *Welcome) GetState() *State {
 	return nil
 }
 
+func (x *Welcome) GetUpNanos() int64 {
+	if x != nil {
+		return x.UpNanos
+	}
+	return 0
+}
+
 // Renew asks to believe for longer. The client reads its clock before it sends it. The server leaves
 // renewals without an answer that come far more often than three times in a lease.
 type Renew struct {
@@ -506,7 +516,8 @@ func (x *Renew) GetGot() uint64 {
 	return 0
 }
 
-// Renewed answers a Renew.
+// Renewed answers a Renew. A server that may promise nothing answers by an empty frame: the client
+// knows by it that the connection works.
 type Renewed struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1456,12 +1467,13 @@ const file_actorlock_remote_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x15\n" +
 	"\x06let_go\x18\x03 \x01(\x04R\x05letGo\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x16\n" +
-	"\x06client\x18\x05 \x01(\tR\x06client\"\x83\x01\n" +
+	"\x06client\x18\x05 \x01(\tR\x06client\"\x9e\x01\n" +
 	"\aWelcome\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x18\n" +
 	"\aresumed\x18\x02 \x01(\bR\aresumed\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12&\n" +
-	"\x05state\x18\x04 \x01(\v2\x10.actorlock.StateR\x05state\"1\n" +
+	"\x05state\x18\x04 \x01(\v2\x10.actorlock.StateR\x05state\x12\x19\n" +
+	"\bup_nanos\x18\x05 \x01(\x03R\aupNanos\"1\n" +
 	"\x05Renew\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03got\x18\x02 \x01(\x04R\x03got\">\n" +

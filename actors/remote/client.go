@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/lease"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -19,13 +18,14 @@ import (
 )
 
 // session is the client's end of a lease, one after the other. Its actor owns the stream to the lock
-// server; the locks' actors send it what is for the server, and it sends them what comes back.
+// server; the locks' actors send it what is for the server, and it sends them what comes back. What
+// the lease allows is decided in clientLease, and how messages are numbered in numbered: the actor
+// does the I/O and sets the timers.
 type session struct {
 	messages.IgnoreBridge[ask.Recipient]
 
 	dial    dialer
-	name    string        // of the program, for people
-	margin  time.Duration // before the end of a lease at which its grants count as lost
+	name    string // of the program, for people
 	clock   *zkbridge.Clock
 	log     *slog.Logger
 	self    *host.Ref
@@ -42,42 +42,20 @@ type session struct {
 	settling          atomic.Int64 // ends of grants that the locks' actors have not handled yet
 
 	// Only the actor uses these.
-	servers     []string
-	server      int // of servers: the one of the lease, or the next to try
-	attempts    int // that have failed since the last answer to a renewal
+	lease       clientLease
+	messages    numbered[*messages.ClientMessage] // of the lease
+	requests    sentRequests
+	questions   openQuestions
 	stream      *clientStream
 	dialing     bool
-	lease       lease.ClientEnd
-	id          heldLease
-	letGo       heldLease                         // to be named by the next Hello
-	letGoAt     time.Duration                     // when that may be said: work that is to stop has the margin
-	believing   *belief                           // nil before the first answer of a lease
-	leaving     map[*clientStream]bool            // streams of leases that the client has let go of, until they end
-	messages    numbered[*messages.ClientMessage] // of the lease
-	suspended   string                            // what the server says of its session; "" if it is connected
-	zooKeeper   int64                             // the id of that session
-	renewing    *time.Timer                       // until the next renewal
-	lapsing     *time.Timer                       // until the lapse
-	requests    map[uint64]*target                // that the server has, by number
-	held        int                               // of requests, that are granted
-	questions   map[uint64]*question
-	subs        map[ask.Recipient]uint64 // in the order of these numbers
-	lastSub     uint64
+	leaving     map[*clientStream]bool // streams of leases that the client has let go of, until they end
+	suspended   string                 // what the server says of its session; "" if it is connected
+	zooKeeper   int64                  // the id of that session
+	renewing    *time.Timer            // until the next renewal
+	lapsing     *time.Timer            // until the lapse
+	subscribers subscribers
 	closing     bool
-	closeFailed error      // why the server has not confirmed the end
-	random      *rand.Rand // for pauses: one for each session, so that a simulation repeats
-}
-
-// heldLease names a lease.
-type heldLease struct {
-	lease, incarnation uint64
-	server             string
-}
-
-// target is where the messages about a request go.
-type target struct {
-	lock    *host.Ref
-	granted bool
+	closeFailed error // why the server has not confirmed the end
 }
 
 // Messages to the actor.
@@ -87,7 +65,9 @@ type (
 		server string
 		hello  *messages.Hello
 		first  *messages.ServerFrame // has a Welcome
-		err    error
+
+		err      error // why there is no stream
+		timedOut bool
 	}
 	frameFrom struct {
 		stream *clientStream
@@ -127,9 +107,9 @@ type incoming struct {
 }
 
 func openSession(system *host.System, clock *zkbridge.Clock, log *slog.Logger, dial dialer, servers []string, name string, margin time.Duration) *session {
-	s := &session{dial: dial, name: name, margin: margin, clock: clock, log: log, stopped: make(chan struct{}), servers: servers,
-		leaving: map[*clientStream]bool{}, requests: map[uint64]*target{}, questions: map[uint64]*question{}, subs: map[ask.Recipient]uint64{},
-		random: rand.New(rand.NewPCG(randomID(), randomID()))}
+	s := &session{dial: dial, name: strings.ToValidUTF8(name, "?"), clock: clock, log: log, stopped: make(chan struct{}),
+		lease:   clientLease{wanted: margin, servers: servers, random: rand.New(rand.NewPCG(randomID(), randomID()))},
+		leaving: map[*clientStream]bool{}, requests: sentRequests{targets: map[uint64]*target{}}, questions: openQuestions{}, subscribers: subscribers{order: map[ask.Recipient]uint64{}}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.Store(&snapshot{Session: zkbridge.Session{State: messages.SessionState_LOST}, outageSince: time.Now(), outageWhy: "not connected yet"})
 	s.self = system.Start("lock-server", func(self *host.Ref) host.Actor { s.self = self; return s })
@@ -178,15 +158,14 @@ func (s *session) Receive(from ask.Recipient, msg any) {
 
 // Subscribe implements messages.BridgeHandler.
 func (s *session) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
-	if s.subs[from] == 0 {
-		s.lastSub++
-		s.subs[from] = s.lastSub
-	}
+	s.subscribers.add(from)
 	from.Tell(s.changed(s.state.Load(), ""))
 }
 
 // Unsubscribe implements messages.BridgeHandler.
-func (s *session) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) { delete(s.subs, from) }
+func (s *session) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
+	delete(s.subscribers.order, from)
+}
 
 func (s *session) changed(now *snapshot, detail string) *messages.SessionChanged {
 	return &messages.SessionChanged{State: now.State, Epoch: now.Epoch, SessionId: now.ID, Detail: detail}
@@ -205,6 +184,9 @@ func (s *session) set(state messages.SessionState, change func(*snapshot), detai
 		now.outageWhy = detail
 		if now.outageSince.IsZero() {
 			now.outageSince = time.Now()
+			if was.Epoch != 0 && s.suspended == "" { // the last answer came before the end of the stream
+				now.outageSince = s.clock.TimeOf(s.lease.heard)
+			}
 		}
 	default:
 		now.outageSince, now.outageWhy = time.Time{}, ""
@@ -218,16 +200,8 @@ func (s *session) set(state messages.SessionState, change func(*snapshot), detai
 		s.lost.Add(1)
 		s.failQuestions(messages.Reason_DISCONNECTED, s.OutageText())
 	}
-	told := s.changed(&now, detail)
-	order := make([]ask.Recipient, 0, len(s.subs))
-	for to := range s.subs {
-		order = append(order, to)
-	}
-	slices.SortFunc(order, func(a, b ask.Recipient) int { return int(s.subs[a]) - int(s.subs[b]) })
-	for _, to := range order {
-		to.Tell(told)
-	}
-	s.log.Info("session with the lock server is "+state.String(), "epoch", now.Epoch, "server", s.id.server, "why", detail)
+	s.subscribers.tell(s.changed(&now, detail))
+	s.log.Info("session with the lock server is "+state.String(), "epoch", now.Epoch, "server", s.lease.id.server, "why", detail)
 }
 
 // ---- the end
@@ -256,7 +230,7 @@ func (s *session) close() {
 	if s.stream != nil {
 		s.leaving[s.stream] = true
 		s.leaveStream(s.stream)
-	} else if s.id.lease != 0 {
+	} else if s.lease.id.lease != 0 {
 		s.closeFailed = errors.New("there is no stream")
 	}
 	for stream := range s.leaving {
@@ -274,8 +248,8 @@ func (s *session) stopIfLeft() {
 
 // Stopped implements host.Actor.
 func (s *session) Stopped(failure any) {
-	if failure != nil && s.believing != nil {
-		s.believing.passed.Store(true) // the locks' actors hear of the loss below
+	if failure != nil && s.lease.valid != nil {
+		s.lease.valid.passed.Store(true) // the locks' actors hear of the loss below
 		s.set(messages.SessionState_LOST, nil, "the client of the lock server has failed: see the log")
 	}
 	s.closing = true

@@ -59,7 +59,7 @@ func (s *session) NewActor(e *manager.Entry) host.Actor {
 
 // Acquire implements lock.Behavior.
 func (l *clientLock) Acquire(r *lock.Request, msg *messages.Acquire) {
-	if problem := cmp.Or(l.problem, problemOfData(msg.Data), problemOfPermits(l.Path, msg.Permits)); problem != "" {
+	if problem := cmp.Or(l.problem, problemOfText("owner", msg.Owner), problemOfData(msg.Data), problemOfPermits(l.Path, msg.Permits)); problem != "" {
 		l.Detail = problem
 		l.RefuseRequest(r.ID, requests.Invalid)
 		return
@@ -267,6 +267,7 @@ func (l *clientLock) onIncoming(in incoming) {
 	}
 	r := l.Request(id)
 	if !l.fits(r, in.message) {
+		l.endUnfit(r, in.message)
 		return
 	}
 	switch msg := in.message.(type) {
@@ -301,6 +302,27 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.RequestRevoke(id)
 	case *messages.Contended:
 		l.NotifyContended(id)
+	}
+}
+
+// endUnfit handles a message that no honest server sends about a request in this state. The session
+// takes the request for ended, or granted: the owner must not wait for an answer that does not come,
+// or hold what the server takes for released.
+func (l *clientLock) endUnfit(r *lock.Request, msg any) {
+	switch msg.(type) {
+	case *messages.RevokeRequested, *messages.Contended:
+		return
+	case *messages.Granted:
+		if r.Granted != nil {
+			return
+		}
+	}
+	l.withdraw(r.ID)
+	l.Detail = fmt.Sprintf("the lock server breaks the protocol: its %T does not fit the request", msg)
+	if reason := requests.Reason(messages.Reason_INTERNAL); r.Holds() {
+		l.Lose(r.ID, reason)
+	} else {
+		l.RefuseRequest(r.ID, reason)
 	}
 }
 

@@ -1,13 +1,6 @@
 package remote
 
 import (
-	"context"
-	"maps"
-	"slices"
-	"sync"
-
-	"google.golang.org/protobuf/proto"
-
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -16,12 +9,45 @@ import (
 // refused.
 const maxUnconfirmed = 1 << 16
 
+// sentRequests are the requests that the server has or is to have, by number.
+type sentRequests struct {
+	targets map[uint64]*target
+	granted int // of targets
+}
+
+// target is where the messages about a request go.
+type target struct {
+	lock    *host.Ref
+	granted bool
+}
+
+// grant notes that a request is granted.
+func (r *sentRequests) grant(number uint64) {
+	if t := r.targets[number]; t != nil && !t.granted {
+		t.granted = true
+		r.granted++
+	}
+}
+
+// forget drops a request, of which the lock's actor wants to hear no more.
+func (r *sentRequests) forget(number uint64) {
+	if t := r.targets[number]; t != nil && t.granted {
+		r.granted--
+	}
+	delete(r.targets, number)
+}
+
+func (r *sentRequests) clear() {
+	clear(r.targets)
+	r.granted = 0
+}
+
 // onOutgoing sends a message of a lock's actor to the server. The actor sends a request again if its
 // epoch is over.
 func (s *session) onOutgoing(o outgoing) {
 	now := s.state.Load()
 	lost := now.State == messages.SessionState_LOST
-	if o.epoch != now.Epoch || lost && (s.id.lease != 0 || s.stream == nil) { // a new lease has no epoch yet
+	if o.epoch != now.Epoch || lost && (s.lease.id.lease != 0 || s.stream == nil) { // a new lease has no epoch yet
 		return
 	}
 	switch o.message.What.(type) {
@@ -29,34 +55,30 @@ func (s *session) onOutgoing(o outgoing) {
 		if lost {
 			return
 		}
+		refuse := func(reason messages.Reason, detail string) {
+			o.from.Tell(incoming{o.epoch, o.number, &messages.Refused{Reason: reason, Detail: detail}, false})
+		}
 		if len(s.messages.pending) >= maxUnconfirmed {
-			o.from.Tell(incoming{o.epoch, o.number, &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
-				Detail: "too many messages wait for the lock server"}, false})
+			refuse(messages.Reason_LIMIT_EXCEEDED, "too many messages wait for the lock server")
 			return
 		}
-		s.requests[o.number] = &target{lock: o.from}
+		if err := s.messages.add(o.message); err != nil {
+			refuse(messages.Reason_INVALID, err.Error())
+			return
+		}
+		s.requests.targets[o.number] = &target{lock: o.from}
+		return
 	case *messages.ClientMessage_Cancel, *messages.ClientMessage_HoldExpired:
-		s.forget(o.number)
+		s.requests.forget(o.number)
 	}
-	s.messages.add(o.message)
-}
-
-// forget drops a request, of which the lock's actor wants to hear no more.
-func (s *session) forget(number uint64) {
-	if t := s.requests[number]; t != nil && t.granted {
-		s.held--
-	}
-	delete(s.requests, number)
+	s.messages.add(o.message) // numbers alone, which can be sent
 }
 
 // deliver passes a message of the server on.
 func (s *session) deliver(m *messages.ServerMessage) {
 	switch m := m.GetWhat().(type) {
 	case *messages.ServerMessage_Granted:
-		if t := s.requests[m.Granted.GetRequestId()]; t != nil && !t.granted {
-			t.granted = true
-			s.held++
-		}
+		s.requests.grant(m.Granted.GetRequestId())
 		s.pass(m.Granted.GetRequestId(), m.Granted, false)
 	case *messages.ServerMessage_Refused:
 		s.pass(m.Refused.GetRequestId(), m.Refused, true)
@@ -69,17 +91,12 @@ func (s *session) deliver(m *messages.ServerMessage) {
 	case *messages.ServerMessage_Contended:
 		s.pass(m.Contended.GetRequestId(), m.Contended, false)
 	case *messages.ServerMessage_Answer:
-		if q := s.questions[m.Answer.GetId()]; q != nil {
-			q.answered(m.Answer)
-			if m.Answer.Reason != 0 || len(m.Answer.Value) == 0 {
-				delete(s.questions, m.Answer.Id)
-			}
-		}
+		s.questions.answered(m.Answer)
 	}
 }
 
 func (s *session) pass(number uint64, msg any, last bool) {
-	t := s.requests[number]
+	t := s.requests.targets[number]
 	if t == nil {
 		return // the request was cancelled, and the server has not heard of that yet
 	}
@@ -89,7 +106,7 @@ func (s *session) pass(number uint64, msg any, last bool) {
 	}
 	t.lock.RunInlineIfIdle(incoming{s.state.Load().Epoch, number, msg, endsGrant})
 	if last {
-		s.forget(number)
+		s.requests.forget(number)
 	}
 }
 
@@ -135,94 +152,6 @@ func (s *session) flushMessages() {
 func (s *session) sendMessages() {
 	first, all := s.messages.nextFrame()
 	s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered, First: first, Messages: all})
-}
-
-// ---- questions
-
-// question is a question to the server, whose answers a goroutine waits for.
-type question struct {
-	msg *messages.Question
-
-	mu      sync.Mutex
-	answers []*messages.Answer
-	wake    chan struct{} // has room for one
-}
-
-// withdrawn is the message that a question needs no more answers.
-type withdrawn struct{ id uint64 }
-
-func (q *question) answered(a *messages.Answer) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.answers = append(q.answers, a)
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (q *question) take() (all []*messages.Answer) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all, q.answers = q.answers, nil
-	return all
-}
-
-// Ask implements manager.Remote.
-func (s *session) Ask(ctx context.Context, msg *messages.Question, next func(value []byte) (more bool)) error {
-	if problem := tooLarge("question", proto.Size(msg), maxAnswer); problem != "" {
-		return &messages.Refused{Reason: messages.Reason_INVALID, Detail: problem}
-	}
-	msg.Id = s.lastNumber.Add(1)
-	q := &question{msg: msg, wake: make(chan struct{}, 1)}
-	s.self.Tell(q)
-	for {
-		select {
-		case <-q.wake:
-		case <-ctx.Done():
-			s.self.Tell(withdrawn{msg.Id})
-			return s.Explain(context.Cause(ctx))
-		}
-		for _, a := range q.take() {
-			switch {
-			case a.Reason != 0:
-				return &messages.Refused{Reason: a.Reason, Detail: a.Detail}
-			case len(a.Value) == 0:
-				return nil
-			case !next(a.Value):
-				s.self.Tell(withdrawn{msg.Id})
-				return nil
-			}
-		}
-	}
-}
-
-// ask sends a question. Without a connection there is no answer.
-func (s *session) ask(q *question) {
-	if s.state.Load().State != messages.SessionState_CONNECTED {
-		q.answered(&messages.Answer{Reason: messages.Reason_DISCONNECTED, Detail: s.OutageText()})
-		return
-	}
-	s.questions[q.msg.Id] = q
-	s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Question{Question: q.msg}})
-}
-
-func (s *session) withdraw(w withdrawn) {
-	if s.questions[w.id] == nil {
-		return
-	}
-	delete(s.questions, w.id)
-	if s.id.lease != 0 {
-		s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: w.id}})
-	}
-}
-
-// failQuestions ends all open questions. The server stops answering at the end of the lease.
-func (s *session) failQuestions(why messages.Reason, detail string) {
-	for _, id := range slices.Sorted(maps.Keys(s.questions)) {
-		s.questions[id].answered(&messages.Answer{Reason: why, Detail: detail})
-		s.withdraw(withdrawn{id})
-	}
 }
 
 // send is what a lock's actor calls to have a message sent to the server.

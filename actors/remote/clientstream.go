@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/lease"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -17,8 +16,6 @@ type clientStream struct {
 	transport clientTransport
 	frames    *frames[*messages.ClientFrame]
 	cancel    context.CancelFunc
-	renewals  int  // sent since the last answer
-	draining  bool // the server answers no renewals from some time on
 }
 
 // redial opens a stream, unless there is one.
@@ -27,39 +24,20 @@ func (s *session) redial() {
 		return
 	}
 	s.dialing = true
-	received := s.messages.delivered
-	hello := &messages.Hello{Version: protocolVersion, Client: s.name, Lease: s.id.lease, Incarnation: s.id.incarnation}
-	server := s.servers[s.server]
-	switch {
-	case s.id.lease != 0:
-		server = s.id.server
-	case s.letGo.lease != 0 && s.letGo.server == server && s.letGoAt <= s.clock.Now():
-		hello.LetGo, hello.Incarnation = s.letGo.lease, s.letGo.incarnation
+	now := s.clock.Now()
+	server, hello := s.lease.hello(now)
+	hello.Client = s.name
+	first := &messages.ClientFrame{Hello: hello}
+	if hello.Lease != 0 {
+		first.Received = s.messages.delivered
 	}
-	if hello.Lease == 0 {
-		received = 0
-	}
-	limit := handshakeLimit << s.rounds()
+	limit := s.lease.handshakeTime(now)
 	go func() {
 		if hello.LetGo != 0 {
 			s.settle()
 		}
-		s.self.Tell(s.connect(server, &messages.ClientFrame{Hello: hello, Received: received}, limit))
+		s.self.Tell(s.connect(server, first, limit))
 	}()
-}
-
-// handshakeLimit bounds the first attempt to reach a server.
-const handshakeLimit = 5 * time.Second
-
-// rounds returns how often the client has failed with all servers, up to 3. It waits for longer
-// after each round: a server that has too much to do would otherwise work for clients that have
-// left by then, and never be done. While the client believes in a lease it asks one server only, and
-// must be free for the others when the lease is over.
-func (s *session) rounds() int {
-	if s.believing != nil {
-		return 0
-	}
-	return min(s.attempts/len(s.servers), 3)
 }
 
 // connect opens a stream to a server, and blocks until the server has answered the Hello.
@@ -78,6 +56,7 @@ func (s *session) connect(server string, first *messages.ClientFrame, limit time
 	}
 	switch {
 	case !timer.Stop() && err != nil:
+		c.timedOut = true
 		err = fmt.Errorf("%s has not answered within %v: %w", server, limit, err)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", server, err)
@@ -115,8 +94,9 @@ func (c *clientStream) bye() {
 // onConnected begins the use of a stream.
 func (s *session) onConnected(c connected) {
 	s.dialing = false
+	now := s.clock.Now()
 	switch {
-	case s.closing || c.err == nil && c.hello.Lease != s.id.lease: // the lease has lapsed meanwhile
+	case s.closing || c.err == nil && c.hello.Lease != s.lease.id.lease: // the lease has lapsed meanwhile
 		s.drop(c.stream)
 		s.redial()
 		return
@@ -124,14 +104,21 @@ func (s *session) onConnected(c connected) {
 		s.onConnectError(c)
 		return
 	}
-	if c.hello.LetGo != 0 && c.hello.LetGo == s.letGo.lease {
-		s.letGo = heldLease{}
+	if c.hello.LetGo != 0 && c.hello.LetGo == s.lease.letGo.lease {
+		s.lease.letGo = heldLease{}
 	}
 	welcome := c.first.Welcome
-	if s.id.lease != 0 && !welcome.Resumed {
+	if s.lease.id.lease != 0 && !welcome.Resumed {
+		if s.lease.isElsewhere(now, welcome) {
+			s.drop(c.stream)
+			s.dial.abandon(c.server)
+			s.lastError.Store(&connectError{fmt.Errorf("%s: a lock server has answered that does not know the lease: does the name lead to several servers?", c.server), time.Now()})
+			s.redialLater()
+			return
+		}
 		s.lose("the lock server does not know the lease any more: it was started anew")
 	}
-	if s.id.lease == 0 && !slices.Contains(s.servers, c.server) { // they have changed
+	if s.lease.id.lease == 0 && !slices.Contains(s.lease.servers, c.server) { // they have changed
 		s.drop(c.stream)
 		s.redial()
 		return
@@ -140,11 +127,11 @@ func (s *session) onConnected(c connected) {
 	s.suspended = ""
 	go s.read(c.stream)
 	if welcome.Resumed {
+		s.lease.resumed(now)
 		s.messages.restart()
 	} else {
-		s.id = heldLease{welcome.Lease, welcome.Incarnation, c.server}
-		s.server = max(slices.Index(s.servers, c.server), 0)
-		s.lease, s.messages, s.believing = lease.ClientEnd{}, numbered[*messages.ClientMessage]{}, nil
+		s.lease.granted(now, heldLease{welcome.Lease, welcome.Incarnation, c.server})
+		s.messages = numbered[*messages.ClientMessage]{}
 		s.goingAway.Store(false)
 	}
 	s.onServerState(welcome.State)
@@ -152,29 +139,26 @@ func (s *session) onConnected(c connected) {
 	s.onFrame(c.stream, c.first) // its Received says what a former stream has brought to the server
 }
 
+// onConnectError handles a failed attempt. The server of a lease ends it by SESSION_LOST; another one of
+// the same name may refuse the client for other reasons.
 func (s *session) onConnectError(c connected) {
 	if s.ctx.Err() == nil {
 		s.lastError.Store(&connectError{c.err, time.Now()})
 	}
-	if _, is := errors.AsType[*messages.Refused](c.err); is && s.id.lease != 0 {
+	refused, is := errors.AsType[*messages.Refused](c.err)
+	if is && s.lease.id.lease != 0 && refused.Reason == messages.Reason_SESSION_LOST {
 		s.lose("the lock server does not resume the lease: " + c.err.Error())
 	}
-	if s.id.lease == 0 && c.server == s.servers[s.server] { // the end of the lease may have been the next server's turn
-		s.nextServer()
+	if c.timedOut || s.lease.id.lease != 0 {
+		s.dial.abandon(c.server)
 	}
+	s.lease.failed(c.server)
 	s.redialLater()
 }
 
 // redialLater dials again after a pause that grows with the attempts.
 func (s *session) redialLater() {
-	s.attempts++
-	time.AfterFunc(s.pause(s.attempts-1), func() { s.self.Tell(redialDue{}) })
-}
-
-// pause returns how long to wait after a failed attempt.
-func (s *session) pause(attempts int) time.Duration {
-	d := min(50*time.Millisecond<<min(attempts, 10), 3*time.Second)
-	return d/2 + time.Duration(s.random.Int64N(int64(d)))
+	time.AfterFunc(s.lease.pause(s.clock.Now()), func() { s.self.Tell(redialDue{}) })
 }
 
 func (s *session) read(stream *clientStream) {
@@ -210,19 +194,27 @@ func (s *session) onStreamEnded(stream *clientStream, err error) {
 		}
 		s.stopIfLeft()
 	}
-	if s.stream != stream {
-		return
+	if s.stream == stream {
+		s.endStream(err, false)
 	}
+}
+
+// endStream gives up the stream. dead reports that its connection may be dead.
+func (s *session) endStream(err error, dead bool) {
 	s.dropStream()
-	if s.id.lease == 0 { // ownersKnow follows
+	server := s.lease.id.server
+	if s.lease.id.lease == 0 { // ownersKnow follows
 		return
 	}
-	err = fmt.Errorf("%s: %w", s.id.server, err)
+	if dead {
+		s.dial.abandon(server)
+	}
+	err = fmt.Errorf("%s: %w", server, err)
 	s.lastError.Store(&connectError{err, time.Now()})
 	s.suspend("the stream has ended: " + err.Error())
-	if s.believing == nil { // there is nothing to resume, and this server may not come back
-		s.giveUpLease()
-		s.nextServer()
+	s.lease.ended(s.clock.Now(), dead)
+	if s.lease.id.lease == 0 {
+		s.requests.clear()
 	}
 	s.redialLater()
 }
@@ -234,25 +226,26 @@ func (s *session) suspend(why string) {
 }
 
 func (s *session) setServers(servers []string) {
-	s.servers, s.server = servers, max(slices.Index(servers, s.id.server), 0)
-	if s.id.lease != 0 && !slices.Contains(servers, s.id.server) {
+	if !s.lease.setServers(servers) {
 		s.goingAway.Store(true)
 		s.leaveIfIdle()
 	}
 }
 
+// onFrame handles a frame of the server.
 func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 	if s.stream != stream {
 		return
 	}
 	seen, err := s.messages.accept(frame.Received, frame.First, len(frame.Messages))
 	if err != nil {
-		s.onStreamEnded(stream, err)
+		s.endStream(err, false)
 		return
 	}
-	if s.id.lease == 0 { // Ended has come, and Bye follows
+	if s.lease.id.lease == 0 { // Ended has come, and Bye follows
 		return
 	}
+	s.lease.heard = s.clock.Now()
 	if frame.Renewed != nil {
 		s.onRenewed(frame.Renewed)
 	}
@@ -263,12 +256,12 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 		s.deliver(m)
 	}
 	if frame.GoAway {
-		stream.draining = true
+		s.lease.draining = true
 		s.goingAway.Store(true)
 	}
 	if frame.Ended != nil {
 		if frame.Ended.Reason == messages.Reason_CLOSED {
-			s.nextServer()
+			s.lease.nextServer()
 		}
 		s.leave("the lock server has ended the lease: " + refusalOf(frame.Ended).Error())
 		return
@@ -276,7 +269,40 @@ func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
 	s.leaveIfIdle()
 }
 
-func (s *session) nextServer() { s.server = (s.server + 1) % len(s.servers) }
+// renew sends a renewal. A stream is of no use if those before it have no answer.
+func (s *session) renew() {
+	if s.stream == nil || s.lease.id.lease == 0 || s.closing {
+		return
+	}
+	renew, pause, err := s.lease.renewal(s.clock.Now())
+	switch {
+	case err != nil:
+		s.endStream(err, s.lease.silent())
+	case renew != nil:
+		s.stream.frames.put(&messages.ClientFrame{Renew: renew, Received: s.messages.delivered})
+		s.renewAfter(pause)
+	}
+}
+
+func (s *session) renewAfter(d time.Duration) {
+	if s.renewing != nil {
+		s.renewing.Stop()
+	}
+	s.renewing = time.AfterFunc(d, func() { s.self.Tell(renewalDue{}) })
+}
+
+func (s *session) onRenewed(r *messages.Renewed) {
+	now := s.clock.Now()
+	if !s.lease.renewed(now, r) {
+		return
+	}
+	if s.lapsing != nil {
+		s.lapsing.Stop()
+	}
+	s.lapsing = time.AfterFunc(s.lease.validUntil()-now, func() { s.self.Tell(lapseDue{}) })
+	s.renewAfter(s.lease.renewalPause(now))
+	s.resume()
+}
 
 // onServerState takes in what the server says of its ZooKeeper session.
 func (s *session) onServerState(now *messages.State) {
@@ -289,17 +315,17 @@ func (s *session) onServerState(now *messages.State) {
 	s.resume()
 }
 
-// resume is called when the server may be connected, and the lease believed in, again.
+// resume is called when the server may be connected, and the lease valid, again.
 func (s *session) resume() {
 	now := s.state.Load()
 	switch {
-	case s.suspended != "" || s.believing == nil || s.stream == nil:
+	case s.suspended != "" || s.lease.valid == nil || s.stream == nil:
 	case now.State == messages.SessionState_SUSPENDED:
 		s.set(messages.SessionState_CONNECTED, nil, "the stream to the lock server is back")
 	case now.State == messages.SessionState_LOST:
 		s.set(messages.SessionState_CONNECTED, func(n *snapshot) {
 			n.Epoch++
-			n.ID, n.lease, n.Timeout = s.zooKeeper, s.believing, time.Duration(s.believing.until.Load())-s.clock.Now()
-		}, "the lock server "+s.id.server+" has granted a lease")
+			n.ID, n.lease, n.Timeout = s.zooKeeper, s.lease.valid, s.lease.validUntil()-s.clock.Now()
+		}, "the lock server "+s.lease.id.server+" has granted a lease")
 	}
 }

@@ -18,8 +18,9 @@
 // by all clients of a server.
 //
 // The messages are in messages/remote.proto. To be read in this order: numbered.go (messages arrive
-// once), frames.go, transport.go and grpc.go (streams); at the client dial.go, session.go, client.go
-// (the actor that has the stream and the lease), clientmessages.go and clientlock.go (the actor of a
-// lock); at the server server.go, servedclient.go (the actor of a client), serverstream.go, rate.go,
+// once), frames.go, transport.go and grpc.go (streams); at the client clientlease.go (which server to
+// ask, and until when the lease is valid: it does no I/O, as numbered.go), dial.go, session.go, client.go
+// (the actor), clientstream.go and clientleave.go (the beginning and the end of streams), clientmessages.go,
+// clientquestions.go and clientlock.go (the actor of a lock); at the server answerqueue.go, server.go, servedclient.go (the actor of a client), serverstream.go, rate.go,
 // servedrequest.go and servedquestion.go.
 package remote

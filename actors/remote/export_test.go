@@ -22,7 +22,17 @@ func (f Streams) connect(ctx context.Context, server string) (clientTransport, e
 	return f(ctx, server)
 }
 
+func (f Streams) abandon(string) {}
+
 func (f Streams) close() error { return nil }
+
+// Network opens streams over connections, for DialOn.
+type Network struct {
+	Streams
+	Abandon func(server string) // has the next stream to a server use another connection
+}
+
+func (n Network) abandon(server string) { n.Abandon(server) }
 
 // DialBy is Dial over streams of the test.
 func DialBy(ctx context.Context, f Streams, servers []string, cfg DialConfig) (*actors.Locks, error) {
@@ -30,8 +40,8 @@ func DialBy(ctx context.Context, f Streams, servers []string, cfg DialConfig) (*
 }
 
 // DialOn is DialBy on a system of actors, which ends with the locks, and by a clock.
-func DialOn(ctx context.Context, system *host.System, clock *zkbridge.Clock, f Streams, servers []string, cfg DialConfig) (*actors.Locks, error) {
-	return dialOn(ctx, system, clock, f, servers, cfg)
+func DialOn(ctx context.Context, system *host.System, clock *zkbridge.Clock, n Network, servers []string, cfg DialConfig) (*actors.Locks, error) {
+	return dialOn(ctx, system, clock, n, servers, cfg)
 }
 
 // Connect serves a stream of the test.

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -27,13 +29,15 @@ type fabric struct {
 	delay   time.Duration // longest of most messages
 	lates   bool          // some are delayed for seconds
 	bursts  atomic.Bool   // messages arrive with the one before them, now and then
+	conns   map[path]int  // the connection that the next stream from a client to a server uses
+	dead    map[path]int  // the last one of them that is half open: nothing comes through
 }
 
 // path is a direction between two processes.
 type path struct{ from, to string }
 
 func newFabric(random *rand.Rand) *fabric {
-	return &fabric{random: random, servers: map[string]*remote.LockServer{}, cuts: map[path]time.Time{}, streams: map[*stream]path{}, delay: 10 * time.Millisecond}
+	return &fabric{random: random, servers: map[string]*remote.LockServer{}, cuts: map[path]time.Time{}, streams: map[*stream]path{}, conns: map[path]int{}, dead: map[path]int{}, delay: 10 * time.Millisecond}
 }
 
 // stream is a stream between two processes.
@@ -43,6 +47,37 @@ type stream struct {
 	end    context.CancelFunc
 	up     chan *messages.ClientFrame
 	down   chan *messages.ServerFrame
+	path   path
+	conn   int
+}
+
+// halfOpen has nothing more come through the connection of a client to a server: neither end is told so.
+func (f *fabric) halfOpen(client, server string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := path{client, server}
+	f.conns[p] = max(f.conns[p], 1)
+	f.dead[p] = f.conns[p]
+}
+
+// abandon has the next stream of a client to a server use another connection.
+func (f *fabric) abandon(client, server string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := path{client, server}
+	f.conns[p] = max(f.conns[p], 1) + 1
+}
+
+// isDead reports whether nothing comes through a connection.
+func (f *fabric) isDead(p path, conn int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return conn <= f.dead[p]
+}
+
+// network returns what opens the streams of a client, which share a connection to each server.
+func (f *fabric) network(client string) remote.Network {
+	return remote.Network{Streams: f.dialer(client), Abandon: func(server string) { f.abandon(client, server) }}
 }
 
 // cut holds back all messages of a direction for a time.
@@ -120,6 +155,14 @@ func (f *fabric) travel(ctx context.Context, from, to string) bool {
 // dialer returns what opens the streams of a client.
 func (f *fabric) dialer(client string) remote.Streams {
 	return func(ctx context.Context, server string) (remote.ClientTransport, error) {
+		f.mu.Lock()
+		p := path{client, server}
+		f.conns[p] = max(f.conns[p], 1)
+		conn := f.conns[p]
+		f.mu.Unlock()
+		if f.isDead(p, conn) {
+			<-ctx.Done()
+		}
 		if !f.travel(ctx, client, server) || !f.travel(ctx, server, client) {
 			return nil, context.Cause(ctx)
 		}
@@ -129,7 +172,7 @@ func (f *fabric) dialer(client string) remote.Streams {
 		if s == nil {
 			return nil, fmt.Errorf("%s is down", server)
 		}
-		st := &stream{fabric: f, up: make(chan *messages.ClientFrame, 1<<12), down: make(chan *messages.ServerFrame, 1<<12)}
+		st := &stream{fabric: f, path: p, conn: conn, up: make(chan *messages.ClientFrame, 1<<12), down: make(chan *messages.ServerFrame, 1<<12)}
 		st.ctx, st.end = context.WithCancel(ctx)
 		f.mu.Lock()
 		f.streams[st] = path{client, server}
@@ -157,6 +200,10 @@ func carry[F any](st *stream, from, to string, in <-chan F, out chan<- F) {
 			if !open || !st.fabric.travel(st.ctx, from, to) {
 				return
 			}
+			if st.fabric.isDead(st.path, st.conn) {
+				<-st.ctx.Done()
+				return
+			}
 			select {
 			case out <- frame:
 			case <-st.ctx.Done():
@@ -179,9 +226,13 @@ func (s clientSide) Send(f *messages.ClientFrame) error {
 	case <-s.ctx.Done():
 		return io.EOF
 	default:
-		s.up <- f
-		return nil
 	}
+	if _, err := proto.Marshal(f); err != nil { // as gRPC does
+		s.end()
+		return err
+	}
+	s.up <- f
+	return nil
 }
 
 // Recv implements remote.ClientTransport.
@@ -205,6 +256,9 @@ type serverSide struct {
 func (s serverSide) Send(f *messages.ServerFrame) error {
 	if s.ctx.Err() != nil {
 		return io.EOF
+	}
+	if _, err := proto.Marshal(f); err != nil {
+		return err
 	}
 	s.down <- f
 	return nil

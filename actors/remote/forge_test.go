@@ -211,7 +211,7 @@ func TestForgerMakesEveryField(t *testing.T) {
 		all := len(missing)
 		f := &forger{choices: drawn{rand.New(rand.NewPCG(1, 1))}}
 		read := 0
-		const frames = 5_000
+		const frames = 20_000
 		for range frames {
 			f.room = 1 << 16
 			if proto.Unmarshal(f.message(descriptorOf(frame), 0), frame) == nil {

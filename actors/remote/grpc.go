@@ -50,11 +50,18 @@ type grpcDialer struct {
 	dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as gRPC does
 
 	mu    sync.Mutex
-	conns map[string]*grpc.ClientConn
+	conns map[string]*grpcConn // for the next streams
+}
+
+// grpcConn is a connection, until it is abandoned and its last stream has ended.
+type grpcConn struct {
+	*grpc.ClientConn
+	streams   int
+	abandoned bool
 }
 
 func newGRPCDialer(secured *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) *grpcDialer {
-	d := &grpcDialer{credentials: insecure.NewCredentials(), hint: "it may want TLS", dial: dial, conns: map[string]*grpc.ClientConn{}}
+	d := &grpcDialer{credentials: insecure.NewCredentials(), hint: "it may want TLS", dial: dial, conns: map[string]*grpcConn{}}
 	if secured != nil {
 		d.credentials = credentials.NewTLS(secured)
 		d.hint = "it may want a certificate of the client"
@@ -66,7 +73,7 @@ func newGRPCDialer(secured *tls.Config, dial func(ctx context.Context, network, 
 }
 
 func (d *grpcDialer) connect(ctx context.Context, server string) (clientTransport, error) {
-	conn, err := d.conn(server)
+	conn, err := d.conn(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +112,45 @@ func (d *grpcDialer) explain(err error) error {
 	return fmt.Errorf("%w: the server hangs up: %s", err, d.hint)
 }
 
-func (d *grpcDialer) conn(server string) (*grpc.ClientConn, error) {
+// conn returns the connection for a stream, which ends with ctx.
+func (d *grpcDialer) conn(ctx context.Context, server string) (*grpcConn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c := d.conns[server]; c != nil {
-		return c, nil
+	c := d.conns[server]
+	if c == nil {
+		made, err := d.newConn(server)
+		if err != nil {
+			return nil, err
+		}
+		c = &grpcConn{ClientConn: made}
+		d.conns[server] = c
 	}
+	c.streams++
+	context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if c.streams--; c.streams == 0 && c.abandoned {
+			c.Close()
+		}
+	})
+	return c, nil
+}
+
+// abandon implements dialer. The streams of the connection may go on: they end leases.
+func (d *grpcDialer) abandon(server string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.conns[server]
+	if c == nil {
+		return
+	}
+	delete(d.conns, server)
+	if c.abandoned = true; c.streams == 0 {
+		c.Close()
+	}
+}
+
+func (d *grpcDialer) newConn(server string) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(d.credentials), grpc.WithDisableServiceConfig(),
 		grpc.WithStaticStreamWindowSize(flowWindow), grpc.WithStaticConnWindowSize(flowWindow),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
@@ -118,11 +158,7 @@ func (d *grpcDialer) conn(server string) (*grpc.ClientConn, error) {
 	if d.dial != nil {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return d.dial(ctx, "tcp", address) }))
 	}
-	c, err := grpc.NewClient("passthrough:///"+server, options...)
-	if err == nil {
-		d.conns[server] = c
-	}
-	return c, err
+	return grpc.NewClient("passthrough:///"+server, options...)
 }
 
 func (d *grpcDialer) close() error {

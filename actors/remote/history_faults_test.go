@@ -16,7 +16,7 @@ func (w *world) fault(r *rand.Rand) {
 	if s.dead {
 		return
 	}
-	switch what := r.IntN(18); what {
+	switch what := r.IntN(22); what {
 	case 0:
 		w.logf("FAULT: cut %s to %s for %v", c.name, s.name, d)
 		w.cut(c.name, s.name, d)
@@ -85,6 +85,15 @@ func (w *world) fault(r *rand.Rand) {
 	case 14:
 		w.logf("FAULT: suspend %s for %v", c.name, d)
 		w.suspend(c, d, time.Duration(r.Int64N(int64(time.Second))))
+	case 18, 19, 20: // the client goes on to send by a stream that brings it nothing
+		part := time.Duration(r.Int64N(int64(leaseTime)))
+		w.logf("FAULT: for %v nothing comes from %s to %s, and the streams break then", part, s.name, c.name)
+		w.cut(s.name, c.name, part)
+		<-time.After(part)
+		w.breakStreams(c.name, s.name)
+	case 21:
+		w.logf("FAULT: the connection of %s to %s is half open", c.name, s.name)
+		w.halfOpen(c.name, s.name)
 	case 15, 16, 17:
 		w.zooKeeperFault(s, d, r)
 	}

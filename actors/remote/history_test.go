@@ -154,6 +154,7 @@ func (w *world) run(r *rand.Rand) {
 	delay := []time.Duration{10 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second}[w.clocks.IntN(4)]
 	lates := w.clocks.IntN(3) == 0
 	w.slow(delay, lates)
+	w.bursts.Store(w.clocks.IntN(2) == 0)
 	w.logf("messages take up to %v; late ones: %t", delay, lates)
 	faults := r.IntN(12)
 	w.quiet.Store(faults == 0 && delay < time.Second && !lates)
@@ -207,7 +208,7 @@ func (w *world) dialAs(name string, margin time.Duration) *clientProcess {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	m := w.newMachine(name, 0)
-	locks, err := remote.DialOn(ctx, m.system, zkbridge.NewClock(m.suspendedFor), w.dialer(name), w.names,
+	locks, err := remote.DialOn(ctx, m.system, zkbridge.NewClock(m.suspendedFor), w.network(name), w.names,
 		remote.DialConfig{Config: actors.Config{Logger: w.logger(name), Margin: margin}})
 	if err != nil {
 		w.Fatal(err)

@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -31,20 +32,51 @@ const (
 	maxFrameBytes    = 256 << 10
 )
 
-// add queues a message for the other end.
-func (n *numbered[Out]) add(m Out) {
-	size := proto.Size(m)
+// add queues a message for the other end. The error is that the message cannot be sent, as with a text
+// that is not UTF-8. Then nothing has changed: in a frame it would break each stream of the lease.
+func (n *numbered[Out]) add(m Out) error {
+	size, err := sizeOf(m)
+	if err != nil {
+		return err
+	}
 	n.pending, n.sizes = append(n.pending, m), append(n.sizes, size)
 	n.bytes += size
+	return nil
 }
 
+// maxNumbered bounds the bytes of a numbered message: a frame with it has room for what else it has.
+const maxNumbered = maxMessage - 1<<10
+
+// scratch has room for encoded messages, which sizeOf drops.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// sizeOf returns the size of a message, or why it cannot be sent. It encodes the message, which takes
+// little longer than to determine its size alone.
+func sizeOf(m proto.Message) (int, error) {
+	b := scratch.Get().(*[]byte)
+	defer scratch.Put(b)
+	encoded, err := proto.MarshalOptions{}.MarshalAppend((*b)[:0], m)
+	switch size := len(encoded); {
+	case err != nil:
+		return 0, err
+	case size > maxNumbered:
+		return 0, fmt.Errorf("a message of %d bytes cannot be sent: %d is the most", size, maxNumbered)
+	case size <= maxFrameBytes:
+		*b = encoded
+	}
+	return len(encoded), nil
+}
+
+// last returns the number of the last message that was added.
+func (n *numbered[Out]) last() uint64 { return n.confirmed + uint64(len(n.pending)) }
+
 // unsent reports whether the present stream does not have all messages yet.
-func (n *numbered[Out]) unsent() bool { return n.sent < n.confirmed+uint64(len(n.pending)) }
+func (n *numbered[Out]) unsent() bool { return n.sent < n.last() }
 
 // nextFrame returns messages that the present stream does not have yet, and the number of the first.
 func (n *numbered[Out]) nextFrame() (first uint64, messages []Out) {
 	n.frameBytes, first = 0, n.sent+1
-	left := int(n.confirmed + uint64(len(n.pending)) - n.sent)
+	left := int(n.last() - n.sent)
 	return first, n.extend(first, make([]Out, 0, min(left, maxFrameMessages)))
 }
 

@@ -29,6 +29,7 @@ type servedClient struct {
 	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer or grant
 	stream    *serverStream
 	messages  numbered[*messages.ServerMessage]
+	answers   answerQueue
 	requests  map[uint64]*servedRequest
 	nodes     int                       // of requests
 	data      int                       // bytes of data in the nodes of requests
@@ -128,12 +129,14 @@ func (c *servedClient) onAttached(a attached) {
 	c.lease.Resume()
 	c.messages.restart()
 	c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, Welcome: &messages.Welcome{Lease: c.id, Resumed: resumed,
-		Incarnation: c.server.incarnation, State: c.server.suspended.Load()}})
+		Incarnation: c.server.incarnation, UpNanos: int64(c.now() - c.server.began), State: c.server.suspended.Load()}})
 	if c.draining {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
 	c.startTimer()
-	c.take(a.first) // its Received says what a former stream has brought to the client
+	if resumed || a.first.Hello.Lease == 0 { // otherwise its numbers are of the lease that it wanted
+		c.take(a.first) // its Received says what a former stream has brought to the client
+	}
 	c.Flush()
 }
 
@@ -170,6 +173,8 @@ func (c *servedClient) take(f *messages.ClientFrame) {
 		c.cutOff("the client breaks the protocol", err)
 		return
 	}
+	c.answers.confirm(f.Received)
+	c.sendAnswers()
 	for _, m := range f.Messages[seen:] {
 		c.onMessage(m)
 	}
@@ -205,9 +210,11 @@ func (c *servedClient) onRenew(r *messages.Renew) {
 	if v > 0 {
 		c.epoch = epoch
 	}
+	answer := &messages.ServerFrame{Received: c.messages.delivered} // without a promise it shows that the connection works
 	if c.lease.Renew(now, r.Number, r.Got, v) {
-		c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, Renewed: &messages.Renewed{Number: r.Number, ForNanos: int64(v)}})
+		answer.Renewed = &messages.Renewed{Number: r.Number, ForNanos: int64(v)}
 	}
+	c.stream.frames.put(answer)
 	c.startTimer()
 }
 
@@ -232,7 +239,7 @@ func (c *servedClient) drain() {
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) { // in one order, so that a simulation repeats
 		if c.requests[number].granted != nil {
-			c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
+			c.send(&messages.ServerMessage{What: &messages.ServerMessage_RevokeRequested{RevokeRequested: &messages.RevokeRequested{RequestId: number}}})
 		}
 	}
 }
@@ -277,7 +284,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		delete(c.questions, id)
 	}
 	if c.stream != nil && reason != 0 {
-		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
+		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: readable(detail)}})
 	}
 	if held > 0 && reason != 0 {
 		log := c.server.log.Warn
@@ -356,7 +363,7 @@ func (c *servedClient) Flush() {
 	if c.isBehind() {
 		c.lease.Drain()
 		for _, q := range c.questions {
-			q.withdraw()
+			c.withdraw(q)
 		}
 		if c.stream != nil {
 			c.cutOff("the client does not read what the server sends", nil)
@@ -383,6 +390,17 @@ func (c *servedClient) extend(last *messages.ServerFrame) bool {
 	last.Received = c.messages.delivered
 	last.Messages = c.messages.extend(last.First, last.Messages)
 	return len(last.Messages) > has
+}
+
+// send sends a numbered message.
+func (c *servedClient) send(m *messages.ServerMessage) {
+	err := c.messages.add(m)
+	if err == nil {
+		return
+	}
+	if err = c.messages.add(withReadableTexts(m)); err != nil {
+		c.server.log.Error("a message to a client cannot be sent", "client", c.text(), "error", err, "do", "report it")
+	}
 }
 
 func (c *servedClient) text() string {

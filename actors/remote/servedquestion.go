@@ -12,19 +12,18 @@ import (
 
 // servedQuestion is a question until its goroutine has ended, also if it was withdrawn.
 type servedQuestion struct {
+	id        uint64
 	cancel    context.CancelFunc
 	withdrawn bool
-}
+	failed    error // its answers do not go to the client, but this
 
-func (q *servedQuestion) withdraw() {
-	q.withdrawn = true
-	q.cancel()
+	value, end *messages.Answer // that wait; nil if there is none
 }
 
 // answerTo is an answer to a question of the client, or the end of the answers.
 type answerTo struct {
+	of     *servedQuestion
 	answer *messages.Answer
-	last   bool
 }
 
 // maxQuestions bounds the questions of one client that are open, and maxAnswer the bytes of one and
@@ -38,7 +37,7 @@ const (
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
 	fail := func(reason messages.Reason, detail string) {
-		c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
+		c.send(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
 	reason, detail := c.problemOfQuestion(q)
 	switch {
@@ -53,7 +52,8 @@ func (c *servedClient) question(q *messages.Question) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.questions[id] = &servedQuestion{cancel: cancel}
+	asked := &servedQuestion{id: id, cancel: cancel}
+	c.questions[id] = asked
 	go func() {
 		var tooLarge error
 		err := access.Answer(ctx, c.server.locks, q, &access.Asker{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
@@ -62,7 +62,7 @@ func (c *servedClient) question(q *messages.Question) {
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
 				return false
 			}
-			c.self.Tell(answerTo{&messages.Answer{Id: id, Value: value}, false})
+			c.self.Tell(answerTo{asked, &messages.Answer{Id: id, Value: value}})
 			return ctx.Err() == nil
 		})
 		err = cmp.Or(tooLarge, err)
@@ -70,7 +70,7 @@ func (c *servedClient) question(q *messages.Question) {
 		if err != nil {
 			answer.Reason, answer.Detail = reasonOf(err)
 		}
-		c.self.Tell(answerTo{answer, true})
+		c.self.Tell(answerTo{asked, answer})
 	}()
 }
 
@@ -103,17 +103,51 @@ func (c *servedClient) owns(from ask.Recipient) bool {
 	return is && r.client == c
 }
 
+// onAnswer has an answer of the goroutine of a question wait. The last one comes when the goroutine is
+// about to end.
 func (c *servedClient) onAnswer(a answerTo) {
-	q := c.questions[a.answer.Id]
-	if q == nil || c.over {
-		return
-	}
-	if a.last {
+	q, last := a.of, isLast(a.answer)
+	if last {
 		q.cancel()
-		delete(c.questions, a.answer.Id)
 	}
-	if q.withdrawn {
+	switch {
+	case c.over:
+		return
+	case q.withdrawn:
+		if last {
+			delete(c.questions, q.id)
+		}
 		return
 	}
-	c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: a.answer}})
+	if last && q.failed != nil {
+		a.answer = &messages.Answer{Id: q.id}
+		a.answer.Reason, a.answer.Detail = reasonOf(q.failed)
+	}
+	if last || q.failed == nil {
+		if q.failed = c.answers.put(q, a.answer); q.failed != nil {
+			q.cancel() // the last answer follows
+		}
+	}
+	c.sendAnswers()
+}
+
+// sendAnswers sends what may be sent of the answers that wait.
+func (c *servedClient) sendAnswers() {
+	for q, answer := c.answers.next(); answer != nil; q, answer = c.answers.next() {
+		c.send(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: answer}})
+		c.answers.noteSent(q, c.messages.last(), len(answer.Value))
+		if isLast(answer) {
+			delete(c.questions, q.id)
+		}
+	}
+}
+
+// withdraw has a question answered no more.
+func (c *servedClient) withdraw(q *servedQuestion) {
+	q.withdrawn = true
+	q.cancel()
+	if q.end != nil { // its goroutine has ended
+		delete(c.questions, q.id)
+	}
+	c.answers.drop(q)
 }

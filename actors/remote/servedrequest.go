@@ -106,7 +106,7 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 		c.question(m.Question)
 	case *messages.ClientMessage_Withdraw:
 		if q := c.questions[m.Withdraw]; q != nil {
-			q.withdraw()
+			c.withdraw(q)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {
-	c.messages.add(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
+	c.send(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
 }
 
 // takeBack is cancel for a client that has not released in time: a lock-delay begins.
@@ -406,7 +406,7 @@ func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uin
 // tell sends a message about a request that the client has not cancelled.
 func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 	if !r.over && !c.over {
-		c.messages.add(m)
+		c.send(m)
 	}
 }
 

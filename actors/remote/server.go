@@ -91,6 +91,7 @@ type LockServer struct {
 	manager     *manager.Manager
 	log         *slog.Logger
 	incarnation uint64
+	began       time.Duration // by the clock of the session
 
 	mu       sync.Mutex
 	clients  map[uint64]*servedClient
@@ -134,7 +135,7 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 		s.cfg.Logger = slog.Default()
 	}
 	s.log = host.BoundLogger(s.cfg.Logger)
-	s.incarnation = randomID()
+	s.incarnation, s.began = randomID(), s.manager.Session.Now()
 	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, s)
 	return s, nil
 }
@@ -156,7 +157,7 @@ func (s *LockServer) Tell(msg any) {
 	if !is {
 		return
 	}
-	state := &messages.State{Connected: now.State == messages.SessionState_CONNECTED, Detail: now.Detail, SessionId: now.SessionId}
+	state := &messages.State{Connected: now.State == messages.SessionState_CONNECTED, Detail: readable(now.Detail), SessionId: now.SessionId}
 	s.suspended.Store(state)
 	s.updateHealth()
 	s.tellAll(sessionState{state})
@@ -186,13 +187,13 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 		return s.refuse(t, reason, detail)
 	}
 	stream := &serverStream{done: make(chan struct{}), cut: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
-	stream.frames = newFrames(t.Send, func(error) { close(stream.done) })
+	stream.frames = newFrames(t.Send, func(err error) { stream.failed = err; close(stream.done) })
 	c.self.Tell(attached{stream, first})
 	failed := make(chan error, 1)
 	go func() { failed <- s.read(t, stream, c) }()
 	select {
 	case <-stream.done:
-		return nil
+		return stream.failed
 	case <-stream.cut:
 		return errCut
 	case err := <-failed:
@@ -205,7 +206,7 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 		c.self.Tell(halfClosed{stream})
 		select {
 		case <-stream.done:
-			return nil
+			return stream.failed
 		case <-stream.cut:
 			return errCut
 		}
@@ -280,7 +281,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	}
 	s.last++
-	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, name: h.Client[:min(len(h.Client), maxName)],
+	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, name: readable(h.Client[:min(len(h.Client), maxName)]),
 		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{},
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c

@@ -11,6 +11,7 @@ import (
 type serverStream struct {
 	frames  *frames[*messages.ServerFrame]
 	done    chan struct{} // closed when nothing more is sent
+	failed  error         // of the last Send, once done is closed: without it the client would take the end for the answer to its Bye
 	cut     chan struct{} // closed to end the stream though the client does not read
 	cutOnce sync.Once     // closes cut
 	room    chan struct{} // for frames that are not handled yet
@@ -31,6 +32,6 @@ func (s *serverStream) close() {
 
 // end tells the client that its lease has ended, and ends the stream.
 func (s *serverStream) end(reason messages.Reason, detail string) {
-	s.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
+	s.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: readable(detail)}})
 	s.close()
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// belief is the end of a client's belief, for any goroutine to read.
-type belief struct {
+// validity is until when a lease is valid, for any goroutine to read.
+type validity struct {
 	margin time.Duration // between until and the end of the lease
 	until  atomic.Int64  // by the clock of the session
 	passed atomic.Bool   // it was seen to be over: a later answer does not bring it back
 }
 
-func (b *belief) over(at time.Duration) bool {
-	if b.passed.Load() {
+func (v *validity) over(at time.Duration) bool {
+	if v.passed.Load() {
 		return true
 	}
-	if int64(at) < b.until.Load() {
+	if int64(at) < v.until.Load() {
 		return false
 	}
-	b.passed.Store(true)
+	v.passed.Store(true)
 	return true
 }
 
 // snapshot is what other goroutines may read of the state of a session.
 type snapshot struct {
 	zkbridge.Session
-	lease       *belief   // of the epoch; nil before the first
+	lease       *validity // of the epoch; nil before the first
 	outageSince time.Time // zero without an outage
 	outageWhy   string
 }

@@ -27,6 +27,8 @@ func (s scripted) connect(ctx context.Context, _ string) (clientTransport, error
 	return st, nil
 }
 
+func (scripted) abandon(string) {}
+
 func (scripted) close() error { return nil }
 
 // Send implements clientTransport.

@@ -32,6 +32,8 @@ type serverTransport interface {
 type dialer interface {
 	// connect opens a stream to a server, which ends with ctx.
 	connect(ctx context.Context, server string) (clientTransport, error)
+	// abandon has the next stream to a server use another connection: the present one may be dead.
+	abandon(server string)
 	close() error
 }
 

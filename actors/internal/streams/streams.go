@@ -32,6 +32,12 @@ type Dialer interface {
 	Connect(ctx context.Context, server string) (Client, error)
 }
 
+// Abandoner is a Dialer with connections, which several streams may use.
+type Abandoner interface {
+	// Abandon has the next stream to a server use another connection: the present one may be dead.
+	Abandon(server string)
+}
+
 // LockServer is a *remote.LockServer.
 type LockServer interface {
 	// Connect serves a stream of a client with a name, until the stream ends.

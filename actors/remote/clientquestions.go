@@ -1,0 +1,136 @@
+package remote
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/actorlock/actorlock/messages"
+)
+
+// question is a question to the server. A goroutine waits for its answers, of which the newest replaces
+// the one that waits.
+type question struct {
+	msg *messages.Question
+
+	mu    sync.Mutex
+	value []byte           // nil if none waits
+	end   *messages.Answer // nil before the end of the answers
+	wake  chan struct{}    // has room for one
+}
+
+// withdrawn is the message that a question needs no more answers.
+type withdrawn struct{ id uint64 }
+
+// isLast reports whether no other answer follows.
+func isLast(a *messages.Answer) bool { return a.Reason != 0 || len(a.Value) == 0 }
+
+func (q *question) answered(a *messages.Answer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if isLast(a) {
+		q.end = a
+	} else {
+		q.value = a.Value
+	}
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *question) take() (value []byte, end *messages.Answer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	value, q.value = q.value, nil
+	return value, q.end
+}
+
+// openQuestions are the questions that wait for answers, by id.
+type openQuestions map[uint64]*question
+
+func (o openQuestions) answered(a *messages.Answer) {
+	q := o[a.GetId()]
+	if q == nil {
+		return
+	}
+	q.answered(a)
+	if isLast(a) {
+		delete(o, a.Id)
+	}
+}
+
+// Ask implements manager.Remote.
+func (s *session) Ask(ctx context.Context, msg *messages.Question, next func(value []byte) (more bool)) error {
+	if problem := problemOfQuestion(msg); problem != "" {
+		return &messages.Refused{Reason: messages.Reason_INVALID, Detail: problem}
+	}
+	msg.Id = s.lastNumber.Add(1)
+	q := &question{msg: msg, wake: make(chan struct{}, 1)}
+	s.self.Tell(q)
+	for {
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			s.self.Tell(withdrawn{msg.Id})
+			return s.Explain(context.Cause(ctx))
+		}
+		value, end := q.take()
+		if value != nil && !next(value) {
+			s.self.Tell(withdrawn{msg.Id})
+			return nil
+		}
+		switch {
+		case end == nil:
+		case end.Reason != 0:
+			return &messages.Refused{Reason: end.Reason, Detail: end.Detail}
+		default:
+			return nil
+		}
+	}
+}
+
+// problemOfQuestion returns why a question cannot be sent, or "".
+func problemOfQuestion(msg *messages.Question) string {
+	if problem := problemOfText("path", msg.Path); problem != "" {
+		return problem
+	}
+	if _, err := proto.Marshal(msg); err != nil {
+		return err.Error()
+	}
+	return tooLarge("question", proto.Size(msg), maxAnswer)
+}
+
+// ask sends a question. Without a connection there is no answer.
+func (s *session) ask(q *question) {
+	if s.state.Load().State != messages.SessionState_CONNECTED {
+		q.answered(&messages.Answer{Reason: messages.Reason_DISCONNECTED, Detail: s.OutageText()})
+		return
+	}
+	if err := s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Question{Question: q.msg}}); err != nil {
+		q.answered(&messages.Answer{Reason: messages.Reason_INVALID, Detail: err.Error()})
+		return
+	}
+	s.questions[q.msg.Id] = q
+}
+
+func (s *session) withdraw(w withdrawn) {
+	if s.questions[w.id] == nil {
+		return
+	}
+	delete(s.questions, w.id)
+	if s.lease.id.lease != 0 {
+		s.messages.add(&messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: w.id}})
+	}
+}
+
+// failQuestions ends all open questions. The server stops answering at the end of the lease.
+func (s *session) failQuestions(why messages.Reason, detail string) {
+	for _, id := range slices.Sorted(maps.Keys(s.questions)) {
+		s.questions[id].answered(&messages.Answer{Reason: why, Detail: detail})
+		s.withdraw(withdrawn{id})
+	}
+}
