@@ -209,6 +209,15 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 	return &GRPCServer{g}, nil
 }
 
+// Serving reports whether the server takes clients, and its session with ZooKeeper is connected, as the
+// health service does. It does not block.
+func (s *LockServer) Serving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.suspended.Load()
+	return !s.draining && !s.closed && state != nil && state.Connected
+}
+
 // updateHealth says to the health service whether the server takes clients.
 func (s *LockServer) updateHealth() {
 	h := s.health.Load()

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +22,7 @@ type servedClient struct {
 	id     uint64 // of the lease; others must not guess it, since its bearer may end the lease
 	peer   Peer
 	name   string
+	ctx    context.Context // of its requests, with the peer
 	self   *host.Ref
 
 	// Only the actor uses these.
@@ -287,6 +289,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: readable(detail)}})
 	}
 	if held > 0 && reason != 0 {
+		c.server.leasesLost.Add(1)
 		log := c.server.log.Warn
 		if c.server.manager.Session.Session().State != messages.SessionState_CONNECTED {
 			log = c.server.log.Debug // the line about the session says how many hold: one for each client would hide it

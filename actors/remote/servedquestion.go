@@ -37,6 +37,7 @@ const (
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
 	fail := func(reason messages.Reason, detail string) {
+		c.server.countRefusal(reason)
 		c.send(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
 	reason, detail := c.problemOfQuestion(q)
@@ -66,6 +67,7 @@ func (c *servedClient) question(q *messages.Question) {
 			return ctx.Err() == nil
 		})
 		err = cmp.Or(tooLarge, err)
+		c.noteChange(q, err)
 		answer := &messages.Answer{Id: id}
 		if err != nil {
 			answer.Reason, answer.Detail = reasonOf(err)

@@ -70,7 +70,7 @@ func (r *servedRequest) RequestID() *requests.ID { return &r.id }
 func (r *servedRequest) Owner() string { return r.acquire.Owner }
 
 // Context implements lock.Acquisition.
-func (r *servedRequest) Context() context.Context { return context.Background() }
+func (r *servedRequest) Context() context.Context { return r.client.ctx }
 
 // IsElsewhere implements lock.Acquisition.
 func (r *servedRequest) IsElsewhere() bool { return true }
@@ -302,6 +302,7 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {
+	c.server.countRefusal(reason)
 	c.send(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
 }
 

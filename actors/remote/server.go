@@ -43,6 +43,10 @@ type ServerConfig struct {
 	// be of the lock at its directory, or of a semaphore or kazoo's semaphore that has such a
 	// directory: Allow is asked for all of these. What Find returns is what the client may inspect.
 	Allow func(client Peer, path string, verb Verb) error
+	// Changed is called when a client's question that has something changed is answered, with the error of
+	// the answer; one that Allow refuses is none. It must not block, and several goroutines call it at
+	// one time. nil is nobody.
+	Changed func(client Peer, change Change, err error)
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
 	// server keep some 130 MB: 32 MiB of its requests' data, 32 MiB that it has not confirmed, and 32
 	// frames that are not handled yet. So let in those only that you trust.
@@ -99,6 +103,8 @@ type LockServer struct {
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
+
+	leasesLost, limitRefusals atomic.Uint64 // as in ServerStats
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
 	health    atomic.Pointer[health.Server]  // nil before GRPC
@@ -255,6 +261,7 @@ func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClie
 }
 
 func (s *LockServer) refuse(t serverTransport, reason messages.Reason, detail string) error {
+	s.countRefusal(reason)
 	return t.Send(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
 }
 
@@ -281,7 +288,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	}
 	s.last++
-	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, name: readable(h.Client[:min(len(h.Client), maxName)]),
+	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
 		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{},
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c

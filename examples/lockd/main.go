@@ -36,6 +36,19 @@
 // once a second. What a client holds it keeps when the rules change. lockd -check-allow FILE IDENTITY
 // VERB PATH says what holds, with exit code 0 for allowed and 1 for refused.
 //
+// # Metrics and audit
+//
+// -metrics serves /metrics in Prometheus' format, and /health, which is 200 while lockd takes clients and
+// its session is connected, else 503. Neither needs a certificate, so that -metrics should be an
+// address that only the monitoring reaches.
+//
+// -audit appends a line of JSON to a file for each grant, release and loss of a client's lock, and for
+// each change that a client asks for (revoke, revoke-holders, set-count, try-set-count): time, event,
+// identity, address, path, recipe, kind, owner, token, seconds (waited, or held), arguments, error.
+// SIGHUP opens the file again, so that it can be moved away. No lock waits for the disk: what cannot be
+// written is dropped, and a line with the event dropped, a line of the log and
+// actorlock_audit_dropped_total say how many.
+//
 // # The end
 //
 // SIGTERM or SIGINT drains lockd: it takes no new clients and requests, asks holders to release, and
@@ -87,6 +100,8 @@ type lockdFlags struct {
 	lease    time.Duration
 	drain    time.Duration
 	allow    string
+	metrics  string
+	audit    string
 	check    string // the file of -check-allow
 	args     []string
 	limits   remote.ServerConfig // of which only the limits are set
@@ -107,6 +122,8 @@ func (o *lockdFlags) define(set *flag.FlagSet) {
 		"how long clients have at the end to release, or to see their leases end; after this `duration` lockd exits with 75.\n"+
 			"Of it a fifth is for clients to release, and the rest must be longer than the lease")
 	set.StringVar(&o.allow, "allow", "", "the `file` of rules for what clients may do, one a line: allow|deny IDENTITY PATH VERB[,VERB] (default: all clients may do all)")
+	set.StringVar(&o.metrics, "metrics", "", "the `address`, as in 127.0.0.1:7401, for /metrics in Prometheus' format and /health, without TLS and for everybody who reaches it")
+	set.StringVar(&o.audit, "audit", "", "append a line of JSON for each grant, release, loss and change to this `file`; - is standard output")
 	set.StringVar(&o.check, "check-allow", "", "print what the rules in this `file` say of IDENTITY VERB PATH, which follow, and serve nobody")
 	lockflags.IntVar(set, &o.limits.MaxClients, "max-clients", 20_000, "the largest `number` of clients at one time")
 	lockflags.IntVar(set, &o.limits.MaxRequestsPerClient, "max-requests", 10_000, "the largest `number` of requests of one client that wait or hold, by what they cost")
@@ -129,6 +146,8 @@ func (o *lockdFlags) checkAll(args []string) error {
 		return fmt.Errorf("-margin %v, -session %v: the margin must be half of the session timeout at most", o.margin, o.Session)
 	case o.lease < remote.MinLease:
 		return fmt.Errorf("-lease %v: it must be %v at least", o.lease, remote.MinLease)
+	case o.metrics != "" && !isAddress(o.metrics):
+		return fmt.Errorf("-metrics %q: it must be host:port or :port, as in 127.0.0.1:7401", o.metrics)
 	case o.drain < 0:
 		return fmt.Errorf("-drain %v: it must not be negative", o.drain)
 	case o.allow != "" && o.insecure:

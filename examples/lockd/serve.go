@@ -34,7 +34,7 @@ func signals() (first, second context.Context) {
 }
 
 // rereadBySignal reads the files again at each of the signals until ctx ends.
-func rereadBySignal(ctx context.Context, signals <-chan os.Signal, clients, zooKeeper *lockflags.Certificates, rules *allowFile) {
+func rereadBySignal(ctx context.Context, signals <-chan os.Signal, clients, zooKeeper *lockflags.Certificates, rules *allowFile, records *audit) {
 	for {
 		select {
 		case <-signals:
@@ -50,6 +50,9 @@ func rereadBySignal(ctx context.Context, signals <-chan os.Signal, clients, zooK
 		}
 		if rules != nil {
 			failed = errors.Join(failed, rules.reread())
+		}
+		if records != nil {
+			records.reopen()
 		}
 		if failed != nil {
 			warn("SIGHUP: what was read before counts on: %v", failed)
@@ -85,6 +88,14 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 	}
 	cfg.Margin, cfg.Logger = o.margin, stderr
 	cfg.OmitHolder = true // the clients send their own records
+	var records *audit
+	if o.audit != "" {
+		if records, err = openAudit(o.audit, out, o.Warn); err != nil {
+			return exitUsage, err
+		}
+		defer records.close() // once the locks are closed, or the process ends
+		cfg.Monitor, serverConfig.Changed = &monitor{records}, records.changed
+	}
 	ctx, cancel := context.WithTimeout(stopped, connectLimit)
 	defer cancel()
 	locks, err := o.Connect(ctx, cfg)
@@ -100,7 +111,7 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 	defer stopWatching()
 	go certificates.Watch(watching)
 	go o.Certificates.Watch(watching)
-	go rereadBySignal(watching, hangUps, certificates, o.Certificates, rules)
+	go rereadBySignal(watching, hangUps, certificates, o.Certificates, rules, records)
 	server, err := remote.NewServer(locks, serverConfig)
 	if err != nil {
 		return exitUsage, errors.Join(err, locks.Close())
@@ -112,6 +123,19 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return exitUnavailable, errors.Join(fmt.Errorf("-listen %s: %w", o.listen, err), server.Close(), locks.Close())
+	}
+	if o.metrics != "" {
+		shown, err := net.Listen("tcp", o.metrics)
+		if err != nil {
+			return exitUnavailable, errors.Join(fmt.Errorf("-metrics %s: %w", o.metrics, err), listener.Close(), server.Close(), locks.Close())
+		}
+		m := &metrics{locks: locks, server: server, audit: records, certificates: map[string]*lockflags.Certificates{"clients": certificates, "zookeeper": o.Certificates}}
+		go func() {
+			if err := m.serve(watching, shown); err != nil {
+				warn("-metrics %s is served no more: %v", o.metrics, err)
+			}
+		}()
+		stderr.Info("metrics are served", "address", shown.Addr().String())
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- streams.Serve(listener) }()
