@@ -29,11 +29,7 @@ func (d hookedDialer) connect(ctx context.Context, server string) (clientTranspo
 	return d.Connect(ctx, server)
 }
 
-func (d hookedDialer) abandon(server string) {
-	if a, is := d.Dialer.(streams.Abandoner); is {
-		a.Abandon(server)
-	}
-}
+func (d hookedDialer) abandon(server string) { d.Abandon(server) }
 
 func (d hookedDialer) close() error { return nil }
 

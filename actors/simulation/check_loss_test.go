@@ -94,7 +94,7 @@ func (sim *simulation) checkLostSessionsClosed(now time.Duration) {
 			switch {
 			case !open[id]:
 				delete(p.lostSessions, id)
-			case now > since+sim.margin()+sessionCloseTime:
+			case now > since+sim.margin()+sessionCloseTime+p.promised():
 				sim.fail(now, "%s has lost session %#x at %v, is connected since %v and has not closed it", p.name, id, lost, since)
 			}
 		}

@@ -62,6 +62,16 @@ var targetedStreams = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond, 300*time.Millisecond)
 		p.draw(r, []string{"blink"}, 1, always, 3*time.Second, 10*time.Second)
 	},
+	// Connections are half open.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond, time.Second)
+		p.draw(r, []string{"link"}, 1, phase{time.Minute, 15 * time.Second}, 10*time.Second)
+	},
+	// Names that are no text.
+	func(p *plan, r *rand.Rand) {
+		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond)
+		p.draw(r, []string{"op unreadable"}, 1, always, 10*time.Second)
+	},
 	// Clients observe queues while one way is silent.
 	func(p *plan, r *rand.Rand) {
 		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond)
@@ -75,7 +85,7 @@ func (p *plan) drawTargetedStreams() {
 	if p.seed%targetedOneIn != 0 {
 		if p.seed%3 == 0 {
 			r := rand.New(rand.NewPCG(p.seed, 9))
-			p.draw(r, []string{"op watch", "blink"}, 0.5, always, 3*time.Second, 20*time.Second)
+			p.draw(r, []string{"op watch", "op unreadable", "blink"}, 0.5, always, 3*time.Second, 20*time.Second)
 		}
 		return
 	}
@@ -166,6 +176,15 @@ func (p *process) stopServing() {
 	}
 	p.sim.network.removePeer(p.slot, p.host)
 	p.host.endLinks(func(*link) bool { return true })
+}
+
+// promised returns for how long clients may rely on a session that the process has lost. It does not
+// close the session before.
+func (p *process) promised() time.Duration {
+	if p.lockServer == nil {
+		return 0
+	}
+	return p.sim.plan.lease + p.sim.plan.lease/50
 }
 
 // maxDelay returns how long a message may take to ZooKeeper, or back.

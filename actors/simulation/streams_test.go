@@ -67,7 +67,7 @@ func (s *stream) accept() {
 
 func (s *stream) serve() {
 	e := s.server
-	err := s.peer.connect(serverFrames{e}, e.conn.host.name)
+	err := s.peer.connect(serverFrames{e}, "") // as without TLS: only its lease tells a client from others
 	e.writeFrame(endOfStream, []byte(describeEnd(err)), "ends: "+describeEnd(err))
 	e.Close()
 }
@@ -122,6 +122,13 @@ func (d *streamDialer) link(server string) *link {
 	}
 	d.links[server] = &link{}
 	return d.links[server]
+}
+
+// Abandon implements streams.Dialer: the next stream to a server has another link.
+func (d *streamDialer) Abandon(server string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.links, server)
 }
 
 // endLinks breaks the links for which which reports true. The next streams have others.

@@ -30,10 +30,6 @@ type ServerStream interface {
 type Dialer interface {
 	// Connect opens a stream to a server, which ends with ctx.
 	Connect(ctx context.Context, server string) (Client, error)
-}
-
-// Abandoner is a Dialer with connections, which several streams may use.
-type Abandoner interface {
 	// Abandon has the next stream to a server use another connection: the present one may be dead.
 	Abandon(server string)
 }
