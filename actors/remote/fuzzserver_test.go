@@ -549,12 +549,15 @@ func attackSeeds() []attackSeed {
 		{"thousands of withdrawals", begin.flood(9_000, &messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: 1}})},
 		{"a client that does not read", begin.step(stepDeaf).flood(9_000, question(1, "none", "")).step(stepAgain, 3).step(stepWait, 4)},
 	}
-	texts := begin
+	many, texts := begin, begin
+	for id := range uint64(60) {
+		many = many.send(acquire(id+1, "/locks/2", &messages.LockSpec{Recipe: messages.Recipe_SEMAPHORE, Permits: 8_000}, &messages.Acquire{Permits: 8_000}))
+	}
 	for _, m := range []*messages.ClientMessage{
 		acquire(1, "/locks/0", &messages.LockSpec{}, &messages.Acquire{Owner: "!"}), mutex(2, "/locks/!"), question(3, "find", "/locks/!"),
 		acquire(4, "/locks/0", &messages.LockSpec{Recipe: messages.Recipe_SEMAPHORE, CountPath: "/locks/!"}, &messages.Acquire{})} {
 		b := bytes.ReplaceAll(script(nil).send(m), []byte("!"), []byte("\xff"))
 		texts = append(texts.step(stepOpen, 1), b...)
 	}
-	return append(seeds, attackSeed{"texts that are not UTF-8", texts})
+	return append(seeds, attackSeed{"sixty requests of 8,000 permits", many}, attackSeed{"texts that are not UTF-8", texts})
 }
