@@ -178,37 +178,46 @@ func (f *fabric) dialer(client string) remote.Streams {
 		f.streams[st] = path{client, server}
 		f.mu.Unlock()
 		toServer, toClient := make(chan *messages.ClientFrame), make(chan *messages.ServerFrame)
-		go carry(st, client, server, st.up, toServer)
-		go carry(st, server, client, st.down, toClient)
+		served := make(chan struct{})
+		go carry(st, client, server, st.up, toServer, nil)
+		go carry(st, server, client, st.down, toClient, served)
 		go func() {
 			s.Connect(serverSide{st, toServer}, client)
 			f.mu.Lock()
 			delete(f.streams, st)
 			f.mu.Unlock()
-			close(st.down)
+			close(served)
 		}()
 		return clientSide{st, toClient}, nil
 	}
 }
 
-// carry carries the frames of one direction.
-func carry[F any](st *stream, from, to string, in <-chan F, out chan<- F) {
+// carry carries the frames of one direction, until it has carried those that were there when last was
+// closed.
+func carry[F any](st *stream, from, to string, in <-chan F, out chan<- F, last <-chan struct{}) {
 	defer close(out)
 	for {
+		var frame F
 		select {
-		case frame, open := <-in:
-			if !open || !st.fabric.travel(st.ctx, from, to) {
-				return
-			}
-			if st.fabric.isDead(st.path, st.conn) {
-				<-st.ctx.Done()
-				return
-			}
+		case frame = <-in:
+		case <-st.ctx.Done():
+			return
+		case <-last:
 			select {
-			case out <- frame:
-			case <-st.ctx.Done():
+			case frame = <-in:
+			default:
 				return
 			}
+		}
+		if !st.fabric.travel(st.ctx, from, to) {
+			return
+		}
+		if st.fabric.isDead(st.path, st.conn) {
+			<-st.ctx.Done()
+			return
+		}
+		select {
+		case out <- frame:
 		case <-st.ctx.Done():
 			return
 		}

@@ -26,6 +26,7 @@ import (
 // attacker is what a client that keeps to no protocol knows, and the forger of its frames.
 type attacker struct {
 	forger
+	paths []string // of the locks that it wants
 
 	mu             sync.Mutex // of what follows
 	incarnation    uint64
@@ -42,12 +43,12 @@ var attackedPaths = []string{"/locks/0", "/locks/1", "/locks/2", "/locks/count"}
 var questionKinds = []string{"count", "find", "generation", "health", "inspect", "observe", "participants", "remaining", "revoke", "revoke-holders",
 	"set-count", "try-set-count", "verify", "verify-token"}
 
-func newAttacker(c choices, room int) *attacker {
-	a := &attacker{}
+func newAttacker(c choices, room int, paths []string) *attacker {
+	a := &attacker{paths: paths}
 	a.forger = forger{choices: c, room: room}
 	const p = "actorlock."
 	id := func() any { return uint64(1 + a.below(8)) }
-	path := func() any { return choose(c, attackedPaths...) }
+	path := func() any { return choose(c, paths...) }
 	sometimes := func(n int, value func() any) func() any {
 		return func() any {
 			if a.oneIn(n) {
@@ -111,12 +112,19 @@ func (a *attacker) lease(before int) uint64 {
 	return a.leases[max(0, len(a.leases)-1-before)]
 }
 
+// known returns the leases that were granted, and by which incarnation of the server.
+func (a *attacker) known() (leases []uint64, incarnation uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.leases), a.incarnation
+}
+
 // target returns a path or a node for a question.
 func (a *attacker) target() string {
 	if len(a.nodes) > 0 && a.oneIn(2) {
 		return a.nodes[a.below(len(a.nodes))]
 	}
-	return choose[string](a, append([]string{"/locks", "/honest/own", "/honest", "/"}, attackedPaths...)...)
+	return choose[string](a, append([]string{"/locks", "/honest/own", "/honest", "/"}, a.paths...)...)
 }
 
 // take takes a frame of the server.
@@ -129,7 +137,7 @@ func (a *attacker) take(f *messages.ServerFrame) {
 			a.leases = append(a.leases, w.Lease)
 			a.received, a.sent, a.renew, a.renewed = 0, 0, 0, 0
 		}
-		a.sent = max(a.sent, f.Received)
+		a.sent = f.Received
 	}
 	if n := uint64(len(f.Messages)); n > 0 {
 		a.received = max(a.received, f.First+n-1)
@@ -430,7 +438,7 @@ func attackServer(t *testing.T, input []byte) {
 	probe(t, honest, time.Second, "before")
 
 	tape := &tape{input}
-	a := &attack{attacker: newAttacker(tape, fuzzRoom), tape: tape, server: s.at}
+	a := &attack{attacker: newAttacker(tape, fuzzRoom, attackedPaths), tape: tape, server: s.at}
 	for n := 0; n < fuzzSteps && len(tape.left) > 0 && !t.Failed(); n++ {
 		a.step(t)
 		probe(t, honest, fuzzLatency, fmt.Sprintf("after step %d", n))

@@ -60,6 +60,8 @@ type world struct {
 	over     atomic.Bool // the faults are over
 	calm     atomic.Bool // clients ask for no more locks
 	grants   atomic.Int64
+	hostile  *rand.Rand     // draws the clients that keep to no protocol; nil: none
+	attacked atomic.Bool    // they are to end
 	clocks   *rand.Rand     // draws how fast clocks are; nil: all are alike
 	ahead    float64        // by how much more than that the clocks of servers are too fast
 	quiet    atomic.Bool    // no grant may be lost
@@ -120,6 +122,7 @@ func history(t *testing.T, seed uint64) {
 	zktest.Bubble(t, func(t *testing.T) {
 		w := newHistory(t, seed)
 		w.clocks = rand.New(rand.NewPCG(seed, 4))
+		w.hostile = rand.New(rand.NewPCG(seed, 8))
 		w.run(rand.New(rand.NewPCG(seed, 2)))
 		if t.Failed() {
 			t.Logf("by -history.seed %d", seed)
@@ -156,6 +159,9 @@ func (w *world) run(r *rand.Rand) {
 	w.slow(delay, lates)
 	w.bursts.Store(w.clocks.IntN(2) == 0)
 	w.logf("messages take up to %v; late ones: %t", delay, lates)
+	if w.hostile != nil {
+		w.startHostile(w.hostile)
+	}
 	faults := r.IntN(12)
 	w.quiet.Store(faults == 0 && delay < time.Second && !lates)
 	for range faults {
@@ -186,7 +192,7 @@ func (w *world) startServer(name string) {
 		w.Fatal(err)
 	}
 	locks := actors.New(m.system, bridge, actors.Config{OmitHolder: true, Logger: w.logger(name)})
-	s, err := remote.NewServer(locks, remote.ServerConfig{Lease: leaseTime, Logger: w.logger(name)})
+	s, err := remote.NewServer(locks, remote.ServerConfig{Lease: leaseTime, Logger: w.logger(name), Allow: allowHostile})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -220,6 +226,7 @@ func (w *world) dialAs(name string, margin time.Duration) *clientProcess {
 
 // end heals all, has the users end, and checks that nothing is left.
 func (w *world) end() {
+	w.attacked.Store(true)
 	w.undoing.Wait()
 	w.logf("the faults are over")
 	w.heal()
