@@ -15,6 +15,19 @@
 //	actorlock.handoff           counter        locks passed on: scope is local or remote
 //	actorlock.batch.size        histogram      creates and deletes in one transaction
 //	actorlock.session.state     gauge          1 for the present state: state
+//	actorlock.session.changes   counter        sessions that became suspended or lost: state
+//
+// The counters exist from 0 on, for each reason, so that a rate sees the first increase; an outage
+// between two readings shows in the changes of the session alone.
+//
+// With Prometheus (go.opentelemetry.io/otel/exporters/prometheus and
+// go.opentelemetry.io/otel/sdk/metric):
+//
+//	exporter, err := prometheus.New() // for the default registry of Prometheus
+//	meters := metric.NewMeterProvider(metric.WithReader(exporter))
+//	monitor, err := telemetry.New(telemetry.Meters(meters))
+//	locks, err := actors.Connect(ctx, servers, actors.Config{Monitor: monitor})
+//	http.Handle("/metrics", promhttp.Handler())
 //
 // The outcome of an acquire is acquired or a reason; the outcome of a hold is released or a reason.
 // lock.proto has the reasons, which stand here in small letters: timed_out, session_lost. A lock's

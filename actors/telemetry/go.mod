@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/actorlock/actorlock => ../../
 
 require (
-	github.com/actorlock/actorlock v0.0.0
+	github.com/actorlock/actorlock v0.0.0-20261128175309-f85c54f431e4
 	github.com/prometheus/client_golang v1.24.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0

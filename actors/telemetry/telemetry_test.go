@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
 
@@ -122,6 +123,14 @@ func TestMetrics(t *testing.T) {
 		"actorlock.session.state{state=connected}":                                     1,
 		"actorlock.session.state{state=suspended}":                                     0,
 	})
+	all := s.metrics()
+	for _, name := range []string{"lost{reason=session_lost}", "lost{reason=node_deleted}", "lost{reason=closed}", "lost{reason=hold_expired}", "lost{reason=internal}",
+		"refused{reason=session_lost}", "refused{reason=timed_out}", "refused{reason=cancelled}", "session.changes{state=suspended}", "session.changes{state=lost}",
+		"handoff{scope=local}", "handoff{scope=remote}"} {
+		if n, is := all["actorlock."+name]; !is || n != 0 {
+			t.Errorf("%s is %d, %v: a counter must be there from 0 on", name, n, is)
+		}
+	}
 	s.must(g.Unlock(t.Context()))
 	next, err := waiting.Result()
 	s.must(err)
@@ -239,4 +248,20 @@ func TestOptions(t *testing.T) {
 	if _, err := New(); err != nil {
 		t.Error(err)
 	}
+}
+
+// An outage that is over before the metrics are read has been counted.
+func TestSessionChanges(t *testing.T) {
+	s := start(t, sdkmetric.NewManualReader())
+	s.lock(s.locks.Mutex("/m"))
+	sessions := s.locks.Sessions(t.Context())
+	for _, session := range s.server.Sessions() {
+		s.server.Expire(session.ID)
+	}
+	for now := range sessions {
+		if now.State == messages.SessionState_CONNECTED && s.locks.Stats().SessionsLost > 0 {
+			break
+		}
+	}
+	s.expect(map[string]int64{"actorlock.session.changes{state=lost}": 1, "actorlock.session.state{state=connected}": 1, "actorlock.lost{reason=session_lost}": 1})
 }
