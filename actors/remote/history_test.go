@@ -105,6 +105,7 @@ type clientProcess struct {
 	name    string
 	machine *station
 	locks   *actors.Locks
+	variant int         // which settings of its locks it has: see history_users_test.go
 	dead    atomic.Bool // what it believes does not matter any more
 	work    sync.WaitGroup
 }
@@ -219,7 +220,7 @@ func (w *world) dialAs(name string, margin time.Duration) *clientProcess {
 	if err != nil {
 		w.Fatal(err)
 	}
-	c := &clientProcess{name: name, machine: m, locks: locks}
+	c := &clientProcess{name: name, machine: m, locks: locks, variant: len(w.clients)}
 	w.clients = append(w.clients, c)
 	return c
 }

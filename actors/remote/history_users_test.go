@@ -78,7 +78,8 @@ func (w *world) useSemaphore(c *clientProcess, n int, r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		owner = fmt.Sprintf("sem%d", n)
 	}
-	g := w.lock(c, r, c.locks.Semaphore("/locks/sem", permits), owner, actors.Permits(1+r.IntN(permits)))
+	most := permits - c.variant%2 // the clients do not agree on the number
+	g := w.lock(c, r, c.locks.Semaphore("/locks/sem", most), owner, actors.Permits(1+r.IntN(most)))
 	if g == nil {
 		return
 	}
@@ -90,19 +91,28 @@ func (w *world) useSemaphore(c *clientProcess, n int, r *rand.Rand) {
 	w.release(c, r, g)
 }
 
-// useDelayed holds a mutex with a lock-delay.
+// useDelayed holds a mutex, which has a lock-delay at some of the clients.
 func (w *world) useDelayed(c *clientProcess, n int, r *rand.Rand) {
 	const path = "/locks/delayed"
-	if g := w.lock(c, r, c.locks.Mutex(path, actors.LockDelay(time.Second)), ""); g != nil {
+	var options []actors.LockOption
+	if delay := c.variant % 3; delay > 0 {
+		options = append(options, actors.LockDelay(time.Duration(delay)*time.Second))
+	}
+	if g := w.lock(c, r, c.locks.Mutex(path, options...), ""); g != nil {
 		w.hold(c, n, r, believer{path: path, node: g.Node(), grant: g, write: true})
 		w.release(c, r, g)
 	}
 }
 
-// useLocalQueue writes, and then mostly downgrades: that grant has a node of its own.
+// useLocalQueue writes, and then mostly downgrades: that grant has a node of its own. Some of the
+// clients have no local queue.
 func (w *world) useLocalQueue(c *clientProcess, n int, r *rand.Rand) {
 	const path = "/locks/queue"
-	rw, owner := c.locks.RWMutex(path, actors.LocalQueue(actors.LocalQueueConfig{})), fmt.Sprintf("queue%d", n)
+	var options []actors.LockOption
+	if c.variant%3 < 2 {
+		options = append(options, actors.LocalQueue(actors.LocalQueueConfig{}))
+	}
+	rw, owner := c.locks.RWMutex(path, options...), fmt.Sprintf("queue%d", n)
 	write := w.lock(c, r, rw.Write(), owner)
 	if write == nil {
 		return

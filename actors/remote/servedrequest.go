@@ -265,7 +265,7 @@ const maxRecord = 4 << 10
 
 // begin hands a request to the lock's actor.
 func (c *servedClient) begin(r *servedRequest) {
-	e, err := c.server.manager.Find(r.path, r.recipe)
+	e, err := c.server.manager.FindServed(r.path, r.recipe)
 	if err != nil {
 		reason, detail := reasonOf(err)
 		c.onAnswered(answered{request: r, message: &messages.Refused{Reason: reason, Detail: detail}})

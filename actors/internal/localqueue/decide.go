@@ -172,7 +172,7 @@ func (l *Queue) grant(b *localOwner) {
 	l.waiting.remove(b)
 	l.holders.push(b)
 	l.unused = false
-	b.stage, b.step = held, l.hold.token.Step<<stepBits|min(l.hold.grants, mostGrants-1)
+	b.stage, b.step = held, l.hold.token.Step<<StepBits|min(l.hold.grants, mostGrants-1)
 	l.hold.grants, l.hold.lastKind = min(l.hold.grants+1, mostGrants), b.kind
 	for i := range b.requests {
 		l.grantRequest(b, i)

@@ -62,13 +62,13 @@ type node struct {
 	revoked   bool // another client asks for it
 }
 
+// StepBits is how many low bits of the step of a grant are not of the node's own step.
+const StepBits = 20
+
 // The step of a grant consists of the step of the node hold and the number of the grant. (A
 // transaction makes no more than some hundred nodes, so both fit.) Once the numbers are used up,
 // grants share the last number if they do not block each other.
-const (
-	stepBits   = 20
-	mostGrants = 1<<stepBits - 1
-)
+const mostGrants = 1<<StepBits - 1
 
 // Idle reports whether no request is open and no node is held or asked for.
 func (l *Queue) Idle() bool { return l.requests.Len() == 0 && l.hold.stage == unsent }

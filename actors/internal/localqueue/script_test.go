@@ -86,7 +86,7 @@ func show(f requests.Effect) string {
 	case requests.StartIdleTimer:
 		return "start-idle-timer"
 	case requests.Grant:
-		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, serial(f.By), f.Token.Czxid, f.Token.Step>>stepBits, f.Token.Step&mostGrants)
+		return fmt.Sprintf("grant id=%d by=%d token=%d.%d/%d", f.ID, serial(f.By), f.Token.Czxid, f.Token.Step>>StepBits, f.Token.Step&mostGrants)
 	}
 	return machinetest.ShowAnswer(f)
 }

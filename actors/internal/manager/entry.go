@@ -34,6 +34,7 @@ type Entry struct {
 	users       atomic.Int32
 	tickPending atomic.Bool // a Tick is in the mailbox
 	quietTicks  uint32      // in a row; touched by RetireIfQuiet only
+	served      bool        // it is of FindServed
 	forgotten   bool        // the manager does not know it any more; guarded by Manager.mu
 }
 

@@ -57,8 +57,8 @@ const (
 	shortestTick       = 10 * time.Millisecond
 )
 
-// Manager starts the actors of locks, one for each path. Only the
-// manager does.
+// Manager starts the actors of locks, one for each path that the program uses, and one for each path and
+// recipe that clients of its lock server use: see FindServed. Only the manager does.
 type Manager struct {
 	Settings
 	// Session is the session that the locks live on.
@@ -81,6 +81,7 @@ type Manager struct {
 	mu         sync.Mutex
 	session    *messages.SessionChanged // as the bridge has told it last; nil before
 	entries    map[string]*Entry        // by path; an entry of several directories also by theirs
+	served     map[string]servedEntries // by path: those of FindServed
 	inOrder    []*Entry                 // in the order of their start; up to the next tick also forgotten entries
 	ticks      *time.Timer              // until the next tick; nil while there are no entries
 	tickDue    []*Entry                 // entries that get the tick under way yet
@@ -115,6 +116,7 @@ func start(m *Manager, system *host.System, cfg Settings) *Manager {
 	m.Settings, m.system = cfg, system
 	m.name = fmt.Sprintf("actorlock%d", instances.Add(1))
 	m.sessionLog.last = messages.SessionState_ENDED
+	m.served = map[string]servedEntries{}
 	m.entries, m.lost, m.misused = map[string]*Entry{}, map[lostBy][]messages.Reason{}, map[string]map[string]bool{}
 	m.cleanups = cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
@@ -178,26 +180,43 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
 		return nil, err
 	}
-	e := &Entry{Manager: m, Path: path, Recipe: recipe}
-	for _, d := range recipe.Directories {
-		e.Directories = append(e.Directories, path+d.Suffix)
-	}
+	e := m.newEntry(path, recipe)
 	for _, directory := range e.Directories {
 		if other := m.entries[directory]; other != nil {
 			return nil, inUse(directory, other.Recipe, recipe)
 		}
 	}
-	for _, d := range m.dependencies(recipe) {
-		dep, err := m.get(d.Path, d.Recipe)
+	if err := m.addDependencies(e, m.get); err != nil {
+		return nil, err
+	}
+	m.entries[e.Path] = e
+	for _, directory := range e.Directories {
+		m.entries[directory] = e
+	}
+	m.start(e)
+	return e, nil
+}
+
+func (m *Manager) newEntry(path string, recipe *Recipe) *Entry {
+	e := &Entry{Manager: m, Path: path, Recipe: recipe}
+	for _, d := range recipe.Directories {
+		e.Directories = append(e.Directories, path+d.Suffix)
+	}
+	return e
+}
+
+// addDependencies finds the entries that the actor of an entry needs. It needs m.mu.
+func (m *Manager) addDependencies(e *Entry, get func(path string, recipe *Recipe) (*Entry, error)) error {
+	for _, d := range m.dependencies(e.Recipe) {
+		dep, err := get(d.Path, d.Recipe)
 		if err != nil {
 			e.releaseDeps()
-			return nil, err
+			return err
 		}
 		dep.users.Add(1)
 		e.Deps = append(e.Deps, dep)
 	}
-	m.start(e)
-	return e, nil
+	return nil
 }
 
 // start needs m.mu.
@@ -205,10 +224,6 @@ func (m *Manager) start(e *Entry) {
 	m.started++
 	e.number, e.Tally, e.SessionAtStart = m.started, &m.tallies[m.started%tallyCount], m.session
 	m.running.Add(1)
-	m.entries[e.Path] = e
-	for _, directory := range e.Directories {
-		m.entries[directory] = e
-	}
 	m.inOrder = append(m.inOrder, e)
 	m.system.StartNamed(e, func(self *host.Ref) host.Actor {
 		e.Self = self
@@ -243,14 +258,19 @@ func (m *Manager) Forget(e *Entry) {
 }
 
 func (m *Manager) forgetLocked(e *Entry) {
-	if m.entries[e.Path] == e {
+	switch {
+	case e.forgotten:
+		return
+	case e.served:
+		m.forgetServed(e)
+	default:
 		delete(m.entries, e.Path)
 		for _, directory := range e.Directories {
 			delete(m.entries, directory)
 		}
-		e.forgotten = true
-		e.releaseDeps()
 	}
+	e.forgotten = true
+	e.releaseDeps()
 }
 
 // Stopped notes that an actor has stopped, and has answered all requests: Close waits for that.
@@ -332,7 +352,7 @@ const mostMisused = 100
 func (m *Manager) Paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Collect(maps.Keys(m.entries))
+	return slices.Concat(slices.Collect(maps.Keys(m.entries)), slices.Collect(maps.Keys(m.served)))
 }
 
 // System returns the system that the locks' actors run in.

@@ -61,12 +61,17 @@ func (m *Manager) Open() []OpenRequest {
 // OpenAt is Open for the lock at one path.
 func (m *Manager) OpenAt(path string) []OpenRequest {
 	m.mu.Lock()
-	e := m.entries[path]
-	m.mu.Unlock()
-	if e == nil {
-		return nil
+	var actors []*host.Ref
+	if e := m.entries[path]; e != nil {
+		actors = append(actors, e.Self)
 	}
-	return openOf(e.Self)
+	for _, all := range m.served[path] {
+		for _, e := range all {
+			actors = append(actors, e.Self)
+		}
+	}
+	m.mu.Unlock()
+	return openOf(actors...)
 }
 
 // OpenAbove is OpenAt, with the open requests of all multi-locks that ask for the lock.

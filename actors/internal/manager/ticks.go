@@ -55,7 +55,7 @@ func (m *Manager) tickEntries() {
 	switch {
 	case len(m.tickDue) > 0:
 		m.ticks.Reset(time.Millisecond)
-	case len(m.entries) > 0:
+	case len(m.entries)+len(m.served) > 0:
 		m.tickDue = nil
 		m.ticks.Reset(m.tickInterval)
 	default:
