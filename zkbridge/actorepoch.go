@@ -13,6 +13,7 @@ import (
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
 	a.timers = newTimers(func(f func()) { self.TellAhead(task(func(*bridgeActor) { f() })) })
+	a.timers.after(probePause, a.probeUnknown)
 	a.session.state = messages.SessionState_LOST
 	a.store("there was no session yet")
 	return a
@@ -30,6 +31,27 @@ func (a *bridgeActor) open() {
 	a.epochsOpened++
 	a.epoch = openEpoch(a, a.epochsOpened)
 	a.closeLostSessions()
+}
+
+// probePause is how long the bridge waits before it asks a server again for requests that servers have
+// not known: they may have been upgraded.
+const probePause = 5 * time.Minute
+
+// probeUnknown asks the present server for the requests that servers have not known, now and then.
+func (a *bridgeActor) probeUnknown() {
+	a.timers.after(probePause, a.probeUnknown)
+	if a.epoch == nil || len(a.cfg.UnknownRequests()) == 0 {
+		return
+	}
+	if conn := a.epoch.conn.Active(); conn != nil {
+		ctx := a.epoch.conn.Context()
+		a.epoch.closings.addBlocking(func() func() {
+			if err := zkconn.ProbeUnknown(ctx, &a.cfg.Settings, conn.Server); err != nil {
+				a.cfg.Log.Debug("the server could not be asked for requests that it did not know", "server", conn.Server, "error", err)
+			}
+			return func() {}
+		})
+	}
 }
 
 func (a *bridgeActor) openAfterPause() {

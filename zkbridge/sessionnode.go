@@ -1,6 +1,7 @@
 package zkbridge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -21,12 +22,16 @@ func sessionNodePath(session int64) string {
 }
 
 // createSessionNode makes the session ready for its first request. The bridge sends nothing else
-// before.
+// before, but for the probe of what the server knows.
 func (ep *epoch) createSessionNode() {
 	ep.ready = false
+	probe := func() (wait func() error) { return func() error { return nil } }
+	if !ep.begun { // nothing is at stake yet
+		probe = ep.client.Probe
+	}
 	ep.startJobs.addBlocking(func() func() {
-		path := sessionNodePath(ep.conn.ID())
-		err := createSessionNode(ep.client, path)
+		probed, path := probe(), sessionNodePath(ep.conn.ID()) // in one flight
+		err := cmp.Or(createSessionNode(ep.client, path), probed())
 		if err != nil && !zkconn.IsTransient(err) { // a server may refuse it without the leader
 			if failed := zkconn.Barrier(ep.client, homeDirectory); zkconn.IsTransient(failed) {
 				err = failed

@@ -3,6 +3,7 @@ package zkconn
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +53,10 @@ type Client interface {
 	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
+
+	// Probe sends requests of the kinds that not every server knows, which change nothing. wait blocks
+	// until they are answered, and returns an error if the connection has ended instead.
+	Probe() (wait func() error)
 
 	// WithPublicRead returns a client whose nodes all clients may read.
 	WithPublicRead() Client
@@ -150,7 +155,7 @@ func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read fun
 }
 
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
-	containers := !c.session.cfg.Containers.IsUnknown()
+	containers := c.session.cfg.knowsContainers()
 	answered := then
 	if containers && len(ops) > 0 && ops[0].Kind == OpContainer {
 		answered = func(results []zk.MultiResponse, err error) { then(results, c.onContainers(results, err)) }
@@ -163,22 +168,13 @@ func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {
 // returns the transaction's error.
 func (c zkClient) onContainers(results []zk.MultiResponse, err error) error {
 	if len(results) > 0 { // the server has looked at the operations
-		c.noteContainers(nil)
 		return err
 	}
-	c.noteContainers(err)
+	c.session.cfg.noteResult(optContainerOp, err)
 	if errors.Is(err, ServerError(CodeUnimplemented)) {
 		return errNoContainers
 	}
 	return err
-}
-
-// noteContainers notes the result of a request that makes containers.
-func (c zkClient) noteContainers(err error) {
-	if c.session.cfg.Containers.onResult(c.session.Epoch, err) {
-		c.session.cfg.Log.Warn("the server does not know containers: directories are persistent nodes from now on, which stay when they are empty",
-			"error", err, "do", "upgrade the server; delete empty directories by hand")
-	}
 }
 
 func (c zkClient) Delete(path string, then Callback[[]zk.MultiResponse]) {
@@ -204,6 +200,10 @@ func (c zkClient) Get(path string, watch bool, then Callback[Content]) {
 }
 
 func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
+	if !c.session.cfg.knows(optSetWatches) {
+		then(ServerError(CodeUnimplemented))
+		return
+	}
 	requests := encodeSetWatches(since, c.root.prependAll(paths), nil)
 	var failed error
 	for i, request := range requests { // answered in this order
@@ -216,6 +216,10 @@ func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
 }
 
 func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
+	if !c.session.cfg.knows(optSetWatches) {
+		c.watchAgain(over, nodes, directories)
+		return
+	}
 	requests := encodeSetWatches(c.session.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
@@ -258,12 +262,36 @@ func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) 
 }
 
 func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
+	if !c.session.cfg.knows(optCreate2) {
+		c.createAndRead(path, data, then)
+		return
+	}
 	sendQuery(c.session, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
 			made, stat := c.root.strip(r.text()), r.stat()
 			stat.Mzxid = stat.Czxid
 			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
 		}, then)
+}
+
+// createAndRead is CreateSequential for servers that answer a create without the stat.
+func (c zkClient) createAndRead(path string, data []byte, then Callback[[]zk.MultiResponse]) {
+	sendQuery(c.session, encodeCreate(opCreate, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
+		func(r *reader) (string, error) { return c.root.strip(r.text()), nil },
+		func(made string, err error) {
+			if err != nil {
+				then(nil, err)
+				return
+			}
+			go func() { // a callback must not send
+				stat, exists, err := c.Exists(made, false)
+				if !exists || err != nil { // it is to be looked for
+					then(nil, fmt.Errorf("%w before the stat of %s was read", zk.ErrConnectionClosed, made))
+					return
+				}
+				then([]zk.MultiResponse{{String: made, Stat: &stat}}, nil)
+			}()
+		})
 }
 
 func (c zkClient) Create(path string, flags int32) error { return c.create(opCreate, path, flags) }
@@ -303,11 +331,11 @@ func (c zkClient) CreateBeside(path string, data []byte, other string) error {
 // CreateContainer sends a request of its own type: no other creates containers. It creates a
 // persistent node if servers do not know the request.
 func (c zkClient) CreateContainer(path string) error {
-	if c.session.cfg.Containers.IsUnknown() {
+	if !c.session.cfg.knowsContainers() {
 		return c.Create(path, zk.FlagPersistent)
 	}
 	err := c.create(opCreateContainer, path, zk.FlagContainer)
-	c.noteContainers(err)
+	c.session.cfg.noteResult(optContainer, err)
 	return err
 }
 
@@ -321,14 +349,13 @@ func (c zkClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 }
 
 func (c zkClient) Ephemerals(prefix string) ([]string, error) {
-	ephemerals := &c.session.cfg.ephemerals
-	if ephemerals.IsUnknown() {
+	if !c.session.cfg.knows(optEphemerals) {
 		return nil, ServerError(CodeUnimplemented)
 	}
 	prefix = c.root.prepend(prefix)
 	paths, err := waitQuery(c.session, appendText(newMessage(opGetEphemerals, OpBytes+len(prefix)), prefix),
 		func(r *reader) ([]string, error) { return r.texts(), nil })
-	ephemerals.onResult(c.session.Epoch, err)
+	c.session.cfg.noteResult(optEphemerals, err)
 	for i := range paths {
 		paths[i] = c.root.strip(paths[i])
 	}

@@ -17,7 +17,22 @@ var ErrAnotherSession = errors.New("the server has opened another session rather
 // returns nil if the server has closed the session or says that the session is over. It blocks
 // until then, until ctx ends, or for ConnectTimeout.
 func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, password []byte) error {
+	return inSession(ctx, cfg, server, id, password, func(w *Conn, session int64) error {
+		if err := w.closeSession(); err != nil || session == id {
+			return err
+		}
+		return ErrAnotherSession
+	})
+}
+
+// inSession resumes a session on a server, or opens one if id is 0, and calls use with the connection,
+// which has no other user, and the session's id. If the session to resume is over, it returns nil. It
+// blocks until use has returned, until ctx ends, or for ConnectTimeout.
+func inSession(ctx context.Context, cfg *Settings, server string, id int64, password []byte, use func(w *Conn, session int64) error) error {
 	deadline := time.Now().Add(cfg.ConnectTimeout)
+	if end, limited := ctx.Deadline(); limited && end.Before(deadline) {
+		deadline = end
+	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	var lookups sync.WaitGroup
 	defer lookups.Wait()
@@ -38,10 +53,7 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 	if err := w.login(cfg.Auth); err != nil {
 		return err
 	}
-	if err := w.closeSession(); err != nil || response.session == id {
-		return err
-	}
-	return ErrAnotherSession
+	return use(w, response.session)
 }
 
 // closeSession closes the session of the connection.

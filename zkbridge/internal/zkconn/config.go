@@ -29,8 +29,6 @@ type Settings struct {
 	Log            *slog.Logger
 	Clock          *Clock // whose times are durations since the bridge was opened
 
-	Resolver   *Resolver
-	Containers optionalRequest // whether servers can create containers
-	ephemerals optionalRequest // whether servers can list the ephemeral nodes of a session
-	multiRead  optionalRequest // whether directories can be read together
+	Resolver *Resolver
+	found    findings
 }

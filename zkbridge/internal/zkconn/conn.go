@@ -46,13 +46,15 @@ type Conn struct {
 	callbackMu sync.Mutex
 
 	// These belong to the goroutine that reads.
-	body    []byte        // for re-use
-	heardAt time.Duration // when the read deadline was set
+	body     []byte        // for re-use
+	heardAt  time.Duration // when the read deadline was set
+	answered kindSet       // of which the server has answered a request
 }
 
 // sentRecord is a message that was sent, and when.
 type sentRecord struct {
 	xid      int32
+	kind     optionalKind
 	at       time.Duration
 	size     int
 	callback Callback[[]byte] // nil for a ping
@@ -95,11 +97,23 @@ func (c *Conn) serve() (err error) {
 	for err == nil {
 		err = c.readMessage()
 	}
+	if isHangUp(err) || errors.Is(err, errLeftOut) {
+		c.session.cfg.found.suspect(c.unansweredKinds() &^ c.answered)
+	}
 	if isHangUp(err) {
 		c.failRequests(errHungUp)
 	}
 	c.Close()
 	return err
+}
+
+func (c *Conn) unansweredKinds() (kinds kindSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sent {
+		kinds = kinds.with(s.kind)
+	}
+	return kinds.without(notOptional)
 }
 
 // readMessage reads and handles one message.
@@ -193,6 +207,7 @@ func (c *Conn) onAnswered(xid int32) (s sentRecord) {
 		c.sent = slices.Delete(c.sent, i, i+1)
 	}
 	c.unanswered -= s.size
+	c.answered = c.answered.with(s.kind)
 	c.session.onAnswered(s.at)
 	return s
 }

@@ -18,7 +18,7 @@ type DirectoryRead struct {
 }
 
 func (c zkClient) ReadDirectories(reads []DirectoryRead, then func()) {
-	if len(reads) == 1 || c.session.cfg.multiRead.IsUnknown() {
+	if len(reads) == 1 || !c.session.cfg.knows(optMultiRead) {
 		c.readOneByOne(reads, then)
 		return
 	}
@@ -57,10 +57,9 @@ func (c zkClient) readOneByOne(reads []DirectoryRead, then func()) {
 // noteMultiRead notes the result of a multiRead. It is not sent any more if a server does not know
 // it, if its answer is too large, or if a directory must not be read, whose stat may be.
 func (c zkClient) noteMultiRead(err error) {
-	multiRead := &c.session.cfg.multiRead
-	multiRead.onResult(c.session.Epoch, err)
+	c.session.cfg.noteResult(optMultiRead, err)
 	if errors.Is(err, errTooLarge) || errors.Is(err, zk.ErrNoAuth) {
-		multiRead.unknown.Store(true)
+		c.session.cfg.noteUnknown(optMultiRead, err)
 	}
 }
 

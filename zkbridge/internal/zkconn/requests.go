@@ -78,7 +78,7 @@ func (c *Conn) endSession() {
 // answer, and a write that failed would close the connection before the answer is read. enqueue
 // needs c.mu.
 func (c *Conn) enqueue(request []byte, s sentRecord) {
-	s.at, s.size = c.session.now(), len(request)
+	s.at, s.size, s.kind = c.session.now(), len(request), kindOf(request)
 	c.sent = append(c.sent, s)
 	c.unanswered += s.size
 	if c.closing {

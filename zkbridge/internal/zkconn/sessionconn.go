@@ -108,6 +108,7 @@ func (c *SessionConn) connect(server string) (*Conn, error) {
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(c.dialing, deadline)
 	defer cancel()
+	c.probeSuspects(ctx, server)
 	conn, raw, err := c.cfg.open(ctx, c.ctx, &c.lookups, "tcp", server)
 	if err != nil {
 		return nil, err
@@ -125,6 +126,22 @@ func (c *SessionConn) connect(server string) (*Conn, error) {
 		return nil, &handshakeError{"handshake", address, err}
 	}
 	return w, nil
+}
+
+// probeSuspects finds out which requests a server hangs up on, before the session goes on. It takes
+// half of the time until the deadline of ctx at most.
+func (c *SessionConn) probeSuspects(ctx context.Context, server string) {
+	kinds := c.cfg.found.takeSuspects()
+	if kinds == 0 {
+		return
+	}
+	deadline, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+	defer cancel()
+	if err := c.cfg.probe(ctx, server, kinds); err != nil {
+		c.cfg.found.suspect(kinds) // for the next attempt
+		c.cfg.Log.Debug("it is not found out which request a server hangs up on", "server", server, "epoch", c.Epoch, "error", err)
+	}
 }
 
 // onWatchEvent posts the event of a watch.
@@ -249,11 +266,14 @@ func (c *SessionConn) Active() *Conn { return c.active.Load() }
 // Use has requests go over a connection, nil for none, and returns the one before.
 func (c *SessionConn) Use(conn *Conn) *Conn { return c.active.Swap(conn) }
 
+// noPassword is the password of no session, as other clients send it.
+var noPassword = make([]byte, 16)
+
 // Resumption returns the id and the password that resume the session. The id is 0 if the session has
 // not begun.
 func (c *SessionConn) Resumption() (id int64, password []byte) {
 	if id = c.sessionID.Load(); id == 0 {
-		return 0, make([]byte, 16) // as other clients send it
+		return 0, noPassword
 	}
 	return id, *c.password.Load()
 }
