@@ -14,6 +14,9 @@ func (s *session) checkLapse() {
 		return
 	}
 	why := "the lease is over: the lock server has not renewed it in time"
+	if s.lease.draining {
+		why = "the lease is over: the lock server drains, and has not renewed it"
+	}
 	if n := len(s.lease.strangers); n > 0 {
 		why = fmt.Sprintf("the lease is over: its lock server was not reached by the name %s, by which others have answered %d times", s.lease.id.server, n)
 	}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,7 +32,8 @@ type DialConfig struct {
 const connectLimit = 15 * time.Second
 
 // Dial opens a session with one of the lock servers, "host:port,host:port", and blocks until it has
-// a lease or ctx ends; if ctx has no deadline, for 15 s at most. The locks need no ZooKeeper in this
+// a lease or ctx ends; if ctx has no deadline, for 15 s at most. It asks them in a random order, so that
+// clients with one list are shared out among them. The locks need no ZooKeeper in this
 // process. They keep to one server while its lease lasts, and queue anew at the next one after
 // that: a grant of the lease is lost then, with ErrSessionLost. The errors distinguish unacceptable
 // arguments (ErrInvalid) and servers that cannot be reached.
@@ -43,7 +45,13 @@ func Dial(ctx context.Context, servers string, cfg DialConfig) (*actors.Locks, e
 	if err := cfg.check(ctx); err != nil {
 		return nil, err
 	}
+	shuffle(list)
 	return dialBy(ctx, newGRPCDialer(cfg.TLS.Clone(), cfg.Config.Dial), list, cfg)
+}
+
+// shuffle has clients with one list begin with different servers.
+func shuffle(servers []string) {
+	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 }
 
 // dialBy is Dial over any transport.

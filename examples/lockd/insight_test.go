@@ -191,7 +191,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%d, %q", code, text)
 	}
 	if !has("actorlock_server_clients 0", "actorlock_held 0", `actorlock_lost_total{reason="session_lost"} 0`, `actorlock_refused_total{reason="timed_out"} 0`,
-		`actorlock_session_state{state="connected"} 1`, "actorlock_session_losses_total 0", "actorlock_server_limit_refusals_total 0") {
+		`actorlock_session_state{state="connected"} 1`, `actorlock_session_changes_total{state="lost"} 0`, "actorlock_server_limit_refusals_total 0") {
 		_, text := get("/metrics")
 		t.Error(text)
 	}

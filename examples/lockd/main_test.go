@@ -10,10 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -228,16 +230,43 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// clientLog keeps the lines of a client.
+type clientLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *clientLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *clientLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // A client that does not release loses its lease in the time of -drain, and lockd ends with 0.
 func TestDrainEndsLeases(t *testing.T) {
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	p := start(t, zk, "-insecure", "-drain", "5s", "-lease", "1s")
-	grant := hold(t, p.client(t), zk.Path(t))
+	log := &clientLog{}
+	locks, err := remote.Dial(t.Context(), p.addr, remote.DialConfig{Insecure: true, Config: actors.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	grant := hold(t, locks, zk.Path(t))
 	p.signal(t, syscall.SIGTERM)
 	p.wantCode(t, 0)
 	if !errors.Is(grant.Err(), actors.ErrSessionLost) {
 		t.Errorf("the client believes in its lock: %v", grant.Err())
+	}
+	if text := log.String(); !strings.Contains(text, "drains") || strings.Contains(text, "in time") {
+		t.Errorf("the client says %s", text)
 	}
 }
 

@@ -104,8 +104,8 @@ func (m *metrics) write(out io.Writer) {
 		}
 		fmt.Fprintf(w, "actorlock_session_state{state=%q} %d\n", strings.ToLower(state.String()), is)
 	}
-	number("actorlock_session_suspensions_total", "counter", "How often the connection of the session was lost.", locks.Suspensions)
-	number("actorlock_session_losses_total", "counter", "Sessions with ZooKeeper that were lost.", locks.SessionsLost)
+	metric("actorlock_session_changes_total", "counter", "How often the session with ZooKeeper became suspended or was lost.")
+	fmt.Fprintf(w, "actorlock_session_changes_total{state=\"suspended\"} %d\nactorlock_session_changes_total{state=\"lost\"} %d\n", locks.Suspensions, locks.SessionsLost)
 	metric("actorlock_certificate_ends_seconds", "gauge", "Seconds until the certificate ends; negative after its end.")
 	for _, side := range slices.Sorted(maps.Keys(m.certificates)) {
 		if c := m.certificates[side]; c != nil && !c.Ends().IsZero() {

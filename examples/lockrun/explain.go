@@ -38,6 +38,10 @@ func advice(err error) string {
 	var host x509.HostnameError
 	var lookup *net.DNSError
 	switch text := err.Error(); {
+	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "authentication handshake failed: EOF"):
+		return "; if ZooKeeper is there, -zk names it in place of -server"
+	case strings.Contains(text, "accepts connections and hangs up"):
+		return "; if a lock server is there, -server names it in place of -zk"
 	case errors.As(err, &authority), strings.Contains(text, "signed by unknown authority"): // gRPC has the text alone
 		return "; -tls-ca names the file with the server's authority"
 	case errors.As(err, &host):

@@ -64,8 +64,8 @@
 //
 // # A lock server
 //
-// With -server in place of -zk lockrun needs no ZooKeeper session: it asks the first of the lock
-// servers that answers, of which examples/lockd is one. -tls-ca, -tls-cert, -tls-key and
+// With -server in place of -zk lockrun needs no ZooKeeper session: it asks the lock servers in a random
+// order until one answers, of which examples/lockd is one. -tls-ca, -tls-cert, -tls-key and
 // -tls-server-name are those of the lock server then, or -insecure is given. The lock server has the
 // session timeout, the credentials and the rights on nodes, so that -session, -max-reply, -auth-file
 // and -acl are refused. The command of a lost lock has a second to end between TERM and KILL, or a tenth

@@ -267,6 +267,22 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+// A server of the other kind is named by the other flag.
+func TestServerOfOtherKind(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	addr, _ := servetest.Start(t, s, 0, nil)
+	for want, flags := range map[string][]string{
+		"-server names it in place of -zk": {"-zk", addr},
+		"-zk names it in place of -server": {"-server", s.Addr(), "-insecure"},
+	} {
+		p := launch(t, "", append([]string{"-wait", "8s", "-lock", "/a"}, append(flags, "true")...)...)
+		if code, text := p.code(t), p.stderr.String(); code != exitUnavailable || !strings.Contains(text, want) {
+			t.Errorf("%q: code %d; %s", flags, code, text)
+		}
+	}
+}
+
 // who names the servers that cannot be reached: all of them, or one beside those that can.
 func TestWhoNamesServers(t *testing.T) {
 	defer func(before time.Duration) { lookLimit = before }(lookLimit)
