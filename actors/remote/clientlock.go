@@ -330,17 +330,46 @@ func (l *clientLock) endUnfit(r *lock.Request, msg any) {
 func (l *clientLock) fits(r *lock.Request, msg any) bool {
 	switch msg := msg.(type) {
 	case *messages.Granted:
-		parts := len(l.spec.GetMembers())
-		if o := l.open[r.ID]; l.Recipe.MaxPermits > 0 && o.acquire.GetPermits() > 1 {
-			parts = int(o.acquire.Permits)
-		}
-		return r.Granted == nil && len(msg.Parts) == parts && !slices.Contains(msg.Parts, nil)
+		return r.Granted == nil && l.isGrant(l.open[r.ID], msg)
 	case *messages.Refused:
 		return !r.Holds()
 	case *messages.Released:
 		return r.Released
 	}
 	return r.Granted != nil
+}
+
+// isGrant reports whether a Granted is by nodes of the lock that the request asks for: one node, or
+// as many as the lock has members, or the request permits.
+func (l *clientLock) isGrant(o *openRequest, g *messages.Granted) bool {
+	members, parts := l.spec.GetMembers(), 0
+	switch {
+	case len(members) > 0:
+		parts = len(members)
+	case l.Recipe.MaxPermits > 0 && o.acquire.GetPermits() > 1:
+		parts = int(o.acquire.Permits)
+	}
+	if len(g.Parts) != parts {
+		return false
+	}
+	for i, part := range g.Parts {
+		path := l.Path
+		if len(members) > 0 {
+			path = members[i].Path
+		}
+		if !isByNode(part, path) {
+			return false
+		}
+	}
+	if len(members) > 0 {
+		return isByNode(g, members[0].Path)
+	}
+	return isByNode(g, l.Path)
+}
+
+// isByNode reports whether a grant, or a part of one, is by a node of the lock at a path.
+func isByNode(g *messages.Granted, path string) bool {
+	return g.GetPath() == path && g.Node != "" && g.Czxid > 0
 }
 
 // knownReason returns INTERNAL for a reason that this process does not know, and for STOPPED, after

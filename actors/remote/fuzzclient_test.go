@@ -261,14 +261,13 @@ func (p *foulPlay) grant(before int) {
 	}
 	g := granted(r.GetPath())
 	if r.GetLock().GetRecipe() == messages.Recipe_SEMAPHORE {
-		g.Path += "/leases"
 		for range r.Acquire.Permits {
 			g.Parts = append(g.Parts, granted(g.Path))
 		}
 	}
 	for _, m := range r.GetLock().GetMembers() {
-		g.Path = m.Path
 		g.Parts = append(g.Parts, granted(m.Path))
+		g.Path = g.Parts[0].Path
 	}
 	p.mu.Unlock()
 	if r != nil {
