@@ -69,7 +69,7 @@ func openEpoch(a *bridgeActor, number uint64) *epoch {
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.startJobs = newJobs(ep, 1)
-	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
+	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, Root: a.cfg.Root, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
 	ep.singles = newJobs(ep, writer.MaxSingle)
 	ep.reads = newJobs(ep, maxReads)
 	ep.closings = newJobs(ep, maxClosingsAtOnce)

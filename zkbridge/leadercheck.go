@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -59,11 +60,15 @@ func (ep *epoch) checkWithLeader() {
 func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	slices.Sort(nodes) // so that the order of requests does not depend on a map
 	for len(nodes) > 0 {
-		some := nodes[:min(len(nodes), maxChecks)]
 		var checks []zkconn.Op
-		for _, path := range some {
+		size := 0
+		for _, path := range nodes[:min(len(nodes), maxChecks)] {
+			if size += zkconn.OpBytes + len(c.FullPath(path)); size > writer.MaxBytes && len(checks) > 0 {
+				break
+			}
 			checks = append(checks, zkconn.CheckExists(path))
 		}
+		some := nodes[:len(checks)]
 		results, err := zkconn.Multi(c, checks...)
 		i, cause := zkconn.FirstFailedOp(results)
 		switch {

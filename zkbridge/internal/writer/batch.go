@@ -29,7 +29,8 @@ type batch struct {
 	// its place builds a batch of 60 locks in three times the time.
 	readIndex map[string]int32
 	ops       []zkconn.Op // those that make directories, those of the writes, and that on the session node if the batch writes it
-	size      int         // bytes
+	size      int         // bytes of the messages
+	root      int         // bytes of the chroot, which is before each path
 
 	answersDue atomic.Int32 // of the transaction, and of all reads
 	results    []zk.MultiResponse
@@ -74,7 +75,7 @@ func (b *batch) add(g *Group, sessionNode bool) bool {
 		return false
 	}
 	b.groups = append(b.groups, g)
-	b.size += g.bytes()
+	b.size += b.bytesOf(g)
 	if g.release != nil {
 		b.writes = append(b.writes, write{group: g, release: g.release})
 	}
@@ -98,8 +99,11 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 	case len(b.containers)+len(b.writes)+g.containers()+n+1 > maxOps:
 		return false
 	}
-	return b.size+g.bytes() <= MaxBytes
+	return b.size+b.bytesOf(g) <= MaxBytes
 }
+
+// bytesOf returns the size of a group's own operations in the message.
+func (b *batch) bytesOf(g *Group) int { return g.bytes() + b.root*max(1, len(g.creates)) }
 
 func (b *batch) addCreate(c *Create) {
 	b.creates++
@@ -158,7 +162,7 @@ func (b *batch) addRead(c *Create) {
 		i = int32(len(b.reads))
 		b.readIndex[c.msg.GetDirectory()] = i
 		b.reads = append(b.reads, zkconn.DirectoryRead{Path: c.msg.GetDirectory()})
-		b.size += zkconn.OpBytes + len(c.msg.GetDirectory())
+		b.size += zkconn.OpBytes + b.root + len(c.msg.GetDirectory())
 	}
 	c.read = i
 	b.reads[i].WithNames = b.reads[i].WithNames || c.msg.GetListAfter()
@@ -172,10 +176,13 @@ func (b *batch) addContainers(c *Create) {
 		if _, known := b.readIndex[path]; !known {
 			b.readIndex[path] = newDirectory
 			b.containers = append(b.containers, container{path, c.in})
-			b.size += zkconn.OpBytes + len(path) + int(c.aclBytes)
+			b.size += containerBytes(path, b.root, int(c.aclBytes))
 		}
 	}
 }
+
+// containerBytes returns the size of the operation that makes a directory.
+func containerBytes(path string, root, acl int) int { return zkconn.OpBytes + root + len(path) + acl }
 
 // setDirectory notes in an answer what the batch has learned of the create's directory.
 func (b *batch) setDirectory(msg *messages.Created, c *Create) {

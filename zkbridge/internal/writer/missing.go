@@ -1,9 +1,11 @@
 package writer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -194,7 +196,93 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 			w.tell(d, missing)
 		}
 	}
+	if paths, of := b.tooManyAbove(); len(paths) > 0 {
+		w.makeAbove(b, paths, of)
+		return
+	}
 	w.offerAgain(b)
+}
+
+// tooManyAbove returns the directories above those of the batch that are too many for the
+// transaction of their creates, or too large, in an order in which they can be made. of has those
+// that they are above.
+func (b *batch) tooManyAbove() (paths []string, of []*directory) {
+	for _, g := range b.groups {
+		made, size := map[string]bool{}, b.bytesOf(g)
+		for _, d := range g.directories {
+			for _, path := range d.paths() {
+				if d.state == missing && !made[path] {
+					made[path] = true
+					size += containerBytes(path, b.root, int(g.creates[0].aclBytes))
+				}
+			}
+		}
+		if size <= zkconn.MaxRequest && len(made)+len(g.creates)+1 <= maxOps {
+			continue
+		}
+		for _, d := range g.directories {
+			if d.state == missing && d.above > 0 && !slices.Contains(of, d) {
+				of = append(of, d)
+				paths = append(paths, d.paths()[1:]...)
+			}
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	return slices.Compact(paths), of
+}
+
+// makeAbove makes directories above those in of, in as many transactions as they take, and has the
+// batch sent again.
+func (w *Writer) makeAbove(b *batch, paths []string, of []*directory) {
+	w.newInFlight.add(b)
+	w.epoch.Run(func(client zkconn.Client) func() {
+		err := w.makeAll(client, paths)
+		return func() {
+			w.newInFlight.remove(b)
+			for _, d := range of {
+				d.above = 0 // the next transaction shows what is missing after all
+			}
+			switch {
+			case zkconn.IsTransient(err):
+				w.retryUnsent(b)
+				return
+			case err != nil && !zkconn.IsMissing(err): // missing: another client has deleted one
+				for _, d := range of {
+					w.failSent(d, err)
+				}
+			}
+			w.offerAgain(b)
+		}
+	})
+}
+
+// makeAll makes directories, each of which comes behind the one above it.
+func (w *Writer) makeAll(client zkconn.Client, paths []string) error {
+	acl := zkconn.ACLBytes(w.cfg.ACL)
+	for len(paths) > 0 {
+		var ops []zkconn.Op
+		size := 0
+		for _, path := range paths[:min(len(paths), maxOps)] {
+			if size += containerBytes(path, len(w.cfg.Root), acl); size > MaxBytes && len(ops) > 0 {
+				break
+			}
+			ops = append(ops, zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: w.cfg.ACL})
+		}
+		piece := paths[:len(ops)]
+		paths = paths[len(ops):]
+		switch _, err := zkconn.Multi(client, ops...); {
+		case err == nil:
+			continue
+		case zkconn.IsTransient(err):
+			return err
+		}
+		for _, path := range piece { // one exists meanwhile, or may not be a container
+			if err := zkconn.MakeDirectory(client, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // makeRoot makes the chroot, which was deleted, and has a batch sent again.

@@ -235,7 +235,7 @@ func (w *Writer) finishBatch(b *batch) *batch {
 func (w *Writer) newBatch() *batch {
 	n := len(w.freeBatches)
 	if n == 0 {
-		return &batch{}
+		return &batch{root: len(w.cfg.Root)}
 	}
 	b := w.freeBatches[n-1]
 	w.freeBatches = w.freeBatches[:n-1]

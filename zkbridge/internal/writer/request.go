@@ -46,11 +46,11 @@ func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 // Group returns the group that the create is part of.
 func (c *Create) Group() *Group { return c.group }
 
-// Validate returns an error for a create that ZooKeeper would refuse below root. The directory's
-// path goes out twice: to create the node, and to read the directory.
+// Validate returns an error for a create that ZooKeeper would refuse below root. Its transaction may
+// have to make the directory, which has the same ACL.
 func (c *Create) Validate(root zkconn.Chroot) error {
-	if n := c.bytes() + len(c.msg.GetDirectory()) + 2*len(root); n > zkconn.MaxRequest {
-		return fmt.Errorf("node of %d bytes with its path and its ACL: the limit is %d", n, zkconn.MaxRequest)
+	if n := c.AtomicBytes(root); n > zkconn.MaxRequest {
+		return fmt.Errorf("node and directory of %d bytes with their paths and ACLs: the limit is %d", n, zkconn.MaxRequest)
 	}
 	if err := zkpath.Check(c.msg.GetDirectory()); err != nil {
 		return err

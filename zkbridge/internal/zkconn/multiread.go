@@ -18,6 +18,46 @@ type DirectoryRead struct {
 }
 
 func (c zkClient) ReadDirectories(reads []DirectoryRead, then func()) {
+	first := c.firstPiece(reads)
+	if first == len(reads) {
+		c.readPiece(reads, then)
+		return
+	}
+	var left atomic.Int32
+	left.Store(1)
+	answered := func() {
+		if left.Add(-1) == 0 {
+			then()
+		}
+	}
+	for rest := reads; len(rest) > 0; rest, first = rest[first:], c.firstPiece(rest[first:]) {
+		left.Add(1)
+		c.readPiece(rest[:first], answered)
+	}
+	answered()
+}
+
+// maxPiece bounds the bytes of a message that reads several directories. A message that reads one
+// is as large as its path.
+const maxPiece = 64 << 10
+
+// firstPiece returns how many of the reads one message has.
+func (c zkClient) firstPiece(reads []DirectoryRead) int {
+	size := 0
+	for i, read := range reads {
+		each := OpBytes + len(c.root) + len(read.Path)
+		if read.WithNames {
+			each *= 3 // see encodeMultiRead
+		}
+		if size += each; size > maxPiece && i > 0 {
+			return i
+		}
+	}
+	return len(reads)
+}
+
+// readPiece reads directories by one message, or each by one.
+func (c zkClient) readPiece(reads []DirectoryRead, then func()) {
 	if len(reads) == 1 || !c.session.cfg.knows(optMultiRead) {
 		c.readOneByOne(reads, then)
 		return
