@@ -91,6 +91,9 @@ func (sim *simulation) checkLostSessionsClosed(now time.Duration) {
 		}
 		for id, lost := range p.lostSessions {
 			since := max(lost, sim.lastFault, p.connectedSince)
+			if sim.plan.onKeeper() {
+				since += sim.plan.sessionTimeout // nobody can close the session
+			}
 			switch {
 			case !open[id]:
 				delete(p.lostSessions, id)

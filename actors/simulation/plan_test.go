@@ -19,6 +19,7 @@ type plan struct {
 	servers        int // more than one: an ensemble, in which each server has a state of its own
 	election       bool
 	sessionTimeout time.Duration
+	version        string // of the server, as embedded.ServerConfig has it; empty for ZooKeeper
 	entries        []entry
 
 	farChance             float64         // how likely a client is far from the server
@@ -35,6 +36,12 @@ type plan struct {
 
 	defect func(*simulation) // for tests of the simulation itself: called after each event
 }
+
+// keeperVersion is the server of TestKeeper.
+const keeperVersion = "keeper-26.8"
+
+// onKeeper reports whether the server is ClickHouse Keeper, which resumes no session.
+func (p *plan) onKeeper() bool { return p.version != "" }
 
 // entry is an operation or a fault.
 type entry struct {

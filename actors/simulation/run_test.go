@@ -91,7 +91,8 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 		streams.YieldBy(sim.yield(p.seed))
 		var err error
 		sim.server, err = embedded.Start(embedded.ServerConfig{Listener: sim.network, TickTime: 100 * time.Millisecond,
-			MaxSessionTimeout: time.Minute, ContainerInterval: containerInterval, Deleted: sim.onDeleted})
+			MaxSessionTimeout: time.Minute, ContainerInterval: containerInterval, Deleted: sim.onDeleted,
+			Version: p.version, MinSessionTimeout: 200 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,6 +46,15 @@ func TestSimulation(t *testing.T) { simulateMany(t, newPlan) }
 // TestStreams runs plans with lock servers and their clients.
 func TestStreams(t *testing.T) { simulateMany(t, newStreamPlan) }
 
+// TestKeeper runs the plans of TestSimulation on a server that behaves as ClickHouse Keeper.
+func TestKeeper(t *testing.T) {
+	simulateMany(t, func(seed uint64, length time.Duration) *plan {
+		p := newPlan(seed, length)
+		p.version = keeperVersion
+		return p
+	})
+}
+
 // simulateMany runs the seeds that the flags say.
 func simulateMany(t *testing.T, newPlan func(seed uint64, length time.Duration) *plan) {
 	if *simSeed != 0 {
@@ -126,7 +135,10 @@ func report(t *testing.T, sim *simulation) {
 	}
 	if sim.failed() {
 		test := "Simulation"
-		if sim.plan.lockServers > 0 {
+		switch {
+		case sim.plan.onKeeper():
+			test = "Keeper"
+		case sim.plan.lockServers > 0:
 			test = "Streams"
 		}
 		t.Errorf("go test ./actors/simulation -run %s$ -sim.seed %d -sim.time %v", test, sim.plan.seed, sim.plan.drawnLength)

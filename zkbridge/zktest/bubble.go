@@ -26,9 +26,11 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 // Virtual starts an embedded server without a network, for a test in a [Bubble], and closes it when
 // the test ends. Clients connect to it by [Server.Dial]. Its tick is 100 ms, and the longest
 // session a minute.
-func Virtual(t testing.TB) *Server {
+func Virtual(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
-	e, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+	o := collect(opts)
+	e, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute,
+		MinSessionTimeout: 200 * time.Millisecond, Version: o.version})
 	if err != nil {
 		t.Fatalf("zktest: start the embedded server: %v", err)
 	}

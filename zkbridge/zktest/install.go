@@ -17,6 +17,9 @@ import (
 const (
 	envRequire = "ACTORLOCK_REQUIRE_ZOOKEEPER"
 	envAll     = "ACTORLOCK_EXHAUSTIVE"
+
+	// envEmbedded is the version of embedded servers: see [Version].
+	envEmbedded = "ACTORLOCK_EMBEDDED"
 )
 
 var errNotInstalled = errors.New("no ZooKeeper on this machine (install Debian's package zookeeper)")

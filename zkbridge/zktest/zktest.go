@@ -21,6 +21,7 @@
 package zktest
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +110,7 @@ func Links() ServerOption {
 func (o serverOptions) maxSession() time.Duration { return max(20*o.tick, time.Minute) }
 
 func collect(opts []ServerOption) serverOptions {
-	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval, heap: defaultHeap}
+	o := serverOptions{tick: defaultTick, interval: defaultContainerInterval, heap: defaultHeap, version: os.Getenv(envEmbedded)}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -138,6 +139,7 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 	o := collect(opts)
 	e, err := embedded.Start(embedded.ServerConfig{
 		TickTime:          o.tick,
+		MinSessionTimeout: 2 * o.tick, // also as Keeper, which can be configured so
 		MaxSessionTimeout: o.maxSession(),
 		ContainerInterval: o.interval,
 		EnforceAuth:       o.schemes,

@@ -9,12 +9,28 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// Each runs f on both servers, in parallel with other tests. f releases the locks that it acquires:
-// when it has returned, no node is left, and no watch. A run by habit has one in three of the real
-// halves, which take most of the processor time; a run with -run has all.
+// keepers are the versions of ClickHouse Keeper on which tests run: see [embedded.ServerConfig].
+var keepers = []string{"keeper-26.8"}
+
+// Each runs f on both servers and on each of the Keepers, in parallel with other tests. f releases
+// the locks that it acquires: when it has returned, no node is left, and no watch. A run by habit
+// has one in three of the real halves, which take most of the processor time, and one in eight on
+// a Keeper; a run with -run has all.
 func Each(t *testing.T, f func(b *Fixture)) {
 	t.Helper()
 	t.Parallel()
+	eachServer(t, f)
+	for _, version := range keepers {
+		t.Run(version, func(t *testing.T) {
+			zktest.OneRunIn(t, 8)
+			t.Parallel()
+			OnServer(t, zktest.Embedded(t, zktest.Version(version)), f)
+		})
+	}
+}
+
+func eachServer(t *testing.T, f func(b *Fixture)) {
+	t.Helper()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		if s.Real() {
 			zktest.OneRunIn(t, 3)
@@ -24,17 +40,26 @@ func Each(t *testing.T, f func(b *Fixture)) {
 	})
 }
 
+// NeedsResumption skips a test on a server that resumes no session: its locks end with the
+// connection.
+func (b *Fixture) NeedsResumption() {
+	b.Helper()
+	if strings.HasPrefix(b.Version(b), "keeper-") {
+		b.Skip("ClickHouse Keeper resumes no session")
+	}
+}
+
 // OnOneServer is Each on one of the servers, which it draws at random, for a test with a client of
 // another library, whose process takes seconds to start. A run by habit has one in eight of these
 // tests, and an exhaustive run has all of them on both servers.
 func OnOneServer(t *testing.T, f func(b *Fixture)) {
 	t.Helper()
+	t.Parallel()
 	if zktest.Exhaustive() {
-		Each(t, f)
+		eachServer(t, f)
 		return
 	}
 	zktest.OneRunIn(t, 8)
-	t.Parallel()
 	name, start := "embedded", func(t *testing.T) *zktest.Server { return zktest.Embedded(t) }
 	if rand.N(2) == 0 {
 		name, start = "zookeeper", func(t *testing.T) *zktest.Server { return zktest.Real(t) }

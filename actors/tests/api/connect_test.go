@@ -275,6 +275,7 @@ func TestConnectEndedContext(t *testing.T) {
 // The grants outlive a change of the servers. A list that is not acceptable changes nothing.
 func TestSetServers(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption()
 		locks := b.Locks()
 		g := locktest.Lock(b, locks.Mutex(b.LockPath))
 		locktest.Is(b, locks.SetServers("localhost:1/app"), actors.ErrInvalid)

@@ -29,6 +29,7 @@ func expectStatesEnd(t testing.TB, states <-chan zkbridge.Session) {
 
 func TestSessions(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption()
 		const connected, suspended, lost = messages.SessionState_CONNECTED, messages.SessionState_SUSPENDED, messages.SessionState_LOST
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := locktest.Connect(b.T, proxy.Addr())

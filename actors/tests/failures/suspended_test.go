@@ -148,6 +148,7 @@ func TestSilentServer(t *testing.T) {
 // The calls that send a request end when the connection is lost, and fail at once without one.
 func TestCallsWithoutConnection(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption()
 		proxy := zktest.Proxy(b, b.Addr())
 		locks := locktest.Connect(b.T, proxy.Addr())
 		mu, s := locks.Mutex(b.LockPath), locks.Semaphore(b.LockPath+"-s", 2)

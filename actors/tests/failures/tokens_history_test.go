@@ -250,6 +250,7 @@ func (c *randomClient) acquireOnce() {
 // it conflicts with, of whichever recipe. Grants that are about to be lost do not count.
 func TestHistoryOfTokens(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption() // a lost session holds its locks for a minute
 		l := locktest.NewLedger(b)
 		directories := []string{"-m0", "-m1", "-rw", "-custom", "-local", "-delayed", "-s1/locks", "-s1/leases", "-s2/locks", "-s2/leases", "-c/locks", "-c/leases"}
 		var proxies []*zktest.TCPProxy

@@ -96,6 +96,7 @@ func TestGuard(t *testing.T) {
 
 func TestSuspendedEndsContexts(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption()
 		for _, stop := range []bool{true, false} {
 			proxy := zktest.Proxy(b, b.Addr())
 			locks, err := actors.Connect(locktest.Within(b), proxy.Addr(), actors.Config{SessionTimeout: locktest.LongSession, StopOnSuspended: stop})
