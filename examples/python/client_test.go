@@ -26,11 +26,11 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 const timeLimit = 2 * time.Minute
 
 func TestDescriptorsAreFresh(t *testing.T) {
-	want, err := descriptors()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+	if fresh, err := withDescriptors(string(text)); err != nil || fresh != string(text) {
 		t.Errorf("%s is not fresh, %v: run go generate", file, err)
 	}
 }
@@ -225,4 +225,21 @@ func TestClientResumes(t *testing.T) {
 	waits.in.Close()
 	waits.wantLine(t, "released")
 	waits.wantCode(t, 0)
+}
+
+// The module: its locks, time-outs, losses and several servers with a real lockd, and a server that
+// breaks the protocol.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	interpreter := python(t)
+	_, addr := startLockd(t, zk)
+	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
+	defer cancel()
+	tests := exec.CommandContext(ctx, interpreter, "-B", "test_actorlock.py", "-v")
+	tests.Env = append(os.Environ(), "LOCKD="+addr, "LOCK="+zk.Path(t))
+	text, err := tests.CombinedOutput()
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), "OK") {
+		t.Errorf("%v: %s", err, text)
+	}
 }

@@ -1,8 +1,8 @@
-// Command python writes messages.binpb, the descriptors of messages/remote.proto and its imports,
-// from which client.py makes its message classes without protoc. client.py is the example: a Python
-// program that holds a lock of a lock server.
+// Command python writes the descriptors of messages/remote.proto and its imports into actorlock.py,
+// which makes its message classes from them without protoc. actorlock.py is a client of lock servers
+// for Python, in one file; client.py holds a lock with it.
 //
-//	apt-get install python3-grpcio python3-protobuf
+//	apt-get install python3-grpcio python3-protobuf    # or: pip install examples/python
 //	go run ./examples/lockd -zk zk1:2181 -listen 127.0.0.1:7400 -insecure
 //	/usr/bin/python3 examples/python/client.py 127.0.0.1:7400 /locks/backup
 //
@@ -10,8 +10,11 @@
 package main
 
 import (
+	"encoding/base64"
+	"errors"
 	"log"
 	"os"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -23,16 +26,41 @@ import (
 
 //go:generate go run .
 
-const file = "messages.binpb"
+const file = "actorlock.py"
 
 func main() {
-	text, err := descriptors()
+	text, err := os.ReadFile(file)
+	var fresh string
 	if err == nil {
-		err = os.WriteFile(file, text, 0o644)
+		fresh, err = withDescriptors(string(text))
+	}
+	if err == nil {
+		err = os.WriteFile(file, []byte(fresh), 0o644)
 	}
 	if err != nil {
 		log.Fatal("python: ", err)
 	}
+}
+
+// withDescriptors returns the text of actorlock.py with the present descriptors.
+func withDescriptors(text string) (string, error) {
+	before, rest, found := strings.Cut(text, "\n_MESSAGES = \"\"\"\n")
+	_, behind, ends := strings.Cut(rest, "\"\"\"\n")
+	if !found || !ends {
+		return "", errors.New(file + " has no _MESSAGES to replace")
+	}
+	set, err := descriptors()
+	if err != nil {
+		return "", err
+	}
+	const width = 136
+	lines := ""
+	for code := base64.StdEncoding.EncodeToString(set); code != ""; {
+		n := min(width, len(code))
+		lines += code[:n] + "\n"
+		code = code[n:]
+	}
+	return before + "\n_MESSAGES = \"\"\"\n" + lines + "\"\"\"\n" + behind, nil
 }
 
 // descriptors returns the descriptors of remote.proto, behind those of its imports.
