@@ -62,6 +62,11 @@ func TestTLS(t *testing.T) {
 			if b.Session().Epoch != 0 {
 				t.Errorf("%s: connected", c.name)
 			}
+			if c.name == "no client certificate" { // soon
+				if err := b.Connected(within(t)); !errors.Is(err, messages.Reason_NO_AUTH) || !strings.Contains(err.Error(), "set Config.TLS.Certificates") {
+					t.Errorf("%v", err)
+				}
+			}
 		}
 		if s != nil { // the certificate identifies the client
 			u := newUser(t, connected(t, Config{Servers: addr, TLS: mutual, ACL: CreatorAll()}))

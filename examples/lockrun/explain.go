@@ -19,7 +19,7 @@ func (e plainError) Unwrap() error { return e.error }
 
 func (e plainError) Error() string { return flagNames.Replace(e.error.Error()) + advice(e.error) }
 
-var flagNames = strings.NewReplacer("zkbridge: ", "", "actors: ", "", "invalid request: ", "", "Config.TLS", "-tls-ca", "Config.MaxReply", "-max-reply",
+var flagNames = strings.NewReplacer("zkbridge: ", "", "actors: ", "", "invalid request: ", "", "Config.TLS.Certificates", "-tls-cert", "Config.TLS", "-tls-ca", "Config.MaxReply", "-max-reply",
 	"SessionTimeout is", "-session",
 	", and Config.RequireChroot is set", "",
 	": set TLS.RootCAs to the authority of the servers' certificates", "")

@@ -73,6 +73,8 @@ func (cfg *Settings) explainDial(err error) error {
 func explainNoTLS(err error) error {
 	var noTLS tls.RecordHeaderError
 	switch {
+	case isCertificateRefused(err):
+		return explainCertificate(err)
 	case errors.As(err, &noTLS):
 		server := cmp.Or(protocolOf(noTLS.RecordHeader[:]), "a server without TLS")
 		return fmt.Errorf("%s answers: check that the port is ZooKeeper's secureClientPort: %w", server, err)

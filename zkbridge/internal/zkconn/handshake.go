@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -76,6 +78,8 @@ func explainNoAnswer(err error, head []byte) error {
 	switch protocol := protocolOf(head); {
 	case protocol != "":
 		return fmt.Errorf("%s answers: %s", protocol, checkPort)
+	case isCertificateRefused(err):
+		return explainCertificate(err)
 	case isTLSAlert(head):
 		return errors.New("the port accepts TLS only: set Config.TLS")
 	case isHangUp(err):
@@ -85,6 +89,17 @@ func explainNoAnswer(err error, head []byte) error {
 		return fmt.Errorf("%w (%w)", errSilent, err)
 	}
 	return fmt.Errorf("it answers, but not as ZooKeeper: %s (%w)", checkPort, err)
+}
+
+// isCertificateRefused reports whether a server has ended TLS because of this client's certificate, or
+// because it has none. With TLS 1.3 that comes after the client's handshake.
+func isCertificateRefused(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+func explainCertificate(err error) error {
+	return fmt.Errorf("%w: the server wants a certificate of this client that it trusts: set Config.TLS.Certificates: %w", zk.ErrAuthFailed, err)
 }
 
 const checkPort = "check that the port is ZooKeeper's clientPort"
@@ -226,7 +241,7 @@ func (c *Conn) authenticate(a Credentials) error {
 // explainLoginWanted returns the error of a server that wants a login, with what the client lacks.
 func (cfg *Settings) explainLoginWanted(err error) error {
 	if len(cfg.Auth) == 0 {
-		return fmt.Errorf("%w: set Config.Auth, or a certificate in Config.TLS (SASL is not supported)", err)
+		return fmt.Errorf("%w: set Config.Auth, or a certificate in Config.TLS.Certificates (SASL is not supported)", err)
 	}
 	schemes := make([]string, len(cfg.Auth))
 	for i, a := range cfg.Auth {

@@ -76,6 +76,9 @@ func (c *SessionConn) run() {
 		if err != nil {
 			c.online.Store(false)
 			c.noteFailure(err)
+			if errors.Is(err, zk.ErrAuthFailed) && c.ID() == 0 && !c.isOver() { // a certificate: no lock is at stake
+				c.onAuthRefused(err)
+			}
 			continue
 		}
 		c.hosts.onConnected()
