@@ -243,7 +243,7 @@ func firstFrame(t serverTransport) (*messages.ClientFrame, error) {
 }
 
 // maxUnhandled is how many frames of a client the server takes in before it has handled them.
-const maxUnhandled = 32
+const maxUnhandled = 4
 
 func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClient) error {
 	for {
