@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -83,4 +84,25 @@ func TestRequestsCountByCost(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// One peer cannot take all leases: others get theirs.
+func TestClientsPerPeer(t *testing.T) {
+	zk := zktest.Embedded(t)
+	s := serve(t, zk.Addr(), remote.ServerConfig{MaxClientsPerPeer: 2})
+	first := dial(t, s.addr)
+	dial(t, s.addr)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	l, err := remote.Dial(ctx, s.addr, remote.DialConfig{Insecure: true})
+	if err == nil {
+		l.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "the most that it takes of one peer") {
+		t.Errorf("a third client: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	dial(t, s.addr)
 }

@@ -175,7 +175,10 @@ func (d *grpcDialer) close() error {
 // ---- the server
 
 // GRPCServer is the gRPC server of a LockServer.
-type GRPCServer struct{ *grpc.Server }
+type GRPCServer struct {
+	*grpc.Server
+	server *LockServer
+}
 
 // GRPC returns a gRPC server of s, with the standard health service beside it. secured decides which
 // clients may connect. nil means all, without TLS, for networks that are secured otherwise, if
@@ -206,7 +209,7 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 	s.health.Store(h)
 	s.updateHealth()
 	healthpb.RegisterHealthServer(g, h)
-	return &GRPCServer{g}, nil
+	return &GRPCServer{g, s}, nil
 }
 
 // Serving reports whether the server takes clients, and its session with ZooKeeper is connected, as the

@@ -242,7 +242,7 @@ func TestBadConfigurations(t *testing.T) {
 		}
 	}
 	locks := dial(t, serve(t, zktest.Embedded(t).Addr(), remote.ServerConfig{}).addr)
-	for _, cfg := range []remote.ServerConfig{{Lease: -1}, {Lease: 1}, {MaxClients: -1}, {MaxRequestsPerClient: -1}} {
+	for _, cfg := range []remote.ServerConfig{{Lease: -1}, {Lease: 1}, {MaxClients: -1}, {MaxClientsPerPeer: -1}, {MaxRequestsPerClient: -1}} {
 		if _, err := remote.NewServer(locks, cfg); !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), "must be") {
 			t.Errorf("%+v: %v", cfg, err)
 		}

@@ -191,7 +191,7 @@ func (c *servedClient) take(f *messages.ClientFrame) {
 
 // cutOff ends the stream. The lease goes on: the client may resume it.
 func (c *servedClient) cutOff(why string, err error) {
-	c.server.log.Warn("lock server ends the stream of a client", "client", c.text(), "why", why, "error", err, "do", "look at the client")
+	c.server.warn("lock server ends the stream of a client", "client", c.text(), "why", why, "error", err, "do", "look at the client")
 	c.stream.cutOff()
 	c.stream = nil
 }
@@ -290,7 +290,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 	}
 	if held > 0 && reason != 0 {
 		c.server.leasesLost.Add(1)
-		log := c.server.log.Warn
+		log := c.server.warn
 		if c.server.manager.Session.Session().State != messages.SessionState_CONNECTED {
 			log = c.server.log.Debug // the line about the session says how many hold: one for each client would hide it
 		}

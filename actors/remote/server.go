@@ -48,9 +48,14 @@ type ServerConfig struct {
 	// one time. nil is nobody.
 	Changed func(client Peer, change Change, err error)
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
-	// server keep some 130 MB: 32 MiB of its requests' data, 32 MiB that it has not confirmed, and 32
-	// frames that are not handled yet. So let in those only that you trust.
+	// server keep some 120 MB: 8 MiB of its requests' data and 20 MB of the requests themselves, 32 MiB
+	// that it has not confirmed, 16 MiB of answers that wait, and five frames of 7 MB that are not
+	// handled yet. So let in those only that you trust.
 	MaxClients int
+	// MaxClientsPerPeer bounds the clients of one identity (Peer.Name) at one network address, and the
+	// connections of one address. The addresses of an IPv6 network of 64 bits count as one. 0 means a
+	// quarter of MaxClients, or 100 if that is more. Raise it where a proxy stands in front of the server.
+	MaxClientsPerPeer int
 	// MaxRequestsPerClient bounds the requests of one client that wait or hold, by what they cost: a
 	// request counts as often as it needs nodes, one for each permit and one for each member of a
 	// multi-lock; a semaphore's request queue counts, too. 0 means 10,000.
@@ -99,11 +104,13 @@ type LockServer struct {
 
 	mu       sync.Mutex
 	clients  map[uint64]*servedClient
-	last     uint64 // client
+	bySource map[source]int // of clients
+	last     uint64         // client
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
 
+	lines                     lines
 	leasesLost, limitRefusals atomic.Uint64 // as in ServerStats
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
@@ -120,11 +127,11 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	if locks == nil {
 		return nil, fmt.Errorf("%w: a lock server needs Locks", actors.ErrInvalid)
 	}
-	if cfg.Lease != 0 && cfg.Lease < MinLease || cfg.MaxClients < 0 || cfg.MaxRequestsPerClient < 0 {
-		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxRequestsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
-			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxRequestsPerClient, MinLease)
+	if cfg.Lease != 0 && cfg.Lease < MinLease || cfg.MaxClients < 0 || cfg.MaxClientsPerPeer < 0 || cfg.MaxRequestsPerClient < 0 {
+		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxClientsPerPeer %d, MaxRequestsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
+			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxClientsPerPeer, cfg.MaxRequestsPerClient, MinLease)
 	}
-	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, allEnded: make(chan struct{})}
+	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]int{}, allEnded: make(chan struct{})}
 	if s.manager.Bridge == nil {
 		return nil, fmt.Errorf("%w: the locks are those of a lock server: a lock server needs ZooKeeper itself", actors.ErrInvalid)
 	}
@@ -133,6 +140,9 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	}
 	if s.cfg.MaxClients == 0 {
 		s.cfg.MaxClients = 20_000
+	}
+	if s.cfg.MaxClientsPerPeer == 0 {
+		s.cfg.MaxClientsPerPeer = max(s.cfg.MaxClients/4, min(s.cfg.MaxClients, 100))
 	}
 	if s.cfg.MaxRequestsPerClient == 0 {
 		s.cfg.MaxRequestsPerClient = 10_000
@@ -286,12 +296,16 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 		return nil, messages.Reason_CLOSED, closing
 	case len(s.clients) >= s.cfg.MaxClients:
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
+	case s.bySource[peer.source()] >= s.cfg.MaxClientsPerPeer:
+		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients of %q at %s, the most that it takes of one peer",
+			s.cfg.MaxClientsPerPeer, peer.Name, addressOf(peer.Address))
 	}
 	s.last++
 	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
 		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{},
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c
+	s.bySource[peer.source()]++
 	s.manager.System().Start(fmt.Sprintf("client-%d", c.number), func(self *host.Ref) host.Actor { c.self = self; return c })
 	return c, 0, ""
 }
@@ -303,7 +317,15 @@ func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
 func (s *LockServer) ended(c *servedClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.clients[c.id] != c {
+		return
+	}
 	delete(s.clients, c.id)
+	if from := c.peer.source(); s.bySource[from] > 1 {
+		s.bySource[from]--
+	} else {
+		delete(s.bySource, from)
+	}
 	s.noteEndLocked()
 }
 

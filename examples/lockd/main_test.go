@@ -164,6 +164,7 @@ func TestUsage(t *testing.T) {
 		{insecure + "-drain -1s", "-drain -1s"},
 		{insecure + "-allow rules", "without TLS no client has an identity"},
 		{insecure + "-max-clients 0", "-max-clients 0"},
+		{insecure + "-max-clients-per-peer -1", "-max-clients-per-peer -1"},
 		{insecure + "-max-requests -1", "-max-requests -1"},
 		{insecure + "/locks", `argument "/locks"`},
 		{insecure + "-server a", "-server"},

@@ -210,7 +210,7 @@ func (p *Program) connect(timeout string) (err error) {
 
 // serve serves the process's locks at an address.
 func (p *Program) serve(address string) {
-	server, err := remote.NewServer(p.Locks, remote.ServerConfig{Insecure: true})
+	server, err := remote.NewServer(p.Locks, remote.ServerConfig{Insecure: true, MaxClientsPerPeer: 20_000})
 	var streams *remote.GRPCServer
 	if err == nil {
 		streams, err = server.GRPC(nil)
