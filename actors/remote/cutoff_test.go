@@ -134,7 +134,7 @@ func TestDataOfOneClient(t *testing.T) {
 				}
 				grants = append(grants, g)
 			}
-			if want := (32 << 20) / len(data); len(grants) != want {
+			if want := (8 << 20) / len(data); len(grants) != want {
 				t.Errorf("%d grants, want %d", len(grants), want)
 			}
 			for _, g := range grants {
