@@ -70,6 +70,8 @@ const allKinds = kindSet(1<<optionalKinds - 2)
 type findings struct {
 	unknown  atomic.Uint32 // a kindSet: not sent, but by a probe
 	suspects atomic.Uint32 // a kindSet: unanswered when a server hung up, and not probed yet
+
+	hangUps [optionalKinds]atomic.Int32 // of servers, at probes of each kind that no server has answered since
 }
 
 // suspect notes kinds that were unanswered when a server hung up.

@@ -71,16 +71,17 @@ func (c zkClient) Probe() (wait func() error) {
 // ProbeUnknown sends the requests to a server that another one, or an earlier version, has not known. It
 // blocks until the server has answered, until ctx ends, or for ConnectTimeout.
 func ProbeUnknown(ctx context.Context, cfg *Settings, server string) error {
-	return cfg.probe(ctx, server, kindSet(cfg.found.unknown.Load()))
+	_, err := cfg.probe(ctx, server, kindSet(cfg.found.unknown.Load()))
+	return err
 }
 
 // maxHangUps is how often a server hangs up on a probe before it counts as unknown: fewer may have other
 // reasons.
 const maxHangUps = 3
 
-// probe finds out which of some kinds a server knows.
-func (cfg *Settings) probe(ctx context.Context, server string, left kindSet) error {
-	var hangUps [optionalKinds]int
+// probe finds out which of some kinds a server knows. With an error it returns those that are left: a far
+// server may take several attempts.
+func (cfg *Settings) probe(ctx context.Context, server string, left kindSet) (kindSet, error) {
 	for left != 0 {
 		hungUp := false
 		err := inSession(ctx, cfg, server, 0, noPassword, func(w *Conn, _ int64) error {
@@ -92,15 +93,17 @@ func (cfg *Settings) probe(ctx context.Context, server string, left kindSet) err
 				switch err := w.probe(encodeProbe(k)); {
 				case isHangUp(err) || errors.Is(err, errLeftOut):
 					hungUp = true
-					if hangUps[k]++; hangUps[k] < maxHangUps {
+					if cfg.found.hangUps[k].Add(1) < maxHangUps {
 						return nil
 					}
+					cfg.found.hangUps[k].Store(0)
 					left = left.without(k)
 					cfg.noteUnknown(k, err)
 					return nil
 				case IsTransient(err):
 					return err
 				default:
+					cfg.found.hangUps[k].Store(0)
 					left = left.without(k)
 					cfg.noteProbe(k, err)
 				}
@@ -108,10 +111,10 @@ func (cfg *Settings) probe(ctx context.Context, server string, left kindSet) err
 			return w.closeSession()
 		})
 		if left != 0 && !hungUp {
-			return cmp.Or(err, zk.ErrSessionExpired)
+			return left, cmp.Or(err, zk.ErrSessionExpired)
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // probe sends a request, and a ping behind it, and returns the error of the answer.

@@ -141,8 +141,8 @@ func (c *SessionConn) probeSuspects(ctx context.Context, server string) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
 	defer cancel()
-	if err := c.cfg.probe(ctx, server, kinds); err != nil {
-		c.cfg.found.suspect(kinds) // for the next attempt
+	if left, err := c.cfg.probe(ctx, server, kinds); err != nil {
+		c.cfg.found.suspect(left) // for the next attempt
 		c.cfg.Log.Debug("it is not found out which request a server hangs up on", "server", server, "epoch", c.Epoch, "error", err)
 	}
 }
