@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,7 +56,9 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	t.Parallel()
 	quietWorld(t, func(w *world) {
 		c := w.dialAs("client", 0)
-		held, ctx := w.mustLock(c, "/held"), w.Context()
+		held := w.mustLock(c, "/held")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
 		const text = "caf\xe9"
 		for call, err := range map[string]func() error{
 			"Lock":    func() error { _, err := c.locks.Mutex("/a").Lock(ctx, actors.WithOwner(text)); return err },
@@ -92,27 +95,31 @@ func TestObserverKeepsItsLease(t *testing.T) {
 			waiting = append(waiting, queue.Acquire(ctx, actors.WithData(make([]byte, 600))))
 		}
 		<-time.After(time.Second)
-		var newest actors.Queue
+		const observers = 4
+		var newest [observers]actors.Queue
 		observing, end := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for q := range c.locks.Observe(observing, "/queue") {
-				newest = q
-			}
-		}()
+		var done sync.WaitGroup
+		for i := range observers {
+			done.Go(func() {
+				for q := range c.locks.Observe(observing, "/queue") {
+					newest[i] = q
+				}
+			})
+		}
 		<-time.After(time.Second)
-		w.cut("server", "client", leaseTime/2)
-		for range 60 { // of 0.6 MB each as JSON
+		w.cut("server", "client", leaseTime*3/4)
+		for range 180 { // the four observers have 0.7 MB each, ten times in a second
 			w.mustTry(others, "/queue")
 		}
 		w.keeps(held)
 		last := others.locks.Mutex("/queue").Acquire(ctx, actors.WithData([]byte("last")))
 		<-time.After(5 * time.Second)
 		end()
-		<-done
-		if n := len(newest.Participants); n != 601 {
-			t.Errorf("the newest queue has %d participants: %v", n, newest.Err)
+		done.Wait()
+		for _, q := range newest {
+			if n := len(q.Participants); n != 601 {
+				t.Errorf("the newest queue has %d participants: %v", n, q.Err)
+			}
 		}
 		last.Cancel()
 		for _, f := range waiting {
@@ -123,10 +130,10 @@ func TestObserverKeepsItsLease(t *testing.T) {
 
 // mustTry has a queue change twice.
 func (w *world) mustTry(c *clientProcess, path string) {
-	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Millisecond)
+	ctx, cancel := context.WithTimeout(w.Context(), 8*time.Millisecond)
 	defer cancel()
 	c.locks.Mutex(path).Lock(ctx)
-	<-time.After(5 * time.Millisecond)
+	<-time.After(8 * time.Millisecond)
 }
 
 // Nothing comes through the connection of a client any more, and neither end is told so: the client uses
