@@ -235,7 +235,7 @@ func TestClientLeaseIsKept(t *testing.T) {
 		h := newLeaseHistory(t)
 		for range rapid.IntRange(1, 12).Draw(t, "faults") {
 			h.run(h.now + time.Duration(rapid.IntRange(0, 6000).Draw(t, "before"))*time.Millisecond)
-			switch rapid.IntRange(0, 3).Draw(t, "fault") {
+			switch rapid.IntRange(0, 4).Draw(t, "fault") {
 			case 0:
 				h.endStream(false)
 			case 1:
@@ -245,7 +245,10 @@ func TestClientLeaseIsKept(t *testing.T) {
 				h.endStream(false)
 				h.run(h.now + time.Duration(rapid.IntRange(0, 900).Draw(t, "astray"))*time.Millisecond)
 				h.astray = false
-			case 3:
+			case 3: // the end of the stream is all that comes
+				h.dead = h.conn
+				h.endStream(false)
+			case 4:
 				h.cutUntil = h.now + time.Duration(rapid.IntRange(0, 500).Draw(t, "cut"))*time.Millisecond
 			}
 			h.run(h.now + promise) // faults that follow each other at once may leave no time
