@@ -352,12 +352,12 @@ func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
 	s.tellAll(drain{})
 	timer := time.AfterFunc(grace, func() { s.tellAll(renewNoMore{}) })
 	defer timer.Stop()
-	return s.awaitDisbelief(ctx)
+	return s.awaitExpiry(ctx)
 }
 
-// awaitDisbelief blocks until no client believes in a lock of this server any more. Draining or
+// awaitExpiry blocks until no lease of this server is valid any more. Draining or
 // closed is set.
-func (s *LockServer) awaitDisbelief(ctx context.Context) error {
+func (s *LockServer) awaitExpiry(ctx context.Context) error {
 	select {
 	case <-s.allEnded: // also if ctx has ended
 		return nil
@@ -391,7 +391,7 @@ func (s *LockServer) Close() error {
 	defer s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Lease+closeLimit)
 	defer cancel()
-	return s.awaitDisbelief(ctx)
+	return s.awaitExpiry(ctx)
 }
 
 // closeLimit is how long Close waits for ZooKeeper.

@@ -172,7 +172,7 @@ var plainReleased = &messages.Released{}
 // The request of a lost grant stays open until its named owner has released it, except of a
 // semaphore. Until then the owner's further requests are refused: a re-entry could turn into a new
 // grant, unnoticed by the part of the program that relies on the lost one. The request of an owner
-// elsewhere stays open in any case: see AwaitDisbelief. The recipe does not know a lost grant any
+// elsewhere stays open in any case: see AwaitLossConfirmed. The recipe does not know a lost grant any
 // more.
 
 // tellLost tells the owner that its grant is lost.
@@ -196,16 +196,16 @@ func (l *Actor) awaitRelease(r *Request) {
 		if !r.FromLockActor {
 			l.Manager.NoteLost(l.Path, r.OwnerName(), r.lost)
 		}
-	case l.mayBelieve(r):
+	case l.mustConfirmLoss(r):
 		l.noteGrantEnd(r)
 	default:
 		l.Remove(r)
 	}
 }
 
-// mayBelieve reports whether the owner of a lost grant may believe in it until it has answered. The
+// mustConfirmLoss reports whether the owner of a lost grant counts as holding until it has confirmed the loss. The
 // multi-lock of a failed member answers for owners: it withdraws its attempts once they know.
-func (l *Actor) mayBelieve(r *Request) bool {
+func (l *Actor) mustConfirmLoss(r *Request) bool {
 	return r.isElsewhere() || r.FromLockActor && l.failed
 }
 
@@ -227,9 +227,9 @@ func (l *Actor) forgetLost(r *Request) {
 			l.Manager.ForgetLost(l.Path, owner)
 		}
 	}
-	var then []*disbelief
+	var then []*lossWait
 	if r.extras != nil {
-		then = r.extras.disbelief
+		then = r.extras.lossWait
 	}
 	l.Remove(r)
 	for _, d := range then {
@@ -239,22 +239,22 @@ func (l *Actor) forgetLost(r *Request) {
 	}
 }
 
-// disbelief is a call that is due when no owner believes in its lost grant any more.
-type disbelief struct {
+// lossWait is a call that is due when no owner believes in its lost grant any more.
+type lossWait struct {
 	owners int // elsewhere that may believe
 	call   func()
 }
 
-// AwaitDisbelief is called behind the Lose of grants, of which nodes are left. If some of the
+// AwaitLossConfirmed is called behind the Lose of grants, of which nodes are left. If some of the
 // owners are elsewhere, it returns true, and has f called when they believe in the grants no more.
 // Otherwise it returns false.
-func (l *Actor) AwaitDisbelief(lost []*Request, f func()) bool {
-	d := &disbelief{call: f}
+func (l *Actor) AwaitLossConfirmed(lost []*Request, f func()) bool {
+	d := &lossWait{call: f}
 	for _, r := range lost {
-		if l.mayBelieve(r) {
+		if l.mustConfirmLoss(r) {
 			d.owners++
 			x := r.needExtras()
-			x.disbelief = slices.Insert(x.disbelief, 0, d) // the end of a failed actor comes first
+			x.lossWait = slices.Insert(x.lossWait, 0, d) // the end of a failed actor comes first
 		}
 	}
 	return d.owners > 0

@@ -207,7 +207,7 @@ func (l *Actor) Stopped(failure any) {
 		l.behavior.Close(l.failed)
 	}
 	for _, r := range l.Requests() {
-		if r.lost != 0 && !(waits && l.mayBelieve(r)) { // the recipe does not know it
+		if r.lost != 0 && !(waits && l.mustConfirmLoss(r)) { // the recipe does not know it
 			l.forgetLost(r)
 		}
 	}
@@ -227,7 +227,7 @@ func (l *Actor) failAll() (waits bool) {
 	for _, r := range l.Requests() {
 		lost = append(lost, r)
 	}
-	return l.AwaitDisbelief(lost, func() { l.behavior.Close(true) })
+	return l.AwaitLossConfirmed(lost, func() { l.behavior.Close(true) })
 }
 
 // Refuse implements host.Actor: it answers what comes after the end.
@@ -237,7 +237,7 @@ func (l *Actor) Refuse(from ask.Recipient, msg any) {
 		l.answerOpen(msg)
 		return
 	case TakeBack:
-		l.disbelieve(l.table.requests.At(*msg.From.RequestID()))
+		l.confirmLoss(l.table.requests.At(*msg.From.RequestID()))
 		return
 	}
 	if !messages.DispatchLock(afterStop{l}, from, msg, from) {
@@ -245,9 +245,9 @@ func (l *Actor) Refuse(from ask.Recipient, msg any) {
 	}
 }
 
-// disbelieve ends the request of a failed actor whose owner elsewhere has heard of the loss. r may be
+// confirmLoss ends the request of a failed actor whose owner elsewhere has heard of the loss. r may be
 // nil.
-func (l *Actor) disbelieve(r *Request) {
+func (l *Actor) confirmLoss(r *Request) {
 	if r != nil && r.lost != 0 {
 		l.forgetLost(r)
 	}
@@ -263,12 +263,12 @@ func (l afterStop) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Repl
 
 // Cancel implements messages.LockHandler.
 func (l afterStop) Cancel(from ask.Recipient, msg *messages.Cancel) {
-	l.disbelieve(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
+	l.confirmLoss(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
 }
 
 // Release implements messages.LockHandler.
 func (l afterStop) Release(from ask.Recipient, msg *messages.Release, _ ask.Reply[*messages.Released]) {
-	l.disbelieve(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
+	l.confirmLoss(l.Lookup(from, msg.GetOwner(), msg.GetRequestId()))
 	reason := messages.Reason_CLOSED // an actor that retired had no grants
 	if l.failed {
 		reason = messages.Reason_INTERNAL

@@ -49,7 +49,7 @@ type extras struct {
 	monitor    manager.RequestMonitor
 	sender     *watchedSender // of a request that an actor has sent
 	alias      *actor.PID     // the PID from which a future got Granted
-	disbelief  []*disbelief   // what waits for the Release of a lost grant
+	lossWait   []*lossWait    // what waits for the Release of a lost grant
 }
 
 func (r *Request) needExtras() *extras {

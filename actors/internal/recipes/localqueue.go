@@ -107,7 +107,7 @@ func (l *localQueueActor) perform() {
 			l.toDirectory(f)
 		case requests.CancelBelow:
 			if losing != nil && len(l.holds) > 1 && !l.shut {
-				l.shut = l.AwaitDisbelief(losing, l.reopen)
+				l.shut = l.AwaitLossConfirmed(losing, l.reopen)
 			}
 			l.holds = slices.DeleteFunc(l.holds, func(g *messages.Granted) bool { return g.RequestId == uint64(f.ID) })
 			l.toDirectory(f)

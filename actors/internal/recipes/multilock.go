@@ -267,7 +267,7 @@ func (m *multiLockActor) lose(a *attempt, why requests.Reason) {
 	for _, r := range a.requests {
 		m.Lose(r.ID, why)
 	}
-	if !m.AwaitDisbelief(a.requests, func() { m.withdraw(a) }) {
+	if !m.AwaitLossConfirmed(a.requests, func() { m.withdraw(a) }) {
 		m.withdraw(a)
 	}
 }

@@ -186,7 +186,7 @@ func (s *semaphoreActor) perform() {
 }
 
 func (s *semaphoreActor) deferCancel(losing []*lock.Request, f requests.Effect) bool {
-	return s.AwaitDisbelief(losing, func() { s.stack.Add(f); s.stack.Run() })
+	return s.AwaitLossConfirmed(losing, func() { s.stack.Add(f); s.stack.Run() })
 }
 
 // dataBelow returns the data of a request to one of the directories, which do not know the owner.
