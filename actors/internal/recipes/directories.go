@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/manager"
@@ -65,6 +66,14 @@ func (ds *directories) of(id uint64) (d *directory, serial uint64) {
 func (ds *directories) granted(path, node string, token requests.Token) *messages.Granted {
 	return &messages.Granted{Path: path, Node: node, Generation: token.Generation, Czxid: token.Czxid, Step: token.Step,
 		SessionId: ds.session, Epoch: ds.epoch}
+}
+
+// grantedAlone is granted for a node that no local queue passes on. Its step leaves room for the grants of a
+// local queue, whose node may be of the same transaction: see manager/served.go. The locks of every recipe
+// do so, because one transaction also has the nodes of a multi-lock's members.
+func (ds *directories) grantedAlone(path, node string, token requests.Token) *messages.Granted {
+	token.Step <<= localqueue.StepBits
+	return ds.granted(path, node, token)
 }
 
 // ---- messages of the bridge

@@ -1,7 +1,6 @@
 package recipes
 
 import (
-	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -53,9 +52,7 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 func (l *lockActor) answer(told requests.Effect) {
 	switch {
 	case told.Kind == requests.Grant:
-		// The node of a local queue at the same path may be of the same transaction: manager/served.go.
-		told.Token.Step <<= localqueue.StepBits
-		l.Grant(l.Request(told.ID), l.granted(l.Path, told.Node, told.Token))
+		l.Grant(l.Request(told.ID), l.grantedAlone(l.Path, told.Node, told.Token))
 		return
 	case told.Kind == requests.Refuse && told.Reason == requests.WouldDeadlock:
 		l.Detail = l.deadlockDetail(l.Request(told.ID).OwnerName())

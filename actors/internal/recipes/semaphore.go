@@ -202,7 +202,7 @@ func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
 // token of the lease that was created last.
 func (s *semaphoreActor) grant(id requests.ID, leases []*requests.Effect) {
 	one := func(l *requests.Effect) *messages.Granted {
-		return s.granted(s.Path, queue.LeasesSuffix[1:]+"/"+l.Node, l.Token)
+		return s.grantedAlone(s.Path, queue.LeasesSuffix[1:]+"/"+l.Node, l.Token)
 	}
 	all := one(slices.MaxFunc(leases, func(a, b *requests.Effect) int { return a.Token.Compare(b.Token) }))
 	if len(leases) > 1 {
