@@ -239,7 +239,10 @@ func (*Subscribe) Descriptor() ([]byte, []int) {
 
 // Unsubscribe stops SessionChanged messages.
 type Unsubscribe struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The directories in which the sender creates nothing any more: the bridge ends its own watches on
+	// them.
+	Directories   []string `protobuf:"bytes,1,rep,name=directories,proto3" json:"directories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +277,13 @@ func (*Unsubscribe) Descriptor() ([]byte, []int) {
 	return file_actorlock_bridge_proto_rawDescGZIP(), []int{1}
 }
 
+func (x *Unsubscribe) GetDirectories() []string {
+	if x != nil {
+		return x.Directories
+	}
+	return nil
+}
+
 // Create creates a contender's node.
 type Create struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -288,7 +298,8 @@ type Create struct {
 	// the node only while this other node of the directory exists. Otherwise the answer is
 	// Failed with NOT_HELD.
 	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
-	// Read also the names in the directory behind the creation: Created then has children. With
+	// Read also the names in the directory behind the creation: Created then has children. Otherwise
+	// the bridge may watch the directory, if directory_seen is set, and then reads nothing. With
 	// neither directory_exists nor directory_seen it says that the sender waits for no other create in
 	// the directory: a later create that has seen the directory may overtake it.
 	ListAfter bool `protobuf:"varint,7,opt,name=list_after,json=listAfter,proto3" json:"list_after,omitempty"`
@@ -442,10 +453,11 @@ type Created struct {
 	Step uint32 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	// The names in the directory, read behind the creation, if Create.list_after was set and the
 	// directory could be read: then directory_czxid is set. They may also come if the bridge had to
-	// look for the node.
+	// look for the node, or if the transaction has made the directory.
 	Children []string `protobuf:"bytes,7,rep,name=children,proto3" json:"children,omitempty"`
-	// The czxid of the directory, read behind the creation, or 0 if it could not be read. If it is
-	// greater than czxid, the directory was deleted, with the node, and created again.
+	// The czxid of the directory, read behind the creation or known by a watch, or 0 if it could not be
+	// read, or if the watch has ended meanwhile. If it is greater than czxid, the directory was deleted,
+	// with the node, and created again.
 	DirectoryCzxid int64 `protobuf:"varint,8,opt,name=directory_czxid,json=directoryCzxid,proto3" json:"directory_czxid,omitempty"`
 	// The generation of the session: see Granted.generation.
 	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -1475,8 +1487,9 @@ var File_actorlock_bridge_proto protoreflect.FileDescriptor
 const file_actorlock_bridge_proto_rawDesc = "" +
 	"\n" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
-	"\tSubscribe\"\r\n" +
-	"\vUnsubscribe\"\xd7\x02\n" +
+	"\tSubscribe\"/\n" +
+	"\vUnsubscribe\x12 \n" +
+	"\vdirectories\x18\x01 \x03(\tR\vdirectories\"\xd7\x02\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +

@@ -65,6 +65,7 @@ func (ep *epoch) onConnEvent(event any) {
 		if event.Path == GenerationPath { // first: no later answer may carry the old generation
 			ep.onGenerationChanged()
 		}
+		ep.writer.OnChanged(event.Path)
 		ep.watches.onEvent(ep, event.Path, event.Deleted)
 	case zkconn.Established:
 		ep.setConn(event.Conn)

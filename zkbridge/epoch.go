@@ -90,6 +90,7 @@ func (ep *epoch) setConn(conn *zkconn.Conn) {
 			ep.readGenerationOver(conn)
 		}
 	}
+	ep.writer.OnConnection()
 	ep.conn.Use(conn)
 }
 

@@ -19,7 +19,8 @@ func (u *user) createInEach(dirs []string, withNames func(i int) bool) (all []*m
 	ids := map[uint64]int{}
 	u.batch(func() {
 		for i, dir := range dirs {
-			ids[u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", DirectorySeen: true, ListAfter: withNames(i)})] = i
+			u.saw[dir] = withNames(i) // otherwise a watch would take the place of a read without names
+			ids[u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-", DirectoryExists: true, ListAfter: withNames(i)})] = i
 		}
 	})
 	all = make([]*messages.Created, len(dirs))

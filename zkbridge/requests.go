@@ -31,7 +31,12 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 }
 
 // Unsubscribe implements messages.BridgeHandler. It also ends the sender's watches.
-func (a *bridgeActor) Unsubscribe(from ask.Recipient, _ *messages.Unsubscribe) {
+func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe) {
+	if a.epoch != nil {
+		for _, directory := range msg.GetDirectories() {
+			a.epoch.unwatchDirectory(directory)
+		}
+	}
 	if checkComparable(from) != nil {
 		return // it has neither
 	}

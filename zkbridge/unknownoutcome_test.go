@@ -166,7 +166,7 @@ func TestOutcomeUnknownWithoutSessionNode(t *testing.T) {
 // A create is answered also if the connection is lost at the read behind it.
 func TestLookupLost(t *testing.T) {
 	t.Parallel()
-	for _, op := range []embedded.Op{embedded.OpExists, embedded.OpGetChildren2} {
+	for _, op := range []embedded.Op{embedded.OpGetData, embedded.OpGetChildren2} {
 		s := zktest.Embedded(t)
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir, "first-")

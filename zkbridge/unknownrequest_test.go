@@ -35,8 +35,8 @@ func TestServersThatHangUp(t *testing.T) {
 		version string
 		unknown []string
 	}{
-		{"keeper-22.8", []string{"createContainer", "createContainer in a transaction", "create2", "multiRead", "setWatches", "getEphemerals"}},
-		{"keeper-25.12", []string{"createContainer", "createContainer in a transaction", "setWatches", "getEphemerals"}},
+		{"keeper-22.8", []string{"createContainer", "createContainer in a transaction", "create2", "multiRead", "setWatches", "getEphemerals", "removeWatches"}},
+		{"keeper-25.12", []string{"createContainer", "createContainer in a transaction", "setWatches", "getEphemerals", "removeWatches"}},
 		{"keeper-26.8", []string{"getEphemerals"}},
 		{"raftkeeper-2.1", []string{"createContainer"}},
 	} {

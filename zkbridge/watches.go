@@ -154,6 +154,22 @@ func (t *watchTable) fire(ep *epoch, path string, deleted bool) {
 	}
 }
 
+// unwatchDirectory takes back the writer's watch on a directory itself, which would stay for as long
+// as the directory and the connection. (A container goes when it is idle, and its watch with it.)
+func (ep *epoch) unwatchDirectory(path string) {
+	if !ep.writer.Unwatch(path) {
+		return
+	}
+	ep.surveys.add(func(end func(func())) { // nobody waits for it
+		done := func() { end(func() {}) }
+		if ep.writer.IsWatched(path) || len(ep.watches.byPath[path]) > 0 || path == GenerationPath { // the server has one watch for all
+			done()
+			return
+		}
+		ep.client.RemoveWatch(path, done)
+	})
+}
+
 func (t *watchTable) unlink(to ask.Recipient, path string) {
 	delete(t.byRecipient[to], path)
 	if len(t.byRecipient[to]) == 0 {

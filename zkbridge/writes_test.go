@@ -21,7 +21,7 @@ import (
 // any other release at once.
 func TestRelaxedRelease(t *testing.T) {
 	t.Parallel()
-	for relaxed, want := range map[bool]string{true: "map[exists:2 getChildren2:1 multi:2]", false: "map[delete:1 exists:2 getChildren2:1 multi:2]"} {
+	for relaxed, want := range map[bool]string{true: "map[getData:1 getChildren2:1 multi:2]", false: "map[delete:1 getData:1 getChildren2:1 multi:2]"} {
 		t.Run(fmt.Sprint(relaxed), func(t *testing.T) {
 			s := zktest.Embedded(t)
 			var d testDialer
@@ -88,7 +88,7 @@ func TestSentTogether(t *testing.T) {
 		if n := d.written(); n > 2 { // a ping may have come between
 			t.Errorf("sent in %d writes", n)
 		}
-		if got := fmt.Sprint(d.take()); got != "map[exists:1 getData:2 multi:1]" {
+		if got := fmt.Sprint(d.take()); got != "map[getData:2 multi:1]" {
 			t.Errorf("they took %v", got)
 		}
 	})

@@ -166,7 +166,9 @@ func (ds *directories) Idle() bool {
 
 // Close implements lock.Behavior.
 func (ds *directories) Close(failed bool) {
-	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{}, ds.Self)
+	var paths []string
+	ds.each(func(d *directory) { paths = append(paths, d.path) })
+	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{Directories: paths}, ds.Self)
 	ds.each(func(d *directory) { d.close(failed) })
 	ds.cleaningUp = !failed && ds.ending() && ds.Manager.StartCleanup(ds.Entry)
 }

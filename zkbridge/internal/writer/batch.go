@@ -24,6 +24,8 @@ type batch struct {
 	directories []*directory           // of a batch from their lines
 	containers  []container            // that the transaction makes first
 	mayFail     bool                   // the directory of one of the creates may be missing, so that nothing is executed
+	watches     []watchedRead          // behind the transaction; each sets a watch
+	watched     *watchedDirectories    // of the writer
 	reads       []zkconn.DirectoryRead // behind the transaction
 	// readIndex has Create.read for each directory that the batch creates in or makes. A search in
 	// its place builds a batch of 60 locks in three times the time.
@@ -59,6 +61,9 @@ const (
 	// newDirectory is the index of a create whose transaction makes the directory: nothing else is
 	// in it.
 	newDirectory = -2
+	// watched is the index of a create whose directory is watched, or will be behind the
+	// transaction: see watchedDirectories.
+	watched = -3
 )
 
 // write is one create or one release of a group.
@@ -119,7 +124,7 @@ func (b *batch) addCreate(c *Create) {
 		if _, known := b.readIndex[c.msg.GetDirectory()]; !known {
 			b.readIndex[c.msg.GetDirectory()] = noReadNeeded
 		}
-	default:
+	case !b.watch(c):
 		b.addRead(c)
 	}
 	b.writes = append(b.writes, write{group: c.group, create: c})
@@ -191,11 +196,13 @@ func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 		msg.SameDirectory = true
 	case newDirectory: // it is as old as its nodes, and has no others
 		msg.DirectoryCzxid = msg.Czxid
-		if c.msg.GetListAfter() {
-			if msg.Children = []string{msg.Node}; c.in.nodes > 1 {
-				msg.Children = b.namesIn(c.in)
-			}
+		if c.in.nodes == 1 {
+			msg.Children = []string{msg.Node}
+		} else if c.msg.GetListAfter() {
+			msg.Children = b.namesIn(c.in)
 		}
+	case watched:
+		msg.DirectoryCzxid = b.watched.czxid(c.msg.GetDirectory())
 	default:
 		read := &b.reads[c.read] // empty if it has failed: then the lock asks for a list
 		msg.DirectoryCzxid = read.Listing.Czxid
@@ -251,10 +258,10 @@ func (b *batch) noteSent(now time.Duration) {
 	}
 }
 
-// countAnswers returns a function that calls done when it is called for the transaction and, if there
-// are any, for the reads.
+// countAnswers returns a function that calls done when it is called for the transaction, for each
+// read that sets a watch and, if there are any, for the other reads.
 func (b *batch) countAnswers(done func()) (answered func()) {
-	b.answersDue.Store(int32(min(2, 1+len(b.reads))))
+	b.answersDue.Store(int32(1 + len(b.watches) + min(1, len(b.reads))))
 	return func() {
 		if b.answersDue.Add(-1) == 0 {
 			done()
@@ -277,12 +284,13 @@ func (b *batch) czxid() int64 {
 func (b *batch) reset() {
 	clear(b.groups)
 	clear(b.writes)
+	clear(b.watches)
 	clear(b.reads)
 	clear(b.readIndex)
 	clear(b.ops)
 	clear(b.directories)
 	clear(b.containers)
 	b.directories, b.containers = b.directories[:0], b.containers[:0]
-	b.groups, b.writes, b.reads, b.ops = b.groups[:0], b.writes[:0], b.reads[:0], b.ops[:0]
+	b.groups, b.writes, b.watches, b.reads, b.ops = b.groups[:0], b.writes[:0], b.watches[:0], b.reads[:0], b.ops[:0]
 	b.creates, b.mayFail, b.size, b.results, b.err = 0, false, 0, nil, nil
 }

@@ -108,7 +108,7 @@ func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build f
 func (f *flight) isWorthAnother(waiting int, most bounds) bool {
 	writes, operations := 0, 0
 	for _, b := range f.batches {
-		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.reads)
+		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.watches)+len(b.reads)
 	}
 	full := len(f.batches) < most.few && waiting >= minBatch(writes)
 	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)
@@ -235,7 +235,7 @@ func (w *Writer) finishBatch(b *batch) *batch {
 func (w *Writer) newBatch() *batch {
 	n := len(w.freeBatches)
 	if n == 0 {
-		return &batch{root: len(w.cfg.Root)}
+		return &batch{root: len(w.cfg.Root), watched: &w.watched}
 	}
 	b := w.freeBatches[n-1]
 	w.freeBatches = w.freeBatches[:n-1]

@@ -40,6 +40,7 @@ type Writer struct {
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // groups with creates that have come so far
 
+	watched      watchedDirectories
 	directories  map[string]*directory // that may be missing
 	offered      []*directory          // whose lines are to be sent
 	offeredAgain []*directory          // the same, of batches that were not executed: they come first
@@ -94,6 +95,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	default:
 		client.Delete(zkpath.Join(first.Path, first.Node), executed)
 	}
+	b.sendWatches(client, answered)
 	if len(b.reads) > 0 {
 		client.ReadDirectories(b.reads, answered)
 	}
@@ -103,6 +105,9 @@ func (b *batch) send(client zkconn.Client, done func()) {
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight.remove(b)
 	w.newInFlight.remove(b)
+	for _, r := range b.watches {
+		w.watched.onRead(r)
+	}
 	// A success has a result for each operation, and the zxid if the session node is written.
 	if b.err == nil && len(b.results) == len(b.ops) && !(b.writesSessionNode() && b.czxid() == 0) {
 		w.onSuccess(b)

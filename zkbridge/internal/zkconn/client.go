@@ -34,6 +34,10 @@ type Client interface {
 	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that
 	// was written after a zxid. There is no event without READ on the node, and no error.
 	WatchSince(paths []string, since int64, then func(error))
+	// RemoveWatch takes back the present connection's watch on a node itself, if there is one. Over a
+	// server that does not know the request the watch stays until its event, or until the connection
+	// ends.
+	RemoveWatch(path string, then func())
 	// SetWatches sets watches again that were set over another connection. It must come before
 	// any other request over the connection.
 	SetWatches(over *Conn, nodes, directories []string)
@@ -213,6 +217,17 @@ func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
 			}
 		})
 	}
+}
+
+func (c zkClient) RemoveWatch(path string, then func()) {
+	if !c.session.cfg.knows(optRemoveWatches) {
+		then()
+		return
+	}
+	c.session.send(encodeRemoveWatch(c.root.prepend(path)), func(_ []byte, err error) {
+		c.session.cfg.noteResult(optRemoveWatches, err)
+		then()
+	})
 }
 
 func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {

@@ -27,6 +27,7 @@ const (
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15 // the answer has the node's stat
+	opRemoveWatches   = 18 // since ZooKeeper 3.5
 	opCreateContainer = 19
 	opMultiRead       = 22 // since ZooKeeper 3.6
 	opSetWatches      = 101
@@ -59,6 +60,12 @@ func recycle(request []byte) {
 
 func encodeRead(op int32, path string, watch bool) []byte {
 	return appendBool(appendText(newMessage(op, OpBytes+len(path)), path), watch)
+}
+
+// encodeRemoveWatch returns the message that takes back a watch on a node itself.
+func encodeRemoveWatch(path string) []byte {
+	const onData = 2
+	return appendInt(appendText(newMessage(opRemoveWatches, OpBytes+len(path)), path), onData)
 }
 
 func encodeCreate(op int32, path string, data []byte, acl []zk.ACL, flags int32) []byte {

@@ -24,10 +24,11 @@ const (
 	optMultiRead
 	optSetWatches
 	optEphemerals
+	optRemoveWatches
 	optionalKinds // how many there are, and notOptional
 )
 
-var optionalNames = [optionalKinds]string{"", "createContainer", "createContainer in a transaction", "create2", "multiRead", "setWatches", "getEphemerals"}
+var optionalNames = [optionalKinds]string{"", "createContainer", "createContainer in a transaction", "create2", "multiRead", "setWatches", "getEphemerals", "removeWatches"}
 
 // kindOf returns the kind of a message. A transaction makes containers first.
 func kindOf(message []byte) optionalKind {
@@ -47,6 +48,8 @@ func kindOf(message []byte) optionalKind {
 		return optSetWatches
 	case opGetEphemerals:
 		return optEphemerals
+	case opRemoveWatches:
+		return optRemoveWatches
 	}
 	return notOptional
 }

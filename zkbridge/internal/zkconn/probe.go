@@ -32,6 +32,8 @@ func encodeProbe(k optionalKind) []byte {
 		return encodeMultiRead("", []DirectoryRead{{Path: root}})
 	case optSetWatches:
 		return append(newMessage(opSetWatches, OpBytes), make([]byte, 8+3*4)...) // no zxid, and three empty lists
+	case optRemoveWatches:
+		return encodeRemoveWatch(root) // of which there is none
 	default: // optEphemerals
 		return appendText(newMessage(opGetEphemerals, OpBytes), root)
 	}
