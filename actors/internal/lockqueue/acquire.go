@@ -52,7 +52,7 @@ func (s *State) requestCreate(e *entry) {
 	s.lastSerial++
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.proof, e.revoked, e.inDirectory = 0, proof{}, false, false
-	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue
+	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue && s.mayHaveMissed()
 	s.entries.put(e)
 	s.awaitAnswer(e)
 	create := s.ask(requests.CreateNode, e.serial)
@@ -132,9 +132,7 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 	e.seq = seq
 	s.numbers.note(seq)
 	late := !shown && seq <= s.completeThrough // completeThrough went past its number without it
-	if e.inDirectory && s.follows(seq) {
-		s.completeThrough++ // nothing came in between, whatever becomes of this node
-	}
+	s.noteNumber(e)
 	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
 	switch {
 	case unwanted:

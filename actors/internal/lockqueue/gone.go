@@ -8,7 +8,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // have deleted other nodes of this process, too, and contenders of other processes may have passed
 // them: the proofs of all nodes of this process must be newer than this.
 func (s *State) ownNodeDeleted(e *entry) {
-	s.allDoubtedAt = s.clock
+	s.allDoubtedAt, s.othersCame = s.clock, manyCreates
 	s.goOnWithoutNode(e)
 }
 

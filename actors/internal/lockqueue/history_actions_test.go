@@ -190,6 +190,7 @@ func (m *model) actionsBelow() map[string]func(*rapid.T) {
 			m.step(p, Session{Epoch: p.epoch, State: Suspended})
 			// Events and watches are lost with it.
 			p.events, p.watches, p.directoryWatched = nil, map[string]bool{}, false
+			p.selfWatched, p.knownDirectory = false, 0
 			p.delivered = p.emitted
 			m.actAsOwners(p)
 			m.step(p, Session{Epoch: p.epoch, State: Connected})
@@ -199,6 +200,11 @@ func (m *model) actionsBelow() map[string]func(*rapid.T) {
 				t.Skip("it is not empty")
 			}
 			m.setDirectory(0)
+		},
+		"another client writes to the directory": func(*rapid.T) {
+			if m.directory != 0 {
+				m.setDirectory(m.directory)
+			}
 		},
 		"foreign contender comes": func(t *rapid.T) {
 			m.ensureDirectory()

@@ -69,12 +69,16 @@ func (m *model) deleteNode(name string) {
 	})
 }
 
-// setDirectory creates the directory, or deletes it if czxid is 0.
+// setDirectory creates the directory, writes to it, or deletes it if czxid is 0.
 func (m *model) setDirectory(czxid int64) {
 	m.directory = czxid
 	m.commit(func(p *process) {
-		p.follower.directory = czxid
-		p.fireDirectoryWatch()
+		if czxid != p.follower.directory {
+			p.fireDirectoryWatch()
+		}
+		if p.follower.directory = czxid; p.selfWatched {
+			p.selfWatched, p.knownDirectory = false, 0
+		}
 	})
 }
 

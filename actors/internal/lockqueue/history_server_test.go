@@ -141,11 +141,13 @@ func (m *model) serve(p *process, i int, batch bool) {
 	}
 }
 
-// directoryRead is the read of the directory behind a transaction that was executed. The bridge
-// answers the creates with what it reads.
+// directoryRead is the read of the directory behind a transaction that was executed, if there is one.
+// The bridge answers the creates with what it reads.
 type directoryRead struct {
 	created   []Created
 	listAfter map[uint64]bool // of each create, by serial
+	byWatch   map[uint64]bool // of each create, by serial: a watch says which directory it is
+	setsWatch bool            // one of these is the first, so that the read sets the watch
 }
 
 // unansweredCreate is a create whose answer was lost.
@@ -156,9 +158,10 @@ type unansweredCreate struct {
 
 // create executes a transaction of creates, which has also deleted nodes.
 func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
+	missing := m.directory == 0
 	m.ensureDirectory()
 	m.zxid++
-	read := directoryRead{listAfter: map[uint64]bool{}}
+	read := directoryRead{listAfter: map[uint64]bool{}, byWatch: map[uint64]bool{}}
 	answerLost := rapid.IntRange(0, 7).Draw(m.t, "answer is lost") == 0
 	elsewhere := rapid.IntRange(0, 2).Draw(m.t, "creates in other directories ahead")
 	ofOneRequest := m.atomicCreates && rapid.Bool().Draw(m.t, "leases of one request")
@@ -176,6 +179,12 @@ func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
 		created.SameDirectory = deleted[f.After]
 		read.created = append(read.created, created)
 		read.listAfter[f.Serial] = f.ListAfter
+		if missing && len(creates) == 1 { // the transaction makes the directory, too
+			read.created[0].Directory, read.created[0].Children = m.directory, []string{n.name}
+		} else if f.DirectorySeen && !f.ListAfter {
+			read.byWatch[f.Serial] = true
+			read.setsWatch = read.setsWatch || p.knownDirectory == 0
+		}
 		if answerLost {
 			p.unanswered = append(p.unanswered, unansweredCreate{f, step})
 		}
@@ -224,7 +233,14 @@ func (m *model) serveRead(p *process) {
 			p.answers[len(p.answers)-1].gone = e.Node
 			continue
 		}
-		if !fails && !e.SameDirectory {
+		switch {
+		case e.SameDirectory || e.Directory != 0:
+		case read.byWatch[e.Serial]:
+			if read.setsWatch && !fails && p.knownDirectory == 0 {
+				p.knownDirectory, p.selfWatched = p.follower.directory, p.follower.directory != 0
+			}
+			e.Directory = p.knownDirectory
+		case !fails:
 			e.Directory = p.follower.directory
 			if read.listAfter[e.Serial] {
 				e.Children = m.children(p)

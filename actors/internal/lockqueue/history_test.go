@@ -126,12 +126,16 @@ type process struct {
 	follower         follower
 	watches          map[string]bool
 	directoryWatched bool
-	createdIn        map[uint64]int // ticks before the newest node of a CreateNode, by serial
-	events           []Wake         // not delivered
-	emitted          int            // number of events so far
-	emittedAtTick    int            // emitted at the last tick
-	delivered        int            // number of events delivered so far
-	answers          []answer       // not delivered
+	selfWatched      bool // the directory itself
+	// knownDirectory is the czxid of the directory that the read has shown which has set that watch; 0
+	// since the bridge has had an event of the watch, or has another connection.
+	knownDirectory int64
+	createdIn      map[uint64]int // ticks before the newest node of a CreateNode, by serial
+	events         []Wake         // not delivered
+	emitted        int            // number of events so far
+	emittedAtTick  int            // emitted at the last tick
+	delivered      int            // number of events delivered so far
+	answers        []answer       // not delivered
 }
 
 // answer is an answer of the server to an effect.
@@ -171,6 +175,7 @@ func (m *model) connect(p *process) {
 	p.epoch++
 	p.inFlight, p.leaving, p.reads, p.unanswered = nil, map[string]bool{}, nil, nil
 	p.watches, p.directoryWatched, p.events, p.answers = map[string]bool{}, false, nil, nil
+	p.selfWatched, p.knownDirectory = false, 0
 	p.emitted, p.emittedAtTick, p.delivered = 0, 0, 0
 	m.catchUp(p)
 	m.step(p, Session{Epoch: p.epoch, State: Connected})

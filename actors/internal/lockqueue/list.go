@@ -43,6 +43,32 @@ func (s *State) placeKnown(e *entry) bool {
 	return e.seq <= s.completeThrough && e.inDirectory
 }
 
+// mayHaveMissed reports whether a new contender is likely to need a list: others of which this process
+// has not heard may be ahead of it. The bridge then reads the names with the create. Otherwise the
+// number of the new node is expected to follow on completeThrough. If it does not, listGap asks for a
+// list, which then takes a round trip of its own.
+func (s *State) mayHaveMissed() bool {
+	return s.directory == 0 || s.completeThrough == nothingKnown || s.foreign > 0 || s.othersCame > 0
+}
+
+// manyCreates is how many creates in a row must follow on each other before no list is read with the
+// next one. A list that is missed takes a round trip. One that is read for nothing takes a tenth
+// of that, in which a server could have done something else.
+const manyCreates = 8
+
+// noteNumber notes the number of an entry's new node. Nothing came in between if it follows on
+// completeThrough, whatever becomes of the node.
+func (s *State) noteNumber(e *entry) {
+	switch {
+	case !e.inDirectory:
+	case s.follows(e.seq):
+		s.completeThrough++
+		s.othersCame -= min(s.othersCame, 1)
+	case s.completeThrough != nothingKnown && !s.awaitsEarlierCreate(e):
+		s.othersCame = manyCreates
+	}
+}
+
 // listGap closes the gap between completeThrough and an entry. An own CreateNode that was sent
 // before the entry's Created came may fill the gap; otherwise a contender of another process does,
 // and a list shows it.

@@ -30,6 +30,9 @@ func (s *State) merge(children []string, askedAt uint64) {
 	if l.departed || len(l.missing) > 0 {
 		s.doubtAfter(&l)
 	}
+	if s.foreign > 0 {
+		s.othersCame = manyCreates
+	}
 	for _, e := range l.missing {
 		if e.stage == queued && e.createdAt > askedAt && !e.inDirectory {
 			s.requeue(e) // it may be in a directory that comes after this one

@@ -33,6 +33,9 @@ type directoryView struct {
 	unseenDowngrades queue.KindSet
 	unseenSince      uint64
 	numbers          numbers // numberend.go: how near the end of its numbers the directory is
+	// othersCame is for how many creates to come those of other processes are expected in between:
+	// see mayHaveMissed.
+	othersCame uint8
 }
 
 // nothingKnown is completeThrough before the first list, less than each number.

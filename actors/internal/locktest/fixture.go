@@ -70,14 +70,11 @@ func (b *Fixture) ExpectNoMarkerOrWatch() {
 	zktest.Eventually(b, b.limit(), func() bool { return b.LockWatches() == 0 }, "no watch is left")
 }
 
-// LockWatches returns the number of the test's watches at the server, which on a real server are
-// those below the lock's path.
+// LockWatches returns the number of the test's watches on nodes of the lock. Those on its directory do
+// not count.
 func (b *Fixture) LockWatches() int {
 	b.Helper()
-	if b.Real() {
-		return b.WatchesBelow(b, b.LockPath)
-	}
-	return b.Watches(b)
+	return b.WatchesBelow(b, b.LockPath+"/")
 }
 
 // limit is how long a test waits for nodes and watches.

@@ -162,6 +162,17 @@ func (d *Network) TakeRequests() []embedded.Op {
 	return ops
 }
 
+// requestsIn returns the requests that one write has, without pings.
+func requestsIn(written []byte) (ops []embedded.Op) {
+	for len(written) >= 12 {
+		if op := embedded.Op(binary.BigEndian.Uint32(written[8:])); op != embedded.OpPing {
+			ops = append(ops, op)
+		}
+		written = written[min(len(written), 4+int(binary.BigEndian.Uint32(written))):]
+	}
+	return ops
+}
+
 // WaitIdle waits until no request has been sent for a while, as all watches are set.
 func (d *Network) WaitIdle(t testing.TB) {
 	t.Helper()
@@ -181,7 +192,7 @@ type WireConn struct {
 	limit int // of bytes that may still be read; -1 for no limit
 }
 
-// Write writes one message: the client passes one at a time.
+// Write writes messages: the client passes whole ones.
 func (c *WireConn) Write(message []byte) (int, error) {
 	op := embedded.OpConnect
 	if c.Writes++; c.Writes > 1 && len(message) >= 12 {
@@ -192,7 +203,7 @@ func (c *WireConn) Write(message []byte) (int, error) {
 	}
 	if op != embedded.OpConnect {
 		c.d.mu.Lock()
-		c.d.ops = append(c.d.ops, op)
+		c.d.ops = append(c.d.ops, requestsIn(message)...)
 		c.d.mu.Unlock()
 	}
 	if c.d.OnWrite == nil {

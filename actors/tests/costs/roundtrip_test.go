@@ -14,6 +14,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
+// An acquire takes one request, and its release another. The first acquire also reads the names in the
+// directory, and the second the directory itself, which sets a watch on it.
 func TestOneRoundTrip(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
@@ -22,7 +24,15 @@ func TestOneRoundTrip(t *testing.T) {
 		defer conn.Delete(b.LockPath, -1)
 		d := &locktest.Network{}
 		mu := b.Mutex(d.Config)
-		locktest.Unlock(b, locktest.Lock(b, mu)) // which reads the directory
+		_, ops := d.During(func() { locktest.Unlock(b, locktest.Lock(b, mu)) })
+		if ops[embedded.OpGetChildren2] != 1 {
+			b.Errorf("the first acquire takes %v", ops)
+		}
+		since := time.Now()
+		_, ops = d.During(func() { locktest.Unlock(b, locktest.Lock(b, mu)) })
+		if n := locktest.WithoutTickReads(ops, since, 1); n > 3 || ops[embedded.OpGetChildren2] > 0 {
+			b.Errorf("the second acquire and its release take %d requests: %v", n, ops)
+		}
 		for range 3 {
 			since := time.Now()
 			var g *actors.Grant

@@ -95,7 +95,7 @@ func (b *batch) watch(c *Create) bool {
 			return false
 		}
 		b.watches = append(b.watches, watchedRead{of: d})
-		b.size += zkconn.OpBytes + len(path)
+		b.size += zkconn.OpBytes + b.root + len(path)
 	}
 	if !known {
 		b.readIndex[path] = watched
