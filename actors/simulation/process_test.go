@@ -136,6 +136,9 @@ func (p *process) advance() {
 	s := p.locks.Session()
 	if s.State != p.state || s.ID != p.session {
 		p.noteSession(p.sim.now(), s.ID, s.State)
+		if p.sim.plan.keepsLeases && p.isClient && p.session != 0 && s.State == messages.SessionState_LOST && !p.dead {
+			p.sim.fail(p.sim.now(), "%s has lost its lease by a fault that may not cost it", p.name)
+		}
 		p.state, p.session = s.State, s.ID
 		p.sim.record("%s is %v, session %#x", p.name, s.State, s.ID)
 	}
