@@ -225,9 +225,6 @@ func (w *world) checkError(c *clientProcess, err error) {
 	if c.dead.Load() && errors.Is(err, actors.ErrClosed) {
 		return
 	}
-	if w.hostile != nil && errors.Is(err, actors.ErrInvalid) && strings.Contains(err.Error(), "it is in use as") {
-		return // a client that keeps to no protocol has a lock of another kind there
-	}
 	if errors.Is(err, actors.ErrDeadlock) && strings.Contains(err.Error(), `owner "multi`) {
 		return // the members of the owner's last multi-lock may not have let go yet
 	}
