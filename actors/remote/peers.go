@@ -131,8 +131,8 @@ func (g *GRPCServer) Serve(l net.Listener) error {
 // linePause is the time between two lines of the log of one kind that clients can have a server write.
 const linePause = 10 * time.Second
 
-// lines bounds the lines of the log that clients can have a server write, by their texts.
-type lines struct {
+// logLimit bounds the lines of the log that clients can have a server write, by their texts.
+type logLimit struct {
 	mu     sync.Mutex
 	before map[string]*lineCount
 }
@@ -143,7 +143,7 @@ type lineCount struct {
 }
 
 // take reports whether a line may be written now, and how many were left out since the last one.
-func (l *lines) take(text string, now time.Duration) (leftOut int, may bool) {
+func (l *logLimit) take(text string, now time.Duration) (leftOut int, may bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.before == nil {

@@ -107,7 +107,7 @@ func TestListener(t *testing.T) {
 
 // Lines of one text are written once in ten seconds, and the next says how many were left out.
 func TestLines(t *testing.T) {
-	var l lines
+	var l logLimit
 	take := func(text string, now time.Duration, leftOut int, may bool) {
 		t.Helper()
 		if n, is := l.take(text, now); n != leftOut || is != may {

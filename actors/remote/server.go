@@ -110,7 +110,7 @@ type LockServer struct {
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
 
-	lines                     lines
+	lines                     logLimit
 	leasesLost, limitRefusals atomic.Uint64 // as in ServerStats
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session

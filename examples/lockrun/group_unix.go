@@ -135,8 +135,8 @@ func (g *group) outOfReach() error {
 	return nil
 }
 
-// process is a process of a group.
-type process struct {
+// groupMember is a process of a group.
+type groupMember struct {
 	id   int
 	name string
 }

@@ -9,7 +9,7 @@ import (
 
 // running returns the processes of a group that have not ended, as far as /proc shows them. It reports
 // whether /proc can be read.
-func running(group int) (all []process, known bool) {
+func running(group int) (all []groupMember, known bool) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(files) == 0 {
 		return nil, false
@@ -28,7 +28,7 @@ func running(group int) (all []process, known bool) {
 		id, err := strconv.Atoi(number)
 		fields := strings.Fields(rest[end+2:]) // state, parent, group
 		if err == nil && len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
-			all = append(all, process{id, rest[:end]})
+			all = append(all, groupMember{id, rest[:end]})
 		}
 	}
 	return all, true

@@ -3,4 +3,4 @@
 package main
 
 // running returns that the processes of a group are not known.
-func running(int) ([]process, bool) { return nil, false }
+func running(int) ([]groupMember, bool) { return nil, false }
