@@ -75,7 +75,8 @@ func TestFindServed(t *testing.T) {
 		if _, err := m.Find("/a", first); err == nil {
 			t.Error("the program has two recipes on one path")
 		}
-		if find(m.FindServed, "/b", first) != find(m.FindServed, "/b", first) || find(m.Find, "/c", first) != find(m.FindServed, "/c", first) {
+		once, again := find(m.FindServed, "/b", first), find(m.FindServed, "/b", first)
+		if once != again || find(m.Find, "/c", first) != find(m.FindServed, "/c", first) {
 			t.Error("the actor of the program does not serve clients with its settings")
 		}
 		m.SessionEndsWithClose()
