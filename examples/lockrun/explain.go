@@ -38,7 +38,8 @@ func advice(err error) string {
 	var host x509.HostnameError
 	var lookup *net.DNSError
 	switch text := err.Error(); {
-	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "authentication handshake failed: EOF"):
+	case strings.Contains(text, "error reading server preface") && !strings.Contains(text, "remote error: tls:"), // no alert of TLS
+		strings.Contains(text, "authentication handshake failed: EOF"):
 		return "; if ZooKeeper is there, -zk names it in place of -server"
 	case strings.Contains(text, "accepts connections and hangs up"):
 		return "; if a lock server is there, -server names it in place of -zk"

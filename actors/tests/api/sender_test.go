@@ -222,7 +222,7 @@ func TestShortLivedActors(t *testing.T) {
 			locktest.Receive(b, done, "the end of an actor")
 		}
 		b.WaitNodes(0)
-		if lines := log.With("does not know"); len(lines) > 0 {
+		if lines := log.With("message that it does not know"); len(lines) > 0 {
 			b.Errorf("the log has %q", lines)
 		}
 	})
