@@ -166,8 +166,11 @@ type foulPlay struct {
 	t      *testing.T
 	honest struct{ welcome, renew, grant bool } // it does so without a step
 	stream atomic.Pointer[rawStream]
-	last   []byte
 	spent  time.Duration
+
+	sending sync.Mutex // for left and last: the steps send, and so do the answers to the client
+	left    int        // bytes that may be sent in all
+	last    []byte
 }
 
 // serve serves a stream of the client.
@@ -207,11 +210,14 @@ func (p *foulPlay) on(b []byte) {
 }
 
 func (p *foulPlay) send(frame []byte) {
-	if p.room -= len(frame); p.room < 0 {
-		return
+	p.sending.Lock()
+	p.left -= len(frame)
+	fits := p.left >= 0
+	if fits {
+		p.last = frame
 	}
-	p.last = frame
-	if s := p.stream.Load(); s != nil {
+	p.sending.Unlock()
+	if s := p.stream.Load(); fits && s != nil {
 		s.send(frame)
 	}
 }
@@ -332,7 +338,10 @@ func (p *foulPlay) step() {
 		p.send(marshal(&messages.ServerFrame{Ended: &messages.Ended{Reason: messages.Reason(p.below(24)), Detail: "so"}}))
 	case foulAgain:
 		for range p.below(64) {
-			p.send(p.last)
+			p.sending.Lock()
+		again := p.last
+		p.sending.Unlock()
+		p.send(again)
 		}
 	case foulAnswer:
 		p.mu.Lock()
@@ -359,7 +368,7 @@ func FuzzClientFrames(f *testing.F) {
 func playFoul(t *testing.T, input []byte) {
 	log := slog.New(failureLog{t})
 	tape := &tape{input}
-	p := &foulPlay{impostor: newImpostor(tape, fuzzRoom), tape: tape, t: t}
+	p := &foulPlay{impostor: newImpostor(tape, fuzzRoom), tape: tape, t: t, left: fuzzRoom}
 	bits := tape.below(256)
 	p.honest.welcome, p.honest.renew, p.honest.grant = bits&1 == 0, bits&2 == 0, bits&4 == 0
 	foul := newInmem()
