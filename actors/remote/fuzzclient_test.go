@@ -339,9 +339,9 @@ func (p *foulPlay) step() {
 	case foulAgain:
 		for range p.below(64) {
 			p.sending.Lock()
-		again := p.last
-		p.sending.Unlock()
-		p.send(again)
+			again := p.last
+			p.sending.Unlock()
+			p.send(again)
 		}
 	case foulAnswer:
 		p.mu.Lock()
