@@ -66,8 +66,8 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, n
 	return failed
 }
 
-// setMine has those participants be this process's whose nodes are of requests for the lock of h that
-// the client has made who asks.
+// setMine marks the participants whose nodes belong to requests of the client that asks, for the lock
+// of h.
 func (q *Queue) setMine(h *handle) {
 	made := map[[16]byte]bool{} // by the UUIDs in the names
 	for _, r := range h.manager.OpenAbove(h.path) {
