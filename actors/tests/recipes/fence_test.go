@@ -67,6 +67,7 @@ func TestGuard(t *testing.T) {
 		_, err = client.Multi(g.Guard(write("2"))...)
 		locktest.Must(b, err)
 
+		before := locks.Session().Epoch
 		b.Expire(b, g.Session())
 		next := locktest.Lock(b, others.Mutex(b.LockPath))
 		_, err = client.Multi(g.Guard(write("late"))...)
@@ -75,7 +76,7 @@ func TestGuard(t *testing.T) {
 		}
 		zktest.Eventually(b, zktest.TimeLimit, func() bool {
 			now := locks.Session()
-			return g.Err() != nil && now.Epoch == 2 && now.State == messages.SessionState_CONNECTED
+			return g.Err() != nil && now.Epoch == before+1 && now.State == messages.SessionState_CONNECTED
 		}, "the holder has noticed its loss, and has a new session")
 		_, err = locks.Multi(locktest.Within(b), g.Guard(write("late"))...)
 		var failed *zkbridge.OpError
