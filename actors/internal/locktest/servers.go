@@ -15,14 +15,14 @@ var keepers = []string{"keeper-26.8"}
 // Each runs f on both servers and on each of the Keepers, in parallel with other tests. f releases
 // the locks that it acquires: when it has returned, no node is left, and no watch. A run by habit
 // has one in three of the real halves, which take most of the processor time, and one in eight on
-// a Keeper; a run with -run has all.
+// a Keeper; a run with -run has all. One with ACTORLOCK_EXHAUSTIVE=1 has all of the real halves.
 func Each(t *testing.T, f func(b *Fixture)) {
 	t.Helper()
 	t.Parallel()
 	eachServer(t, f)
 	for _, version := range keepers {
 		t.Run(version, func(t *testing.T) {
-			zktest.OneRunIn(t, 8)
+			zktest.OneRunInAlways(t, 8)
 			t.Parallel()
 			OnServer(t, zktest.Embedded(t, zktest.Version(version)), f)
 		})

@@ -200,7 +200,7 @@ func TestNoAuthToDelete(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "DELETE") {
 			b.Errorf("the error does not name the missing right: %v", err)
 		}
-		if locks.Session().Epoch != 1 {
+		if locks.Session().ID != g.Session() {
 			b.Error("the session has ended")
 		}
 		b.WaitNodes(1)
