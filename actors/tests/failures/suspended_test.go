@@ -77,6 +77,7 @@ func TestTryWithoutConnection(t *testing.T) {
 // holder.
 func TestReasonOfAWait(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsResumption() // a lost session holds its locks for a minute
 		proxy := zktest.Proxy(b, b.Addr())
 		config, all := locktest.OwnerActors(b.T, 1)
 		locks, other := locktest.Connect(b.T, proxy.Addr(), config), b.Locks()
