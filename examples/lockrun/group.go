@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -19,13 +20,21 @@ type group struct {
 	stops        chan os.Signal // each signal that has stopped the command
 	writeToGuard func(line any) // writes to the process of startGuard
 	stopGuard    func()         // ends that process
+	processes    func(group int) (all []groupMember, known bool)
+	looks        sync.WaitGroup // looks at the processes, which take long on a busy machine: no signal waits for them
 	terminal                    // the terminal from which the command may read
+}
+
+// groupMember is a process of a group.
+type groupMember struct {
+	id   int
+	name string
 }
 
 // start starts the command in a thread of its own, which stays until the command has ended. On
 // Linux the kernel kills the command when that thread ends, and so when lockrun is killed.
 func start(cmd *exec.Cmd) (*group, error) {
-	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), writeToGuard: func(any) {}, stopGuard: func() {}}
+	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), writeToGuard: func(any) {}, stopGuard: func() {}, processes: running}
 	setProcessGroup(cmd)
 	if err := g.startGuard(); err != nil {
 		warn("the command may outlive a lockrun that is killed: %v", err)
@@ -58,11 +67,11 @@ const endLimit = 2 * time.Second
 // that it cannot stop. The error is that lockrun could not stop a process of the group.
 func (g *group) stop(grace time.Duration) error {
 	defer func() { <-g.ended }()
-	blocked := g.blocked()
-	if err := g.terminate(); err != nil {
-		warn("the lock is lost, and the command, which may not be signalled, goes on beside the next holder unless it ends by itself: %v", err)
-	}
 	graceOver := time.After(grace)
+	blocked := g.blocked()
+	g.warnUnless(g.terminate(), func(err error) {
+		warn("the lock is lost, and the command, which may not be signalled, goes on beside the next holder unless it ends by itself: %v", err)
+	})
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for g.alive() {
@@ -79,14 +88,46 @@ func (g *group) stop(grace time.Duration) error {
 	return blocked
 }
 
+// warnUnless warns of the error of a signal, or else if lockrun finds a process of the group that it may not
+// signal. It does not block.
+func (g *group) warnUnless(failed error, warn func(error)) {
+	if failed != nil {
+		warn(failed)
+		return
+	}
+	g.looks.Go(func() {
+		if err := g.outOfReach(); err != nil {
+			warn(err)
+		}
+	})
+}
+
+// keepLooking looks at the processes of the group after firstLook, and then less and less often, until the
+// command ends or is out of reach: most commands that become another user do so at once.
+func (g *group) keepLooking() {
+	for pause := firstLook; ; pause = min(2*pause, time.Minute) {
+		select {
+		case <-g.ended:
+			return
+		case <-time.After(pause):
+		}
+		if err := g.outOfReach(); err != nil {
+			warn("lockrun could not stop the command if the lock were lost: %v; %s", err, sudoFirst)
+			return
+		}
+	}
+}
+
+// firstLook is when lockrun looks first at the processes of the command's group.
+const firstLook = 500 * time.Millisecond
+
 // killAll kills the group. The error is that a process of it runs after endLimit.
 func (g *group) killAll() error {
 	err := g.kill()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for over := time.After(endLimit); g.runs(); {
+	pause := 5 * time.Millisecond
+	for over := time.After(endLimit); g.runs(); pause = min(2*pause, 100*time.Millisecond) {
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-over:
 			return cmp.Or(err, g.outOfReach(), errors.New("it runs after the signal KILL"))
 		}

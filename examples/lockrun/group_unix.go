@@ -84,14 +84,11 @@ func setProcessGroup(cmd *exec.Cmd) {
 	dieWithThread(cmd.SysProcAttr)
 }
 
-// signal sends a signal to all processes of the group. The error is that one of them does not get it.
+// signal sends a signal to all processes of the group. The error is that none of them gets it.
 func (g *group) signal(s os.Signal) error {
 	err := g.send(s.(syscall.Signal))
 	g.send(syscall.SIGCONT) // a stopped process handles s only after SIGCONT; that it fails as s does, is said of s
-	if err != nil {
-		return err
-	}
-	return g.outOfReach()
+	return err
 }
 
 // send returns nil if a process of the group gets the signal, and if no process is left.
@@ -117,8 +114,11 @@ func (g *group) alive() bool {
 
 // runs reports whether a process of the group may still run.
 func (g *group) runs() bool {
-	running, known := running(g.cmd.Process.Pid)
-	return g.alive() && (len(running) > 0 || !known || g.send(0) != nil)
+	if !g.alive() {
+		return false
+	}
+	running, known := g.processes(g.cmd.Process.Pid)
+	return len(running) > 0 || !known || g.send(0) != nil
 }
 
 // outOfReach returns an error if lockrun finds a process of the group that it may not signal.
@@ -126,19 +126,13 @@ func (g *group) outOfReach() error {
 	if err := g.send(0); err != nil {
 		return err
 	}
-	processes, _ := running(g.cmd.Process.Pid)
+	processes, _ := g.processes(g.cmd.Process.Pid)
 	for _, p := range processes {
 		if err := syscall.Kill(p.id, 0); errors.Is(err, syscall.EPERM) {
 			return fmt.Errorf("process %d, %s: %w", p.id, p.name, err)
 		}
 	}
 	return nil
-}
-
-// groupMember is a process of a group.
-type groupMember struct {
-	id   int
-	name string
 }
 
 // mayChangeUser reports whether a program's file makes it run as a user whose processes lockrun may not

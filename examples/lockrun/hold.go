@@ -28,22 +28,15 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 		release(o, grant, held)
 		return notStarted(err)
 	}
+	defer g.looks.Wait() // they may warn
 	defer g.stopGuard()
 	defer g.returnTerminal()
 	continued, revoked := catchContinue(), grant.Revoked()
-	looks := time.NewTimer(firstLook)
-	defer looks.Stop()
-	for pause := firstLook; ; {
+	g.looks.Go(g.keepLooking)
+	for {
 		select {
 		case s := <-signals:
 			g.forward(s)
-		case <-looks.C:
-			if err := g.outOfReach(); err != nil {
-				warn("lockrun could not stop the command if the lock were lost: %v; %s", err, sudoFirst)
-				break
-			}
-			pause = min(2*pause, time.Minute)
-			looks.Reset(pause)
 		case s := <-g.stops:
 			g.onStop(s)
 		case <-continued:
@@ -82,18 +75,12 @@ func (o *options) forwardRevocation(g *group) {
 	g.forward(revokeSignal(o.onRevoke))
 }
 
-// lockrun looks at the processes of the command's group after firstLook, and then less and less often:
-// most commands that become another user do so at once.
-const firstLook = 500 * time.Millisecond
-
 // sudoFirst is the advice for a command that lockrun may not signal.
 const sudoFirst = "have lockrun itself run as that user, as in: sudo lockrun -lock ... -- CMD"
 
 // forward sends the command a signal.
 func (g *group) forward(s os.Signal) {
-	if err := g.signal(s); err != nil {
-		warn("the command does not get the signal %q: %v; %s", s, err, sudoFirst)
-	}
+	g.warnUnless(g.signal(s), func(err error) { warn("the command does not get the signal %q: %v; %s", s, err, sudoFirst) })
 }
 
 // killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less

@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -126,9 +127,10 @@ func TestFailureLines(t *testing.T) {
 	a, other := zktest.NewAuthority(t), zktest.NewAuthority(t)
 	secure, settings := a.SecureSettings()
 	s := zktest.Own(t, settings...)
-	keys, trust := a.Files(a.Issue("client"))
+	lasting := func(c *x509.Certificate) { c.NotAfter = time.Now().AddDate(0, 1, 0) } // a line warns of one that ends within a week
+	keys, trust := a.Files(a.IssueChanged("client", lasting))
 	_, otherTrust := other.Files(other.Issue("client"))
-	otherKeys, _ := other.Files(other.Issue("client"))
+	otherKeys, _ := other.Files(other.IssueChanged("client", lasting))
 	mutual := []string{"-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
 	text, err := os.ReadFile(keys)
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,24 +18,19 @@ import (
 // nobody is a user without rights.
 const nobody = 65534
 
-// copyFile copies a program into a folder that all users may read.
+// copyFile copies a program into a folder that all users may read. Another process writes the copy: a process
+// that this one starts at the same time would have the file open, and the copy could not be run.
 func copyFile(t *testing.T, program string, mode os.FileMode) string {
 	t.Helper()
-	folder := t.TempDir()
-	from, err := os.Open(program)
-	if err != nil {
+	copied := filepath.Join(t.TempDir(), filepath.Base(program))
+	if text, err := exec.Command("cp", program, copied).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	folder := filepath.Dir(copied)
+	if err := errors.Join(os.Chmod(copied, mode), os.Chmod(folder, 0o755), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(folder, filepath.Base(program)), os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(to, from)
-	if err := errors.Join(err, to.Close(), os.Chmod(to.Name(), mode), os.Chmod(folder, 0o755), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	return to.Name()
+	return copied
 }
 
 // rootCommand returns a command that runs a shell script as root for any user, as sudo does.
