@@ -46,13 +46,14 @@ func (m *Manager) getServed(path string, recipe *Recipe) (*Entry, error) {
 	if m.closed {
 		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
 	}
-	if e := m.entries[path]; e != nil && e.Path == path && e.Recipe.same(recipe) {
-		return e, nil
-	}
+	// First the one that clients may wait in already: in another they would overtake each other.
 	for _, e := range m.served[path][recipe.Name] {
 		if e.Recipe.same(recipe) {
 			return e, nil
 		}
+	}
+	if e := m.entries[path]; e != nil && e.Path == path && e.Recipe.same(recipe) {
+		return e, nil
 	}
 	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
 		return nil, err

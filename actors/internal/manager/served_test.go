@@ -72,6 +72,9 @@ func TestFindServed(t *testing.T) {
 		if find(m.Find, "/a", second) == b {
 			t.Error("the program has the actor of the clients")
 		}
+		if find(m.FindServed, "/a", second) != b {
+			t.Error("clients go to the actor of the program though others of them may wait in theirs")
+		}
 		if _, err := m.Find("/a", first); err == nil {
 			t.Error("the program has two recipes on one path")
 		}
