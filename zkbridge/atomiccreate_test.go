@@ -166,27 +166,29 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 		{embedded.CutBefore, embedded.DropReply}, // the outcome is unknown twice: not executed, then executed
 	} {
 		t.Run(fmt.Sprint(actions), func(t *testing.T) {
-			s := zktest.Embedded(t)
-			conn := s.Client(t)
-			users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
-			createAtomically(users, dirs)
-			createdAtomically(t, users, dirs, conn)
-			var faults []*embedded.Injected
-			for _, action := range actions {
-				faults = append(faults, s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action}))
-			}
-			createAtomically(users, dirs)
-			createdAtomically(t, users, dirs, conn)
-			for _, fault := range faults {
-				if len(fault.Firings()) != 1 {
-					t.Error("the fault did not fire")
+			zktest.Bubble(t, func(t *testing.T) {
+				s := zktest.Virtual(t)
+				conn := s.Client(t)
+				users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial}), s, 3)
+				createAtomically(users, dirs)
+				createdAtomically(t, users, dirs, conn)
+				var faults []*embedded.Injected
+				for _, action := range actions {
+					faults = append(faults, s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: action}))
 				}
-			}
-			for _, dir := range dirs {
-				if names := s.Nodes(t, dir); len(names) > 0 {
-					t.Errorf("%v is left in %s", names, dir)
+				createAtomically(users, dirs)
+				createdAtomically(t, users, dirs, conn)
+				for _, fault := range faults {
+					if len(fault.Firings()) != 1 {
+						t.Error("the fault did not fire")
+					}
 				}
-			}
+				for _, dir := range dirs {
+					if names := s.Nodes(t, dir); len(names) > 0 {
+						t.Errorf("%v is left in %s", names, dir)
+					}
+				}
+			})
 		})
 	}
 }
@@ -196,40 +198,42 @@ func TestCreateAtomicallyOutcomeUnknown(t *testing.T) {
 // gets a failure.
 func TestCreateAtomicallyOutcomeUnknownAndOneDeleted(t *testing.T) {
 	t.Parallel()
-	s := zktest.Embedded(t)
-	conn := s.Client(t)
-	users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr()}), s, 3)
-	for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which the server would delete
-		makeNode(t, conn, dir, "")
-	}
-	for i, u := range users {
-		u.saw[dirs[i]] = true
-	}
-	for deleted := range dirs {
-		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: embedded.DropReply})
-		away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: 1000})
-		createAtomically(users, dirs)
-		<-fault.Fired()
-		var names []string
-		zktest.Eventually(t, timeLimit, func() bool {
-			names, _, _ = conn.Children(dirs[deleted])
-			return len(names) == 1
-		}, "the node is created")
-		if err := conn.Delete(dirs[deleted]+"/"+names[0], -1); err != nil {
-			t.Fatal(err)
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		conn := s.Client(t)
+		users, dirs := newUsers(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial}), s, 3)
+		for _, dir := range append([]string{path.Dir(dirs[0])}, dirs...) { // no containers, which the server would delete
+			makeNode(t, conn, dir, "")
 		}
-		away.Remove()
 		for i, u := range users {
-			if i == deleted {
-				if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_NODE_DELETED {
-					t.Error(m)
-				}
-				continue
-			}
-			u.release(dirs[i], next[*messages.Created](u).GetNode())
-			next[*messages.NodeReleased](u)
+			u.saw[dirs[i]] = true
 		}
-	}
+		for deleted := range dirs {
+			fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dirs[0] + "/", Action: embedded.DropReply})
+			away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Action: embedded.CutBefore, Times: 1000})
+			createAtomically(users, dirs)
+			<-fault.Fired()
+			var names []string
+			zktest.Eventually(t, timeLimit, func() bool {
+				names, _, _ = conn.Children(dirs[deleted])
+				return len(names) == 1
+			}, "the node is created")
+			if err := conn.Delete(dirs[deleted]+"/"+names[0], -1); err != nil {
+				t.Fatal(err)
+			}
+			away.Remove()
+			for i, u := range users {
+				if i == deleted {
+					if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_NODE_DELETED {
+						t.Error(m)
+					}
+					continue
+				}
+				u.release(dirs[i], next[*messages.Created](u).GetNode())
+				next[*messages.NodeReleased](u)
+			}
+		}
+	})
 }
 
 // Many atomic creates run beside creates and releases of single nodes.

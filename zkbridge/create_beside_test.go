@@ -49,47 +49,51 @@ func TestCreateBeside(t *testing.T) {
 // The node is made once, and found by its name, if the request or the reply is lost.
 func TestCreateBesideOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
-		for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpExists, embedded.OpGetChildren2} {
-			s := zktest.Embedded(t)
-			u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-			first := u.created(dir, "w-")
-			u.created(dir, "r-") // its name begins with the name of the other one
-			fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: action})
-			id := u.createBeside(dir, "r-", first.GetNode())
-			m := next[*messages.Created](u)
-			waitFired(t, fault)
-			stat, exists, err := u.exists(dir + "/r-")
-			if m.GetId() != id || m.GetNode() != "r-" || !exists || err != nil || m.GetCzxid() != stat.Czxid {
-				t.Errorf("%v at %v: %v, %+v, %v", action, op, m, stat, err)
-			}
-			if names := s.Nodes(t, dir); len(names) != 3 || len(m.GetChildren()) != 3 {
-				t.Errorf("%v at %v: %v, nodes %v", action, op, m, names)
+	zktest.Bubble(t, func(t *testing.T) {
+		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+			for _, op := range []embedded.Op{embedded.OpMulti, embedded.OpExists, embedded.OpGetChildren2} {
+				s := zktest.Virtual(t)
+				u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial})), s.Path(t)
+				first := u.created(dir, "w-")
+				u.created(dir, "r-") // its name begins with the name of the other one
+				fault := s.Embedded().Inject(embedded.Fault{Op: op, Path: dir, Action: action})
+				id := u.createBeside(dir, "r-", first.GetNode())
+				m := next[*messages.Created](u)
+				waitFired(t, fault)
+				stat, exists, err := u.exists(dir + "/r-")
+				if m.GetId() != id || m.GetNode() != "r-" || !exists || err != nil || m.GetCzxid() != stat.Czxid {
+					t.Errorf("%v at %v: %v, %+v, %v", action, op, m, stat, err)
+				}
+				if names := s.Nodes(t, dir); len(names) != 3 || len(m.GetChildren()) != 3 {
+					t.Errorf("%v at %v: %v, nodes %v", action, op, m, names)
+				}
 			}
 		}
-	}
+	})
 }
 
 // The first node is deleted while the outcome of the create beside it is unknown.
 func TestCreateBesideOutcomeUnknownFirstDeleted(t *testing.T) {
 	t.Parallel()
-	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
-		s := zktest.Embedded(t)
-		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t), s.Client(t)
-		first := u.created(dir, "w-")
-		u.subscribe()
-		away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Times: -1, Action: embedded.CutBefore})
-		s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Session: u.bridge.Session().ID, Action: action})
-		id := u.createBeside(dir, "r-0000000000", first.GetNode())
-		u.waitState(messages.SessionState_SUSPENDED)
-		must(t, conn.Delete(dir+"/"+first.GetNode(), -1))
-		away.Remove()
-		if action == embedded.CutBefore {
-			u.failed(id, messages.Reason_NOT_HELD)
-		} else if m := next[*messages.Created](u); m.GetId() != id {
-			t.Errorf("%v", m)
+	zktest.Bubble(t, func(t *testing.T) {
+		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+			s := zktest.Virtual(t)
+			u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial})), s.Path(t), s.Client(t)
+			first := u.created(dir, "w-")
+			u.subscribe()
+			away := s.Embedded().Inject(embedded.Fault{Op: embedded.OpDial, Times: -1, Action: embedded.CutBefore})
+			s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Session: u.bridge.Session().ID, Action: action})
+			id := u.createBeside(dir, "r-0000000000", first.GetNode())
+			u.waitState(messages.SessionState_SUSPENDED)
+			must(t, conn.Delete(dir+"/"+first.GetNode(), -1))
+			away.Remove()
+			if action == embedded.CutBefore {
+				u.failed(id, messages.Reason_NOT_HELD)
+			} else if m := next[*messages.Created](u); m.GetId() != id {
+				t.Errorf("%v", m)
+			}
 		}
-	}
+	})
 }
 
 // A node whose directory another client deletes right after the create is said to be deleted, so that

@@ -143,45 +143,49 @@ func TestNoContainers(t *testing.T) {
 // creates persistent nodes, and logs that once.
 func TestServerHangsUpOnContainers(t *testing.T) {
 	t.Parallel()
-	var log bridgeLog
-	s := zktest.Embedded(t)
-	fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
-	u, dir := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr()}))), s.Path(t)
-	for _, directory := range []string{dir, dir + "-b", dir + "/below/c"} {
-		u.created(directory, "n-")
-	}
-	if n := len(fault.Firings()); n != 4 {
-		t.Errorf("hung up on %d times", n)
-	}
-	if n := strings.Count(log.String(), "does not know containers"); n != 1 {
-		t.Errorf("logged %d times", n)
-	}
-	u.keepsSession()
+	zktest.Bubble(t, func(t *testing.T) {
+		var log bridgeLog
+		s := zktest.Virtual(t)
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpCreateContainer, Action: embedded.CutBefore, Times: -1})
+		u, dir := newUser(t, connected(t, log.config(t, Config{Servers: s.Addr(), Dial: s.Dial}))), s.Path(t)
+		for _, directory := range []string{dir, dir + "-b", dir + "/below/c"} {
+			u.created(directory, "n-")
+		}
+		if n := len(fault.Firings()); n != 4 {
+			t.Errorf("hung up on %d times", n)
+		}
+		if n := strings.Count(log.String(), "does not know containers"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		u.keepsSession()
+	})
 }
 
 // The bridge goes on creating containers after one cut, after several with a container between
 // them, and after sessions that end during such a request.
 func TestHangUpsBetweenContainers(t *testing.T) {
 	t.Parallel()
-	s := zktest.Embedded(t)
-	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
-	u.created(dir, "n-")
-	const hangUps = 5
-	for i := range hangUps {
-		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprint(dir, "/", i, "/"), Action: embedded.CutBefore})
-		u.created(fmt.Sprint(dir, "/", i), "n-")
-		waitFired(t, fault)
-	}
-	u.subscribe()
-	ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir + "/more", Action: embedded.ExpireSession, Times: hangUps})
-	for len(ended.Firings()) < hangUps {
-		u.waitState(messages.SessionState_CONNECTED)
-		u.create(dir+"/more", "n-")
-		next[*messages.Failed](u)
-	}
-	if unknown := u.bridge.cfg.UnknownRequests(); len(unknown) > 0 {
-		t.Errorf("%v are not sent any more", unknown)
-	}
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial})), s.Path(t)
+		u.created(dir, "n-")
+		const hangUps = 5
+		for i := range hangUps {
+			fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: fmt.Sprint(dir, "/", i, "/"), Action: embedded.CutBefore})
+			u.created(fmt.Sprint(dir, "/", i), "n-")
+			waitFired(t, fault)
+		}
+		u.subscribe()
+		ended := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir + "/more", Action: embedded.ExpireSession, Times: hangUps})
+		for len(ended.Firings()) < hangUps {
+			u.waitState(messages.SessionState_CONNECTED)
+			u.create(dir+"/more", "n-")
+			next[*messages.Failed](u)
+		}
+		if unknown := u.bridge.cfg.UnknownRequests(); len(unknown) > 0 {
+			t.Errorf("%v are not sent any more", unknown)
+		}
+	})
 }
 
 func TestReadRefused(t *testing.T) {

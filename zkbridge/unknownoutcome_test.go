@@ -19,14 +19,16 @@ func TestOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		for _, n := range []int{1, 40} {
-			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) { testOutcomeUnknown(t, action, n) })
+			t.Run(fmt.Sprintf("%v/%d", action, n), func(t *testing.T) {
+				zktest.Bubble(t, func(t *testing.T) { testOutcomeUnknown(t, action, n) })
+			})
 		}
 	}
 }
 
 func testOutcomeUnknown(t *testing.T, action embedded.Action, n int) {
-	s := zktest.Embedded(t)
-	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
+	s := zktest.Virtual(t)
+	u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial})), s.Path(t)
 	u.created(dir, "first-")
 	released := make([]string, n)
 	for i := range released {
