@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -211,7 +212,7 @@ func TestForgerMakesEveryField(t *testing.T) {
 		all := len(missing)
 		f := &forger{choices: drawn{rand.New(rand.NewPCG(1, 1))}}
 		read := 0
-		const frames = 20_000
+		frames := sample.Size(8_000, 20_000)
 		for range frames {
 			f.room = 1 << 16
 			if proto.Unmarshal(f.message(descriptorOf(frame), 0), frame) == nil {

@@ -25,7 +25,7 @@ func TestPlantedCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampled := sample.OneIn(t, 20)
+	sampled := sample.OneIn(t, 50)
 	for _, patch := range plantedPatches(t) {
 		text, err := os.ReadFile(patch)
 		if err != nil {

@@ -22,7 +22,7 @@ var (
 	simHistory = flag.String("sim.history", "", "file for the history of -sim.seed; without it only the history of a failing run is written")
 	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed; 0: run many")
 	simFrom    = flag.Uint64("sim.from", 1, "first of many seeds; 0: fresh seeds")
-	simFor     = flag.Duration("sim.for", 1500*time.Millisecond, "how long to run many seeds, in TestSimulation and in TestStreams")
+	simFor     = flag.Duration("sim.for", time.Duration(sample.Size(500, 1500))*time.Millisecond, "how long to run many seeds, in each of TestSimulation, TestStreams and TestKeeper")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long to search for a smaller plan that fails like -sim.seed")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "virtual time for which the processes of a seed work")
 )
