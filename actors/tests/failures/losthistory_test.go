@@ -93,6 +93,7 @@ func (r *restoreTest) generation() (value uint64, version int32) {
 // Tokens go up through all of that, also those of a process that starts then, and the processes
 // raise the generation once each time.
 func TestTokensAfterLostHistory(t *testing.T) {
+	zktest.OneRunIn(t, 4) // it waits for the ends of five sessions
 	t.Parallel()
 	onRestored(t, 3, func(r *restoreTest) {
 		started := uint64(time.Now().Unix())

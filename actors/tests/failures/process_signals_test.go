@@ -19,11 +19,18 @@ import (
 // for a busy machine, which loses no other session.
 const shortSession = 10 * time.Second
 
-func TestProcessKilledHolder(t *testing.T)  { locktest.Each(t, killedHolder) }
-func TestProcessPausedHolder(t *testing.T)  { locktest.Each(t, pausedHolder) }
+func TestProcessKilledHolder(t *testing.T)  { seldom(t, killedHolder) }
+func TestProcessPausedHolder(t *testing.T)  { seldom(t, pausedHolder) }
 func TestProcessShortPause(t *testing.T)    { locktest.Each(t, shortPause) }
-func TestProcessKilledWaiters(t *testing.T) { locktest.Each(t, killedWaiters) }
-func TestProcessHandOff(t *testing.T)       { locktest.Each(t, handOffAfterPause) }
+func TestProcessKilledWaiters(t *testing.T) { seldom(t, killedWaiters) }
+func TestProcessHandOff(t *testing.T)       { seldom(t, handOffAfterPause) }
+
+// seldom is locktest.Each in one run of eight by habit: f waits for the end of a session.
+func seldom(t *testing.T, f func(b *locktest.Fixture)) {
+	t.Helper()
+	zktest.OneRunIn(t, 8)
+	locktest.Each(t, f)
+}
 
 // A holder is paused, and its follower is cut off from the leader just before the process goes on:
 // the follower answers it for another two seconds. The holder does not believe in its session when
