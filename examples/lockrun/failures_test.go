@@ -69,6 +69,7 @@ func namedPipe(t *testing.T) (path string, closed <-chan struct{}) {
 }
 
 func TestFrozenServer(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	const session = 10 * time.Second
 	frozen := func(t *testing.T, s *zktest.Server) {
@@ -153,6 +154,7 @@ func TestUnreachable(t *testing.T) {
 // A lockrun that waits outlives an outage which costs it its session. It says what it waits for,
 // again and again.
 func TestServerGoesWhileWaiting(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)

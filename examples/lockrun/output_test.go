@@ -104,6 +104,7 @@ func TestBrokenStandardError(t *testing.T) {
 // A standard error that nobody reads does not delay the end of the command when the session is
 // lost.
 func TestFullPipeAndLostSession(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	const session = 10 * time.Second
 	s := zktest.Embedded(t)

@@ -13,6 +13,7 @@ import (
 // While lockrun is paused another process gets its lock. The command goes on meanwhile, which
 // lockrun cannot prevent. When lockrun is resumed, it kills the command's group at once.
 func TestPaused(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	const session = 10 * time.Second
 	const grace = session / 10
@@ -78,6 +79,7 @@ func TestShortPause(t *testing.T) {
 
 // The group is dead before the next process gets the lock if the network drops all packets.
 func TestBlackHole(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	const session = 10 * time.Second
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {

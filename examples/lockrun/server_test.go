@@ -122,6 +122,7 @@ func TestSecondLockServer(t *testing.T) {
 
 // The command can end in order when the lock server is gone for as long as the lease.
 func TestLockServerEndsInOrder(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	addr, stop := servetest.Start(t, zk, 10*time.Second, nil)

@@ -269,6 +269,7 @@ func TestVerify(t *testing.T) {
 
 // A server of the other kind is named by the other flag.
 func TestServerOfOtherKind(t *testing.T) {
+	zktest.OneRunIn(t, 8) // it waits for about ten seconds
 	t.Parallel()
 	s := zktest.Embedded(t)
 	addr, _ := servetest.Start(t, s, 0, nil)
@@ -276,10 +277,13 @@ func TestServerOfOtherKind(t *testing.T) {
 		"-server names it in place of -zk": {"-zk", addr},
 		"-zk names it in place of -server": {"-server", s.Addr(), "-insecure"},
 	} {
-		p := launch(t, "", append([]string{"-wait", "8s", "-lock", "/a"}, append(flags, "true")...)...)
-		if code, text := p.code(t), p.stderr.String(); code != exitUnavailable || !strings.Contains(text, want) {
-			t.Errorf("%q: code %d; %s", flags, code, text)
-		}
+		t.Run(flags[0], func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, "", append([]string{"-wait", "8s", "-lock", "/a"}, append(flags, "true")...)...)
+			if code, text := p.code(t), p.stderr.String(); code != exitUnavailable || !strings.Contains(text, want) {
+				t.Errorf("%q: code %d; %s", flags, code, text)
+			}
+		})
 	}
 }
 

@@ -29,26 +29,35 @@ func TestWaitBoundsTheWhole(t *testing.T) {
 		{"lock that is held", s.Addr(), "3s", exitNotAcquired},
 		{"server that goes away", gone.Addr(), "8s", exitNotAcquired},
 	} {
-		o, err := runCommand.parse([]string{"-zk", c.addr, "-lock", taken, "-wait", c.wait, "--", "true"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start, ended := time.Now(), make(chan struct{})
-		go func() {
-			defer close(ended)
-			if code, err := run(o); code != c.code || err == nil {
-				t.Errorf("%s, -wait %s: code %d, want %d; %v", c.what, c.wait, code, c.code, err)
+		t.Run(c.what+", "+c.wait, func(t *testing.T) {
+			path := taken
+			if c.addr == gone.Addr() {
+				zktest.OneRunIn(t, 8) // it waits for eight seconds
+				path = s.Path(t)
+				holder(t, s, path)
 			}
-		}()
-		if c.addr == gone.Addr() {
-			zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, taken)) == 2 }, "it waits")
-			gone.BlackHole(true)
-		}
-		<-ended
-		took := time.Since(start)
-		t.Logf("%s, -wait %s: after %v", c.what, c.wait, took)
-		if took > connectLimit/2 {
-			t.Errorf("%s, -wait %s: it took %v, as if there were no -wait", c.what, c.wait, took)
-		}
+			t.Parallel()
+			o, err := runCommand.parse([]string{"-zk", c.addr, "-lock", path, "-wait", c.wait, "--", "true"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start, ended := time.Now(), make(chan struct{})
+			go func() {
+				defer close(ended)
+				if code, err := run(o); code != c.code || err == nil {
+					t.Errorf("code %d, want %d; %v", code, c.code, err)
+				}
+			}()
+			if c.addr == gone.Addr() {
+				zktest.Eventually(t, timeLimit, func() bool { return len(s.Nodes(t, path)) == 2 }, "it waits")
+				gone.BlackHole(true)
+			}
+			<-ended
+			took := time.Since(start)
+			t.Logf("after %v", took)
+			if took > connectLimit/2 {
+				t.Errorf("it took %v, as if there were no -wait", took)
+			}
+		})
 	}
 }
