@@ -8,9 +8,12 @@ import (
 	"testing"
 )
 
-var ourTest = regexp.MustCompile("`(?:([a-z/]+)\\.)?(Test\\w+)`")
+var (
+	ourTest   = regexp.MustCompile("`(?:([a-z/]+)\\.)?((?:Test|Fuzz)\\w+)`")
+	ourScript = regexp.MustCompile("`([a-z-]+\\.txt)`")
+)
 
-// The tests that EVIDENCE.md names exist.
+// The tests and the scripts that EVIDENCE.md names exist.
 func TestTableOfTests(t *testing.T) {
 	page, err := os.ReadFile("../.github/EVIDENCE.md")
 	if err != nil {
@@ -23,8 +26,14 @@ func TestTableOfTests(t *testing.T) {
 		if folders[folder] == "" {
 			folders[folder] = sources(t, folder)
 		}
-		if !strings.Contains(folders[folder], "\nfunc "+test+"(t *testing.T)") {
+		parameter := "(" + strings.ToLower(test[:1]) + " *testing." + test[:1] + ")"
+		if !strings.Contains(folders[folder], "\nfunc "+test+parameter) {
 			t.Errorf("there is no %s", m[0])
+		}
+	}
+	for _, m := range ourScript.FindAllStringSubmatch(string(page), -1) {
+		if found, err := filepath.Glob(filepath.Join("internal", "*", "testdata", m[1])); err != nil || len(found) == 0 {
+			t.Errorf("there is no %s, %v", m[0], err)
 		}
 	}
 	if len(named) < 100 {
