@@ -49,4 +49,7 @@ func (s *LockServer) Connect(t ServerTransport, name string) error {
 	return s.connect(t, Peer{Name: name})
 }
 
+// ChangeSession has the server hear of a state of its ZooKeeper session.
+func (s *LockServer) ChangeSession(to *messages.SessionChanged) { sessionWatch{s}.Tell(to) }
+
 var _ = messages.Reason_CLOSED

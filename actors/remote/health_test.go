@@ -42,6 +42,6 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	becomes(healthpb.HealthCheckResponse_NOT_SERVING)
-	s.server.Tell(&messages.SessionChanged{State: messages.SessionState_CONNECTED})
+	s.server.ChangeSession(&messages.SessionChanged{State: messages.SessionState_CONNECTED})
 	becomes(healthpb.HealthCheckResponse_NOT_SERVING)
 }

@@ -152,7 +152,7 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	}
 	s.log = host.BoundLogger(s.cfg.Logger)
 	s.incarnation, s.began = randomID(), s.manager.Session.Now()
-	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, s)
+	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, sessionWatch{s})
 	return s, nil
 }
 
@@ -166,9 +166,13 @@ func randomID() uint64 {
 // maxName bounds the name of a client's program, which lines of the log have.
 const maxName = 128
 
-// Tell implements ask.Recipient: the server hears of the ZooKeeper session, and passes it on to all
-// clients.
-func (s *LockServer) Tell(msg any) {
+// sessionWatch is a LockServer as the subscriber of the ZooKeeper session, whose states it passes on to
+// all clients.
+type sessionWatch struct{ of *LockServer }
+
+// Tell implements ask.Recipient.
+func (w sessionWatch) Tell(msg any) {
+	s := w.of
 	now, is := msg.(*messages.SessionChanged)
 	if !is {
 		return
@@ -388,7 +392,7 @@ func (s *LockServer) Close() error {
 	s.mu.Unlock()
 	s.updateHealth()
 	s.tellAll(closeDown{})
-	defer s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, s)
+	defer s.manager.Session.Ref().SendUnsubscribe(&messages.Unsubscribe{}, sessionWatch{s})
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Lease+closeLimit)
 	defer cancel()
 	return s.awaitExpiry(ctx)
@@ -397,4 +401,4 @@ func (s *LockServer) Close() error {
 // closeLimit is how long Close waits for ZooKeeper.
 const closeLimit = 10 * time.Second
 
-var _ ask.Recipient = (*LockServer)(nil)
+var _ ask.Recipient = sessionWatch{}
