@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/host"
@@ -90,9 +91,8 @@ const connectLimit = 15 * time.Second
 // Locks ask what they would ask ZooKeeper. Such Locks refuse Multi, RaiseGeneration and Custom, with
 // ErrInvalid.
 type Locks struct {
+	managed // lets package remote find the manager
 	manager *manager.Manager
-	closed  context.Context // ends with Close
-	end     context.CancelFunc
 
 	stopMonitor func()
 	closing     sync.Once
@@ -111,13 +111,13 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	if ctx == nil {
 		return nil, check.ErrNilContext
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.settings().Check(); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("connect to %s: %w", servers, context.Cause(ctx))
 	}
-	cfg.Logger = cfg.logger()
+	cfg.Logger = manager.Logger(cfg.Logger)
 	system := host.NewSystem(cfg.System, cfg.Logger)
 	bridge, err := zkbridge.Open(system, zkbridge.Config{
 		Servers:        servers,
@@ -151,18 +151,6 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	return locks, nil
 }
 
-func (cfg *Config) check() error {
-	if cfg.IdleTimeout < 0 {
-		return check.Invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", cfg.IdleTimeout))
-	}
-	for name, limit := range map[string]int{"MaxRequestsPerLock": cfg.MaxRequestsPerLock, "MaxRequests": cfg.MaxRequests, "MaxNodeData": cfg.MaxNodeData} {
-		if limit < 0 {
-			return check.Invalid(fmt.Sprintf("%s %d: it must be positive, or 0 for no limit", name, limit))
-		}
-	}
-	return nil
-}
-
 func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
@@ -172,58 +160,43 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 	return bridge.Connected(ctx)
 }
 
-// New returns Locks on the session of a bridge that the program has opened itself. It does not
-// block; requests wait until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended,
-// OmitHolder, RecordStacks, Monitor, Logger and the limits count. Close leaves bridge and system
-// open; close them after it.
-func New(system *host.System, bridge *zkbridge.Bridge, cfg Config) *Locks {
-	return newLocks(manager.New(system, bridge, cfg.settings()), cfg)
-}
+// managed has an unexported name, so that programs do not see it in Locks.
+type managed = access.Managed
 
-func newLocks(m *manager.Manager, cfg Config) *Locks {
-	l := &Locks{manager: m, closeOwned: func() error { return nil }}
-	l.closed, l.end = context.WithCancel(context.Background())
+// Backend is what Locks live on: a *[zkbridge.Bridge], or the session with a lock server that package
+// remote opens. New panics for any other type.
+type Backend interface{ manager.AnySession }
+
+// New returns Locks on a bridge that the program has opened itself. It does not block; requests wait
+// until the bridge is connected. Of cfg only IdleTimeout, StopOnSuspended, OmitHolder, RecordStacks,
+// Monitor, Logger and the limits count. Close leaves bridge and system open; close them after it.
+// (remote.Dial calls New with a session of its own, and Close closes both.)
+func New(system *host.System, on Backend, cfg Config) *Locks {
+	m := manager.New(system, on, *cfg.settings())
+	l := &Locks{managed: access.ManagedBy(m), manager: m, closeOwned: func() error { return nil }}
+	if m.Remote != nil {
+		l.closeOwned = func() error {
+			err := m.Remote.Close()
+			system.Close()
+			return err
+		}
+	}
 	l.stopMonitor = l.startMonitor(cfg.Monitor)
 	return l
 }
 
 // settings returns what counts for the manager.
-func (cfg *Config) settings() manager.Settings {
-	return manager.Settings{
+func (cfg *Config) settings() *manager.Settings {
+	return &manager.Settings{
 		IdleTimeout:     cfg.IdleTimeout,
 		StopOnSuspended: cfg.StopOnSuspended,
 		OmitHolder:      cfg.OmitHolder,
 		Limits:          manager.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData},
 		RecordStacks:    cfg.RecordStacks,
 		Monitor:         monitorOf(cfg.Monitor),
-		Log:             cfg.logger(),
+		Log:             manager.Logger(cfg.Logger),
 	}
 }
-
-// logger returns Logger, or by default what logs the warnings and errors to slog.Default, so that
-// it cannot stop an actor.
-func (cfg *Config) logger() *slog.Logger {
-	if cfg.Logger != nil {
-		return host.BoundLogger(cfg.Logger)
-	}
-	return host.BoundLogger(slog.New(warnings{slog.Default().Handler()}))
-}
-
-// warnings passes on the records from WARN on.
-type warnings struct{ slog.Handler }
-
-// Enabled implements slog.Handler.
-func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
-}
-
-// WithAttrs implements slog.Handler.
-func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return warnings{w.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup implements slog.Handler.
-func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // Session returns the present state of the ZooKeeper session that the locks live on.
 func (l *Locks) Session() zkbridge.Session { return l.manager.Session.Session() }
@@ -245,7 +218,7 @@ func (l *Locks) Sessions(ctx context.Context) <-chan zkbridge.Session {
 		return none
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	unwatch := context.AfterFunc(l.closed, cancel)
+	unwatch := context.AfterFunc(l.manager.Ended(), cancel)
 	context.AfterFunc(ctx, func() { unwatch() })
 	return l.manager.Session.Sessions(ctx)
 }
@@ -274,7 +247,7 @@ func (l *Locks) Close() error {
 	l.closing.Do(func() {
 		l.closeFailed = cmp.Or(l.manager.Close(), l.closeOwned())
 		l.stopMonitor()
-		l.end()
+		l.manager.End()
 	})
 	return l.closeFailed
 }

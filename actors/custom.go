@@ -49,7 +49,7 @@ type Custom struct {
 // as ErrInvalid. Locks of a lock server, which does not know the rule, refuse all its requests.
 func (l *Locks) Custom(path, name string, rule queue.Rule, kinds ...string) *Custom {
 	r := recipes.Custom(name, rule, kinds)
-	c := &Custom{manager: l.manager, path: path, recipe: r, problem: cmp.Or(checkCustom(r), l.at(path).needsZooKeeper("a lock by a rule of your own", "use another recipe")), modes: make([]ModeLock, len(kinds))}
+	c := &Custom{manager: l.manager, path: path, recipe: r, problem: cmp.Or(checkCustom(r), l.needsZooKeeper("a lock by a rule of your own", "use another recipe")), modes: make([]ModeLock, len(kinds))}
 	for k := range kinds {
 		c.modes[k] = ModeLock{c.handle(queue.Kind(k), c.problem)}
 	}

@@ -21,16 +21,5 @@
 //   - actors/internal/stack: one of these on top of others.
 //   - actors/queue: the rules, kinds and node names, which users of [Custom] need, too.
 //
-// The files of this package, in reading order: actors.go (Locks and Config), mutex.go (also of the
-// read-write lock), semaphore.go, multilock.go and custom.go (the handles), pathof.go (the path of
-// a key), delay.go and localqueue.go (options of handles), election.go, campaign.go and
-// singleton.go (leaders, by the handle of a mutex), options.go and errors.go (of requests),
-// handle.go (what all handles share), acquisition.go (one request of Go code, an owner to the
-// lock's actor), abandon.go (requests and grants that their users give up), notifications.go (the
-// end of a grant, other answers), grant.go, token.go and generation.go, fence.go (checks of grants
-// and tokens), participants.go, inspect.go, observe.go, find.go and revoke.go (queues),
-// questions.go, answers.go and follow.go (what a lock server is asked), sharedcount.go, open.go,
-// stats.go and health.go (what a process has), first.go and drain.go.
-//
 // The page TOKENS.md shows why tokens increase.
 package actors

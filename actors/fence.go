@@ -2,16 +2,11 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Verify asks ZooKeeper whether the grant holds: whether all of its nodes exist, by a
@@ -23,33 +18,8 @@ func (g *Grant) Verify(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotHeld, g.Path(), err)
 	}
-	_, err := askVerify.one(ctx, g.acquisition.handle, grantNodes{g.Session(), g.Nodes()})
+	_, err := inspection.Verify.One(ctx, g.acquisition.handle.target(), inspection.GrantNodes{Session: g.Session(), Nodes: g.Nodes()})
 	return err
-}
-
-// grantNodes are the nodes of a grant, and the session that owns them.
-type grantNodes struct {
-	Session int64
-	Nodes   []string
-}
-
-func (h *handle) verify(ctx context.Context, grant grantNodes) (none, error) {
-	now := h.manager.Bridge.Session()
-	if now.ID != grant.Session {
-		return none{}, &messages.Lost{Reason: messages.Reason_SESSION_LOST, Detail: h.path}
-	}
-	var checks []any
-	for _, node := range grant.Nodes {
-		if directory, _ := zkpath.Split(node); !h.recipe.IsIn(h.path, directory) {
-			return none{}, check.Invalid(fmt.Sprintf("node %q: it is not of the lock %s", node, h.path))
-		}
-		checks = append(checks, zkbridge.CheckNode(node))
-	}
-	_, err := h.manager.Bridge.MultiIn(ctx, now.Epoch, checks...)
-	if failed, is := errors.AsType[*zkbridge.OpError](err); is && !errors.Is(err, messages.Reason_NO_AUTH) {
-		return none{}, &messages.Lost{Reason: messages.Reason_NODE_DELETED, Detail: failed.Path}
-	}
-	return none{}, err
 }
 
 // Guard returns ops with checks in front that the holder's node exists: one check for each of
@@ -77,7 +47,7 @@ func (g *Grant) Guard(ops ...any) []any {
 //
 // Locks of a lock server refuse it: pass the grant's Token to the resource, or ask Grant.Verify.
 func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error) {
-	if err := l.at("").needsZooKeeper("Multi", "pass the grant's Token to the resource, or ask Grant.Verify"); err != nil {
+	if err := l.needsZooKeeper("Multi", "pass the grant's Token to the resource, or ask Grant.Verify"); err != nil {
 		return nil, err
 	}
 	return l.manager.Bridge.Multi(ctx, ops...)
@@ -96,12 +66,8 @@ func (l *Locks) Multi(ctx context.Context, ops ...any) ([]zkbridge.Result, error
 // VerifyToken reads the names of all nodes in the known forms. For the nodes of a Custom lock
 // use [Custom.VerifyToken].
 func (l *Locks) VerifyToken(ctx context.Context, node string, token Token) error {
-	_, err := askVerifyToken.one(ctx, l.at(node), token)
+	_, err := inspection.VerifyToken.One(ctx, l.at(node), requests.Token(token))
 	return err
-}
-
-func (h *handle) verifyToken(ctx context.Context, token Token) (none, error) {
-	return none{}, verifyToken(ctx, h.manager.Bridge, h.path, token, queue.ReadWrite())
 }
 
 // VerifyToken is [Locks.VerifyToken] for a node of this lock. The node may be newer than its
@@ -110,35 +76,5 @@ func (c *Custom) VerifyToken(ctx context.Context, node string, token Token) erro
 	if c.problem != nil {
 		return c.problem
 	}
-	return verifyToken(ctx, c.manager.Bridge, node, token, c.recipe.Rule)
-}
-
-func verifyToken(ctx context.Context, bridge *zkbridge.Bridge, node string, token Token, rule queue.Rule) error {
-	view, err := bridge.GetNode(ctx, node)
-	if err != nil {
-		return err
-	}
-	czxid := view.Stat.Czxid
-	switch {
-	case !view.Exists:
-		return fmt.Errorf("%w: %s does not exist", ErrNotHeld, node)
-	case czxid < token.Czxid, czxid > token.Czxid && !mayBeDowngraded(node, rule):
-		return fmt.Errorf("%w: %s was made by transaction %#x, the token %v is another's", ErrNotHeld, node, czxid, token)
-	}
-	present, err := inspection.ReadGeneration(ctx, bridge) // read last, so that it is not older than the node
-	switch {
-	case err != nil:
-		return err
-	case !present.Allows(requests.Token(token)):
-		return fmt.Errorf("%w: generation %d is in force from transaction %#x on, the token %v is another's",
-			ErrNotHeld, present.Value, present.From, token)
-	}
-	return nil
-}
-
-// mayBeDowngraded reports whether a node may have the token of a node that its owner had before.
-func mayBeDowngraded(node string, rule queue.Rule) bool {
-	_, name := zkpath.Split(node)
-	_, kind, ok := rule.Parse(name)
-	return ok && rule.DowngradesTo(kind)
+	return inspection.CheckToken(ctx, c.manager.Bridge, node, requests.Token(token), c.recipe.Rule)
 }

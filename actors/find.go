@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,12 +61,8 @@ func (e *SkippedError) Unwrap() (all []error) {
 // ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
 // returns the locks that it has found until then.
 func (l *Locks) FindLocks(ctx context.Context, path string) ([]string, error) {
-	return askFind.one(ctx, l.at(path), none{})
-}
-
-func (h *handle) find(ctx context.Context, _ none) ([]string, error) {
-	paths, skipped, err := inspection.Find(ctx, h.manager.Bridge, h.path, func(path string) bool { return h.mayInspect(path) == nil })
-	if len(skipped) > 0 {
+	paths, err := inspection.Find.One(ctx, l.at(path), struct{}{})
+	if skipped, is := errors.AsType[inspection.Skipped](err); is {
 		err = &SkippedError{skipped}
 	}
 	return paths, err

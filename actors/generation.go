@@ -18,12 +18,7 @@ import (
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
 // [zkbridge.Bridge.GetNode].
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
-	return inSomeSession(ctx, l.manager, func() (uint64, error) { return askGeneration.one(ctx, l.at(""), none{}) })
-}
-
-func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
-	g, err := inspection.ReadGeneration(ctx, h.manager.Bridge)
-	return g.Value, err
+	return inSomeSession(ctx, l.manager, func() (uint64, error) { return inspection.GetGeneration.One(ctx, l.at(""), struct{}{}) })
 }
 
 // RaiseGeneration raises the generation of the ensemble, by one or to the present Unix time in
@@ -47,7 +42,7 @@ func (h *handle) generation(ctx context.Context, _ none) (uint64, error) {
 // another call does no harm. Calls at one time may return the same generation. Locks of a lock server
 // refuse it.
 func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
-	if err := l.at("").needsZooKeeper("RaiseGeneration", "an operator raises the generation there"); err != nil {
+	if err := l.needsZooKeeper("RaiseGeneration", "an operator raises the generation there"); err != nil {
 		return 0, err
 	}
 	bridge := l.manager.Bridge

@@ -11,7 +11,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Grant proves that its owner holds a lock, until Release or loss. Its methods may be called
@@ -32,23 +31,11 @@ func (g *Grant) Path() string { return g.acquisition.handle.path }
 
 // Node returns the full path of the holder's node. A grant of several nodes has one here that
 // the token's transaction created.
-func (g *Grant) Node() string { return nodePath(g.acquisition.granted) }
+func (g *Grant) Node() string { return lock.NodeOf(g.acquisition.granted) }
 
 // Nodes returns the full paths of all nodes of the grant: several nodes for several permits of a
 // semaphore. The grant is lost as soon as one of them is gone.
-func (g *Grant) Nodes() []string { return nodePaths(g.acquisition.granted) }
-
-func nodePaths(granted *messages.Granted) (all []string) {
-	if len(granted.Parts) == 0 {
-		return []string{nodePath(granted)}
-	}
-	for _, part := range granted.Parts {
-		all = append(all, nodePath(part))
-	}
-	return all
-}
-
-func nodePath(granted *messages.Granted) string { return zkpath.Join(granted.Path, granted.Node) }
+func (g *Grant) Nodes() []string { return lock.NodesOf(g.acquisition.granted) }
 
 // Session returns the id of the ZooKeeper session that holds the lock.
 func (g *Grant) Session() int64 { return g.acquisition.granted.SessionId }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -30,7 +31,6 @@ type handle struct {
 	recipe  *recipe
 	kind    queue.Kind
 	problem error                         // with the options of the lock
-	asker   *access.Asker                 // whose question it is; nil for the program's own
 	cached  atomic.Pointer[manager.Entry] // of the lock's actor; nil before the first request
 }
 
@@ -121,4 +121,23 @@ func (h *handle) PID() (*actor.PID, error) {
 // contextError returns the error of a request whose ctx has ended.
 func (h *handle) contextError(ctx context.Context) error {
 	return h.manager.Session.Explain(fmt.Errorf("lock %s: %w", h.path, context.Cause(ctx)))
+}
+
+// target returns what a question about the lock needs.
+func (h *handle) target() *inspection.Target {
+	return &inspection.Target{Manager: h.manager, Path: h.path, Recipe: h.recipe, Problem: h.problem}
+}
+
+// at returns what a question about a path needs.
+func (l *Locks) at(path string) *inspection.Target {
+	return &inspection.Target{Manager: l.manager, Path: path}
+}
+
+// needsZooKeeper returns the error of a call that a lock server does not answer; nil in a process
+// with ZooKeeper.
+func (l *Locks) needsZooKeeper(call, instead string) error {
+	if l.manager.Remote == nil {
+		return nil
+	}
+	return check.Invalid(fmt.Sprintf("%s needs a process with a ZooKeeper session of its own: %s", call, instead))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors/internal/inspection"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Queue is the queue of one lock at one moment, as its nodes show it.
@@ -66,35 +65,11 @@ func (q Queue) String() string {
 // directory; contenders whose data it may not read have none. If the generation of tokens alone
 // cannot be read, it returns that error, and the queue without tokens.
 func (l *Locks) Inspect(ctx context.Context, path string) (Queue, error) {
-	return askInspect.one(ctx, l.at(path), none{})
+	q, err := inspection.Inspect.One(ctx, l.at(path), struct{}{})
+	return queueOf(path, q), err
 }
 
-func (h *handle) inspect(ctx context.Context, _ none) (Queue, error) {
-	return h.queueOf(inspection.Read(ctx, h.manager.Bridge, h.path, h.granted))
-}
-
-// queueOf returns a snapshot of the lock's queue, and the error with which it was read. It shows a
-// client of a lock server nothing of a directory that the client may not inspect.
-func (h *handle) queueOf(q inspection.Snapshot, err error) (Queue, error) {
-	last := h.path
-	for _, c := range q.Contenders {
-		directory, _ := zkpath.Split(c.Node)
-		if directory == last {
-			continue
-		}
-		if denied := h.mayInspect(directory); denied != nil {
-			return Queue{Path: h.path}, denied
-		}
-		last = directory
-	}
-	return Queue{Path: h.path, Recipe: q.Recipe, Permits: q.Permits, Participants: participants(q.Contenders)}, err
-}
-
-// mayInspect returns why the client who asks must not hear of what is at a path, or nil. A program
-// hears of all.
-func (h *handle) mayInspect(path string) error {
-	if h.asker == nil {
-		return nil
-	}
-	return h.asker.MayInspect(path)
+// queueOf returns the queue of the lock at path.
+func queueOf(path string, q inspection.Snapshot) Queue {
+	return Queue{Path: path, Recipe: q.Recipe, Permits: q.Permits, Participants: participants(q.Contenders)}
 }

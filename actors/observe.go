@@ -66,26 +66,15 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	unwatch := context.AfterFunc(l.closed, cancel)
+	unwatch := context.AfterFunc(l.manager.Ended(), cancel)
 	go func() {
-		if h := l.at(path); l.manager.Remote != nil {
-			h.follow(ctx, publish)
-		} else {
-			h.observe(ctx, none{}, func(q Queue, _ error) bool {
-				publish(q)
-				return true
-			})
-		}
+		l.at(path).Observe(ctx, func(shown inspection.Snapshot, err error) {
+			q := queueOf(path, shown)
+			q.Err = err
+			publish(q)
+		})
 		unwatch()
 		cancel()
 		end()
 	}()
-}
-
-func (h *handle) observe(ctx context.Context, _ none, next func(Queue, error) (more bool)) {
-	inspection.Observe(ctx, h.manager.Bridge, h.path, h.granted, func(shown inspection.Snapshot, err error) bool {
-		q, err := h.queueOf(shown, err)
-		q.Err = err
-		return next(q, err)
-	})
 }

@@ -6,10 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -73,47 +71,16 @@ type Participant struct {
 // The participants of a semaphore are its leases, one for each permit; some leases may belong to
 // requests that still wait. A multi-lock has no participants of its own: ask its members.
 func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
-	q, err := askParticipants.one(ctx, h, none{})
-	return q.Participants, err
-}
-
-func (h *handle) participants(ctx context.Context, _ none) (Queue, error) {
-	all, err := h.contenders(ctx)
-	return Queue{Participants: participants(all)}, err
-}
-
-// contenders returns the contenders for the lock by the handle's rule.
-func (h *handle) contenders(ctx context.Context) ([]inspection.Contender, error) {
-	directory, rule, err := h.queue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return inspection.ReadContenders(ctx, h.manager.Bridge, directory, rule, h.recipe.KindName, h.granted)
-}
-
-// granted returns when owners of this process were granted the lock, by the nodes that hold: of
-// several grants by a node, the first one.
-func (h *handle) granted() map[string]time.Time {
-	all := map[string]time.Time{}
-	for _, r := range h.manager.OpenAt(h.path) {
-		if r.State != manager.Held {
-			continue
-		}
-		for _, node := range nodePaths(r.Granted) {
-			if at, is := all[node]; !is || r.Since.Before(at) {
-				all[node] = r.Since
-			}
-		}
-	}
-	return all
+	q, err := inspection.Participants.One(ctx, h.target(), struct{}{})
+	return participants(q.Contenders), err
 }
 
 // participants returns contenders as programs see them, with the records in their data.
 func participants(contenders []inspection.Contender) (all []Participant) {
 	for _, c := range contenders {
 		p := Participant{
-			Node: c.Node, Kind: c.Kind, Data: c.Data, Session: c.Session, Since: c.Created, HeldSince: c.Since, Token: Token(c.Token),
-			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Mine: c.Mine, Persistent: c.Session == 0 && !c.Created.IsZero(),
+			Node: c.Node, Kind: c.Kind, Data: c.Data, Session: c.Session, Since: c.Since, HeldSince: c.HeldSince, Token: Token(c.Token),
+			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Mine: c.Mine, Persistent: c.Session == 0 && !c.Since.IsZero(),
 		}
 		if h, ok := manager.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Identity, p.Data = h.Host, h.PID, h.Program, h.Owner, h.Identity, nil
@@ -181,20 +148,4 @@ func (p Participant) known() (all []slog.Attr) {
 		all = append(all, slog.String("data", fmt.Sprintf("%.100q", p.Data)))
 	}
 	return all
-}
-
-// queue returns the directory and the rule of the lock's contenders.
-func (h *handle) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
-	if h.recipe.MemberKinds != nil {
-		return "", rule, check.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", h.recipe))
-	}
-	directory, rule = h.path, h.recipe.Rule
-	if h.recipe.Permits > 0 {
-		n, err := h.permits(ctx)
-		if err != nil {
-			return "", rule, err
-		}
-		directory, rule = h.path+queue.LeasesSuffix, queue.Leases(n)
-	}
-	return directory, rule, check.Path(h.path)
 }

@@ -22,24 +22,12 @@ import (
 // for the write, and ErrInvalid. With a lock server it is messages.Reason_OUTCOME_UNKNOWN if ctx ends
 // or the connection to the server is lost while it waits.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
-	return askRevoke.one(ctx, l.at(node), grace)
-}
-
-func (h *handle) revoke(ctx context.Context, grace time.Duration) (broken bool, err error) {
-	return inspection.Revoke(ctx, h.manager.Bridge, h.path, grace)
+	return inspection.Revoke.One(ctx, l.at(node), grace)
 }
 
 // RevokeHolders is Locks.Revoke for all present holders of the lock, by this handle's rule: one
 // for a mutex, perhaps several readers, all leases of a semaphore. It returns how many nodes it
 // has deleted. It asks all holders before it waits, and waits for them together.
 func (h *handle) RevokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
-	return askRevokeHolders.one(ctx, h, grace)
-}
-
-func (h *handle) revokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
-	all, err := h.contenders(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return inspection.RevokeHolders(ctx, h.manager.Bridge, all, grace)
+	return inspection.RevokeHolders.One(ctx, h.target(), grace)
 }

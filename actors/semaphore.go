@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
-	"github.com/actorlock/actorlock/actors/queue"
 )
 
 // Semaphore has a number of permits, which its holders share: each request asks for one or several
@@ -44,28 +44,7 @@ func (l *Locks) Semaphore(path string, permits int, options ...LockOption) *Sema
 // result was right at some moment during the call. It blocks until ZooKeeper answers, ctx ends, or
 // the connection is lost (ErrSuspended).
 func (s *Semaphore) Remaining(ctx context.Context) (int, error) {
-	return askRemaining.one(ctx, &s.handle, none{})
-}
-
-func (h *handle) remaining(ctx context.Context, _ none) (int, error) {
-	permits, err := h.permits(ctx)
-	if err != nil {
-		return 0, err
-	}
-	leases, err := h.manager.Bridge.GetNode(ctx, h.path+queue.LeasesSuffix+"/any") // for the names beside that node
-	if err != nil {
-		return 0, err
-	}
-	return max(0, permits-len(leases.Names)), nil
-}
-
-// permits returns the present number of permits.
-func (h *handle) permits(ctx context.Context) (int, error) {
-	if h.recipe.CountPath == "" {
-		return h.recipe.Permits, nil
-	}
-	now, err := (&handle{manager: h.manager, path: h.recipe.CountPath}).count(ctx, h.recipe.Permits)
-	return now.Value, err
+	return inspection.Remaining.One(ctx, s.target(), struct{}{})
 }
 
 // SemaphoreMutex is a lock that one owner holds at a time. Unlike a Mutex it is not re-entrant:

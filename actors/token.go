@@ -38,7 +38,7 @@ func (t Token) Compare(other Token) int {
 // String returns the token's text: generation, czxid and step as 16, 16 and 8
 // hexadecimal digits, always 42 characters. Texts sort as tokens do.
 func (t Token) String() string {
-	return fmt.Sprintf("%016x.%016x.%08x", t.Generation, uint64(t.Czxid), t.Step)
+	return requests.Token(t).String()
 }
 
 // LogValue implements slog.LogValuer by String.
@@ -47,14 +47,11 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 // ParseToken returns the token of a text that String has returned. It returns ErrInvalid for any
 // other text.
 func ParseToken(text string) (Token, error) {
-	var t Token
-	var czxid uint64
-	_, err := fmt.Sscanf(text, "%16x.%16x.%8x", &t.Generation, &czxid, &t.Step)
-	t.Czxid = int64(czxid)
-	if err != nil || t.String() != text {
+	t, ok := requests.ParseToken(text)
+	if !ok {
 		return Token{}, check.Invalid(fmt.Sprintf("token %q: it must be 16, 16 and 8 lower-case hexadecimal digits, as in %q", text, Token{Czxid: 0x1f}))
 	}
-	return t, nil
+	return Token(t), nil
 }
 
 // MarshalText implements encoding.TextMarshaler by String.

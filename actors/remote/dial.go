@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
-	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
@@ -56,18 +56,14 @@ func shuffle(servers []string) {
 
 // dialBy is Dial over any transport.
 func dialBy(ctx context.Context, d dialer, servers []string, cfg DialConfig) (*actors.Locks, error) {
-	cfg.Logger = access.Logger(cfg.Config)
+	cfg.Logger = manager.Logger(cfg.Logger)
 	return dialOn(ctx, host.NewSystem(cfg.System, cfg.Logger), zkbridge.NewClock(nil), d, servers, cfg)
 }
 
 // dialOn is dialBy on a system of actors, which ends with the locks, and by a clock.
 func dialOn(ctx context.Context, system *host.System, clock *zkbridge.Clock, d dialer, servers []string, cfg DialConfig) (*actors.Locks, error) {
 	s := openSession(system, clock, cfg.Logger, d, servers, filepath.Base(os.Args[0]), cfg.Margin)
-	locks := access.NewLocks(system, s, s, cfg.Config, func() error {
-		err := s.Close()
-		system.Close()
-		return err
-	}).(*actors.Locks)
+	locks := actors.New(system, s, cfg.Config)
 	if err := s.connected(ctx); err != nil {
 		locks.Close()
 		return nil, err
@@ -91,7 +87,8 @@ func (cfg *DialConfig) check(ctx context.Context) error {
 	case cfg.TLS != nil && cfg.Insecure:
 		return invalid("TLS is set, and Insecure too: choose one")
 	}
-	return access.Check(cfg.Config)
+	return (&manager.Settings{IdleTimeout: cfg.IdleTimeout,
+		Limits: manager.Limits{PerLock: cfg.MaxRequestsPerLock, Total: cfg.MaxRequests, NodeData: cfg.MaxNodeData}}).Check()
 }
 
 // connected blocks until the first lease is granted.

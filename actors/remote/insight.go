@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -59,7 +59,7 @@ func (c *servedClient) noteChange(q *messages.Question, err error) {
 	if c.server.cfg.Changed == nil {
 		return
 	}
-	if _, changes, wrong := access.PathsOf(q); wrong != nil || !changes {
+	if _, changes, wrong := inspection.PathsOf(q); wrong != nil || !changes {
 		return
 	}
 	c.server.cfg.Changed(c.peer, Change{Kind: q.GetKind(), Path: q.GetPath(), Arguments: slices.Clone(q.GetArguments())}, err)

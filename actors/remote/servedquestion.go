@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -57,7 +57,7 @@ func (c *servedClient) question(q *messages.Question) {
 	c.questions[id] = asked
 	go func() {
 		var tooLarge error
-		err := access.Answer(ctx, c.server.locks, q, &access.Asker{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
+		err := inspection.Answer(ctx, c.server.manager, q, &inspection.Asker{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
 			if len(value) > maxAnswer {
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
@@ -81,7 +81,7 @@ func (c *servedClient) problemOfQuestion(q *messages.Question) (messages.Reason,
 	if problem := problemOfLock(q.GetPath(), q.GetLock()); problem != "" {
 		return messages.Reason_INVALID, problem
 	}
-	paths, changes, err := access.PathsOf(q)
+	paths, changes, err := inspection.PathsOf(q)
 	if err != nil {
 		return reasonOf(err)
 	}

@@ -2,39 +2,90 @@ package inspection
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// Contender is a node in a lock's queue. Data, Session and Created are not known of a node that
+// Contender is a node in a lock's queue. Data, Session and Since are not known of a node that
 // this process may not read.
 type Contender struct {
-	Node    string // its full path
-	Kind    string
-	Data    []byte
-	Session int64     // that owns the node; 0 if the node is persistent, or if that is not known
-	Created time.Time // by the clock of ZooKeeper's leader; zero if that is not known
-	Token   requests.Token
-	Permits int // of its process's lock, by its name; 0 if the name does not show that
-	Ahead   int // contenders before it
-	Holds   bool
-	Mine    bool      // the session is this process's
-	Since   time.Time // when it came to hold, by the clock of this process; zero if that is not known
+	Node      string // its full path
+	Kind      string
+	Data      []byte
+	Session   int64     // that owns the node; 0 if the node is persistent, or if that is not known
+	Since     time.Time // when it was created, by the clock of ZooKeeper's leader; zero if that is not known
+	Token     requests.Token
+	Permits   int // of its process's lock, by its name; 0 if the name does not show that
+	Ahead     int // contenders before it
+	Holds     bool
+	Mine      bool      // the session is this process's
+	HeldSince time.Time // when it came to hold, by the clock of this process; zero if that is not known
 }
 
 // Granted returns when this process was granted the lock, by the paths of the nodes that hold. It is
 // called only if a holder is of this process.
-type Granted func() map[string]time.Time
+type grantTimes func() map[string]time.Time
 
-// ReadContenders returns the contenders in a directory, by the rule of the lock. It returns them
+// participants returns the contenders for the lock by its recipe.
+func (t *Target) participants(ctx context.Context, _ struct{}) (Snapshot, error) {
+	all, err := t.contenders(ctx)
+	return Snapshot{Contenders: all}, err
+}
+
+func (t *Target) contenders(ctx context.Context) ([]Contender, error) {
+	directory, rule, err := t.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readContenders(ctx, t.Manager.Bridge, directory, rule, t.Recipe.KindName, t.granted)
+}
+
+// granted returns when owners of this process were granted the lock, by the nodes that hold: of
+// several grants by a node, the first one.
+func (t *Target) granted() map[string]time.Time {
+	all := map[string]time.Time{}
+	for _, r := range t.Manager.OpenAt(t.Path) {
+		if r.State != manager.Held {
+			continue
+		}
+		for _, node := range lock.NodesOf(r.Granted) {
+			if at, is := all[node]; !is || r.Since.Before(at) {
+				all[node] = r.Since
+			}
+		}
+	}
+	return all
+}
+
+// queue returns the directory and the rule of the lock's contenders.
+func (t *Target) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
+	if t.Recipe.MemberKinds != nil {
+		return "", rule, check.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", t.Recipe))
+	}
+	directory, rule = t.Path, t.Recipe.Rule
+	if t.Recipe.Permits > 0 {
+		n, err := t.permits(ctx)
+		if err != nil {
+			return "", rule, err
+		}
+		directory, rule = t.Path+queue.LeasesSuffix, queue.Leases(n)
+	}
+	return directory, rule, check.Path(t.Path)
+}
+
+// readContenders returns the contenders in a directory, by the rule of the lock. It returns them
 // without tokens and with an error if the generation alone cannot be read.
-func ReadContenders(ctx context.Context, bridge *zkbridge.Bridge, directory string, rule queue.Rule, kindName func(queue.Kind) string, granted Granted) ([]Contender, error) {
+func readContenders(ctx context.Context, bridge *zkbridge.Bridge, directory string, rule queue.Rule, kindName func(queue.Kind) string, granted grantTimes) ([]Contender, error) {
 	children, err := bridge.Children(ctx, directory, nil)
 	if err != nil {
 		return nil, err
@@ -67,7 +118,7 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 			Permits: lockqueue.PermitsOf(at.Name),
 		}
 		if c.Stat.Czxid != 0 {
-			found.Created = time.UnixMilli(c.Stat.Ctime)
+			found.Since = time.UnixMilli(c.Stat.Ctime)
 		}
 		all = append(all, found)
 	}
@@ -75,14 +126,14 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 }
 
 // noteGranted has the holders of this process hold since their owners were granted the lock.
-func noteGranted(all []Contender, granted Granted) {
+func noteGranted(all []Contender, granted grantTimes) {
 	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Mine && c.Holds }) {
 		return
 	}
 	since := granted()
 	for i := range all {
 		if c := &all[i]; c.Holds {
-			c.Since = since[c.Node]
+			c.HeldSince = since[c.Node]
 		}
 	}
 }

@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	findDepth      = 16      // levels below the path of a Find
-	findMost       = 100_000 // directories of a Find
-	findConcurrent = 16      // requests of a Find under way: the bridge has no more
+	findDepth      = 16      // levels below the path of findLocks
+	findMost       = 100_000 // directories of findLocks
+	findConcurrent = 16      // requests of findLocks under way: the bridge has no more
 )
 
-// CheckTree returns an error for a path that Find does not accept.
-func CheckTree(path string) error {
+// checkTree returns an error for a path that findLocks does not accept.
+func checkTree(path string) error {
 	if err := zkpath.Check(path); err != nil {
 		return check.Invalid("path " + err.Error())
 	}
 	return nil
 }
 
-// Find returns the paths of the locks at path and below it that have a contender, sorted. skipped
+// findLocks returns the paths of the locks at path and below it that have a contender, sorted. skipped
 // has the reasons for the directories that it has not looked into, or not into all of their nodes.
 // It names no lock and no directory for which may returns false. With an error it returns the locks
 // that it has found until then.
-func Find(ctx context.Context, bridge *zkbridge.Bridge, path string, may func(path string) bool) (paths []string, skipped map[string]error, err error) {
-	if err := CheckTree(path); err != nil {
+func findLocks(ctx context.Context, bridge *zkbridge.Bridge, path string, may func(path string) bool) (paths []string, skipped map[string]error, err error) {
+	if err := checkTree(path); err != nil {
 		return nil, nil, err
 	}
 	f := finder{bridge: bridge, may: may, found: map[string]form{}, skipped: map[string]error{}}
@@ -188,4 +188,18 @@ func (f *finder) paths() (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// Skipped is the error of a search that is not complete: the reasons, by the directories.
+type Skipped map[string]error
+
+// Error implements error.
+func (s Skipped) Error() string { return fmt.Sprintf("%d directories were skipped", len(s)) }
+
+func (t *Target) find(ctx context.Context, _ struct{}) ([]string, error) {
+	paths, skipped, err := findLocks(ctx, t.Manager.Bridge, t.Path, func(path string) bool { return t.mayInspect(path) == nil })
+	if len(skipped) > 0 {
+		err = Skipped(skipped)
+	}
+	return paths, err
 }

@@ -49,3 +49,8 @@ func (g Generation) token(czxid int64) requests.Token {
 	}
 	return requests.Token{Generation: g.Value, Czxid: czxid}
 }
+
+func (t *Target) generation(ctx context.Context, _ struct{}) (uint64, error) {
+	g, err := ReadGeneration(ctx, t.Manager.Bridge)
+	return g.Value, err
+}

@@ -15,29 +15,26 @@ import (
 const (
 	// observePause is the least time between two reads of an observed queue.
 	observePause = 100 * time.Millisecond
-	// ObservePoll is the time between two reads of a directory that does not exist, and so has no
+	// observePoll is the time between two reads of a directory that does not exist, and so has no
 	// watch, and of one that cannot be read.
-	ObservePoll = time.Second
+	observePoll = time.Second
 )
 
-// Observe publishes the queue of the lock at path, as Read returns it, and then again whenever
-// contenders come or go, until publish returns false, ctx ends, or the bridge is closed. An error
-// that it publishes is the reason why the queue cannot be read at present: the queue is then the one
-// that was read last, or the present one without tokens.
-func Observe(ctx context.Context, bridge *zkbridge.Bridge, path string, granted Granted, publish func(Snapshot, error) (more bool)) {
-	if err := check.Path(path); err != nil {
+// observe publishes by the bridge: see Observe. It returns when publish returns false, ctx ends, or the
+// bridge is closed.
+func (t *Target) observe(ctx context.Context, _ struct{}, publish func(Snapshot, error) (more bool)) {
+	if err := check.Path(t.Path); err != nil {
 		publish(Snapshot{}, err)
 		return
 	}
-	o := &observer{bridge: bridge, path: path, granted: granted, changed: make(chan struct{}, 1), publish: publish}
+	o := &observer{target: t, bridge: t.Manager.Bridge, changed: make(chan struct{}, 1), publish: publish}
 	o.run(ctx)
 }
 
 // observer follows one queue in a goroutine of its own. The bridge wakes it.
 type observer struct {
+	target  *Target
 	bridge  *zkbridge.Bridge
-	path    string
-	granted Granted
 	changed chan struct{} // has room for one: the queue or the session may have changed
 	publish func(Snapshot, error) (more bool)
 
@@ -71,13 +68,13 @@ func (o *observer) run(ctx context.Context) {
 		if ctx.Err() != nil || errors.Is(err, messages.Reason_CLOSED) {
 			return
 		}
-		noteGranted(q.Contenders, o.granted)
+		noteGranted(q.Contenders, o.target.granted)
 		o.noteHolders(&q)
 		if err != nil && q.Recipe == "" { // otherwise the queue has been read without its tokens
 			q = o.last
 		}
-		if !o.started || !SameReason(err, o.lastErr) || !reflect.DeepEqual(q, o.last) {
-			if !o.publish(q, err) {
+		if !o.started || !sameReason(err, o.lastErr) || !reflect.DeepEqual(q, o.last) {
+			if !o.publish(o.target.shown(q, err)) {
 				return
 			}
 			o.last, o.lastErr, o.started = q, err, true
@@ -89,7 +86,7 @@ func (o *observer) run(ctx context.Context) {
 		}
 		var poll <-chan time.Time
 		if err != nil || o.absent {
-			poll = time.After(ObservePoll)
+			poll = time.After(observePoll)
 		}
 		select {
 		case <-o.changed:
@@ -107,7 +104,7 @@ func (o *observer) noteHolders(q *Snapshot) {
 	held := map[string]time.Time{} // contenders that held at the last read
 	for _, c := range o.last.Contenders {
 		if c.Holds {
-			held[c.Node] = c.Since
+			held[c.Node] = c.HeldSince
 		}
 	}
 	seen := o.started && o.lastErr == nil && (q.Recipe != semaphore || q.Permits > 0)
@@ -117,16 +114,16 @@ func (o *observer) noteHolders(q *Snapshot) {
 		switch {
 		case !c.Holds:
 		case was && !since.IsZero():
-			c.Since = since
-		case !was && seen && c.Since.IsZero():
-			c.Since = time.Now()
+			c.HeldSince = since
+		case !was && seen && c.HeldSince.IsZero():
+			c.HeldSince = time.Now()
 		}
 	}
 }
 
-// SameReason reports whether a reader would see no difference between two errors of Observe. Two of
+// sameReason reports whether a reader would see no difference between two errors of observe. Two of
 // a lost connection are the same, although their texts say for how long.
-func SameReason(a, b error) bool {
+func sameReason(a, b error) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -142,7 +139,7 @@ func (o *observer) read(ctx context.Context) (Snapshot, error) {
 		data:     func(path string) (zkbridge.NodeView, error) { return o.bridge.PeekData(ctx, path) },
 		session:  o.bridge.Session().ID,
 	}
-	q, err := r.read(o.path)
+	q, err := r.read(o.target.Path)
 	if err == nil {
 		o.known = known
 	}

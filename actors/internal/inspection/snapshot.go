@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // Snapshot is the queue of one lock at one moment. Its fields are as in actors.Queue.
@@ -16,9 +17,9 @@ type Snapshot struct {
 	Contenders []Contender
 }
 
-// Read returns the queue of the lock at path, whose recipe it finds by the names of the nodes. It
+// readQueue returns the queue of the lock at path, whose recipe it finds by the names of the nodes. It
 // returns the queue without tokens and with an error if the generation alone cannot be read.
-func Read(ctx context.Context, bridge *zkbridge.Bridge, path string, granted Granted) (Snapshot, error) {
+func readQueue(ctx context.Context, bridge *zkbridge.Bridge, path string, granted grantTimes) (Snapshot, error) {
 	if err := check.Path(path); err != nil {
 		return Snapshot{}, err
 	}
@@ -68,4 +69,34 @@ func isLeases(c zkbridge.Child) bool { return c.Name == queue.LeasesSuffix[1:] }
 
 func (r *reader) contenders(directory string, f form, nodes []zkbridge.Child) []Contender {
 	return contenders(directory, nodes, f.positions, f.recipe.KindName, r.session)
+}
+
+func (t *Target) inspect(ctx context.Context, _ struct{}) (Snapshot, error) {
+	return t.shown(readQueue(ctx, t.Manager.Bridge, t.Path, t.granted))
+}
+
+// shown returns a snapshot, and the error with which it was read. A client of a lock server gets an
+// empty one with an error if it may not inspect one of the directories.
+func (t *Target) shown(q Snapshot, err error) (Snapshot, error) {
+	last := t.Path
+	for _, c := range q.Contenders {
+		directory, _ := zkpath.Split(c.Node)
+		if directory == last {
+			continue
+		}
+		if denied := t.mayInspect(directory); denied != nil {
+			return Snapshot{}, denied
+		}
+		last = directory
+	}
+	return q, err
+}
+
+// mayInspect returns why the client who asks must not hear of what is at a path, or nil. A program
+// hears of all.
+func (t *Target) mayInspect(path string) error {
+	if t.asker == nil {
+		return nil
+	}
+	return t.asker.MayInspect(path)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // tell sends an answer. Without a recipient it drops the answer.
@@ -263,3 +264,17 @@ func (l *Actor) AwaitLossConfirmed(lost []*Request, f func()) bool {
 // LostBy returns why a named owner has lost a grant that it has not released; 0 if there is none.
 // Grants of other locks' actors do not count: these release at once what they have lost.
 func (l *Actor) LostBy(owner string) messages.Reason { return l.Manager.LostBy(l.Path, owner) }
+
+// NodesOf returns the full paths of all nodes of a grant.
+func NodesOf(granted *messages.Granted) (all []string) {
+	if len(granted.Parts) == 0 {
+		return []string{NodeOf(granted)}
+	}
+	for _, part := range granted.Parts {
+		all = append(all, NodeOf(part))
+	}
+	return all
+}
+
+// NodeOf returns the full path of the node of a grant, or of one that the token's transaction created.
+func NodeOf(granted *messages.Granted) string { return zkpath.Join(granted.Path, granted.Node) }

@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -148,4 +149,17 @@ func (m *Manager) noteQuietLocked() {
 		m.drain.over = true
 		close(m.drain.quiet)
 	}
+}
+
+// Check returns what is wrong with the settings that Locks have from a Config, or nil.
+func (s *Settings) Check() error {
+	if s.IdleTimeout < 0 {
+		return check.Invalid(fmt.Sprintf("IdleTimeout %v: it must be positive, or 0 for the default", s.IdleTimeout))
+	}
+	for name, limit := range map[string]int{"MaxRequestsPerLock": s.Limits.PerLock, "MaxRequests": s.Limits.Total, "MaxNodeData": s.Limits.NodeData} {
+		if limit < 0 {
+			return check.Invalid(fmt.Sprintf("%s %d: it must be positive, or 0 for no limit", name, limit))
+		}
+	}
+	return nil
 }

@@ -69,6 +69,8 @@ type Manager struct {
 	// Remote is the lock server of a process without ZooKeeper; nil otherwise.
 	Remote Remote
 
+	ended        context.Context
+	end          context.CancelFunc // ends ended
 	system       *host.System
 	name         string // prefix of the actors' names
 	tickInterval time.Duration
@@ -101,24 +103,26 @@ type Manager struct {
 // instances numbers the managers of this process: several may share a protoactor system.
 var instances atomic.Uint64
 
-// New returns a Manager whose actors run in the system. It does not block.
-func New(system *host.System, bridge *zkbridge.Bridge, cfg Settings) *Manager {
-	bridge = bridge.FailFast(true)
-	return start(&Manager{Session: bridge, Bridge: bridge}, system, cfg)
-}
-
-// NewRemote returns a Manager of the locks of a lock server. It does not block.
-func NewRemote(system *host.System, session AnySession, remote Remote, cfg Settings) *Manager {
-	return start(&Manager{Session: session, Remote: remote}, system, cfg)
-}
-
-func start(m *Manager, system *host.System, cfg Settings) *Manager {
+// New returns a Manager whose actors run in the system, on a *zkbridge.Bridge or on the session of a
+// Remote. It does not block.
+func New(system *host.System, on AnySession, cfg Settings) *Manager {
+	m := &Manager{Session: on}
+	switch on := on.(type) {
+	case *zkbridge.Bridge:
+		m.Bridge = on.FailFast(true)
+		m.Session = m.Bridge
+	case Remote:
+		m.Remote = on
+	default:
+		panic(fmt.Sprintf("locks live on a *zkbridge.Bridge, not on a %T", on))
+	}
 	m.Settings, m.system = cfg, system
 	m.name = fmt.Sprintf("actorlock%d", instances.Add(1))
 	m.sessionLog.last = messages.SessionState_ENDED
 	m.served = map[string]servedEntries{}
 	m.entries, m.lost, m.misused = map[string]*Entry{}, map[lostBy][]messages.Reason{}, map[string]map[string]bool{}
-	m.cleanups = cleanups{sessionGoesOn: true, open: map[*Entry]struct{}{}}
+	m.ended, m.end = context.WithCancel(context.Background())
+	m.cleanups = cleanups{sessionGoesOn: m.Remote == nil, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
 	}
@@ -132,6 +136,12 @@ func start(m *Manager, system *host.System, cfg Settings) *Manager {
 
 // SessionEndsWithClose says that Close need not wait for the deletion of nodes: they go with the session.
 func (m *Manager) SessionEndsWithClose() { m.cleanups.sessionGoesOn = false }
+
+// Ended returns a context that ends with End.
+func (m *Manager) Ended() context.Context { return m.ended }
+
+// End ends what goes on beside the locks, such as observers. It is called once the session is closed.
+func (m *Manager) End() { m.end() }
 
 // ActorSystem returns the system that the locks' actors run in.
 func (m *Manager) ActorSystem() *actor.ActorSystem { return m.system.Actors }

@@ -40,8 +40,12 @@ type AnySession interface {
 
 var _ AnySession = (*zkbridge.Bridge)(nil)
 
-// Remote is what a process without ZooKeeper has of a lock server.
+// Remote is the session of a process without ZooKeeper, with a lock server.
 type Remote interface {
+	AnySession
+	// Close ends the session, and the system that its locks run in. It is called when the locks have
+	// ended.
+	Close() error
 	// NewActor returns the actor of an entry, which asks the lock server.
 	NewActor(e *Entry) host.Actor
 	// Ask asks a question, with an id of its own. It blocks until next has returned false for an

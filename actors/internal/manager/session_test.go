@@ -20,7 +20,7 @@ func TestStartMissesNoSessionChange(t *testing.T) {
 	const states, actors = 1000, 500
 	system := host.NewSystem(nil, nil)
 	defer system.Close()
-	m := manager.NewRemote(system, silentSession{}, epochRecorders{}, manager.Settings{Log: slog.New(slog.DiscardHandler)})
+	m := manager.New(system, epochRecorders{}, manager.Settings{Log: slog.New(slog.DiscardHandler)})
 	change := func(epoch uint64) {
 		m.Tell(&messages.SessionChanged{State: messages.SessionState_CONNECTED, Epoch: epoch})
 	}
@@ -43,7 +43,6 @@ func TestStartMissesNoSessionChange(t *testing.T) {
 		}
 	})
 	both.Wait()
-	m.SessionEndsWithClose()
 	defer m.Close()
 	for _, e := range entries {
 		heard := make(chan []uint64)
@@ -59,15 +58,12 @@ func TestStartMissesNoSessionChange(t *testing.T) {
 	}
 }
 
-// silentSession is a session that says nothing by itself.
-type silentSession struct{ manager.AnySession }
-
-func (s silentSession) Ref() messages.BridgeRef { return messages.BridgeRef{To: s} }
-func (silentSession) Tell(any)                  {}
-
 // epochRecorders makes actors that note the epochs of the states that they hear of.
+// Their session says nothing by itself.
 type epochRecorders struct{ manager.Remote }
 
+func (s epochRecorders) Ref() messages.BridgeRef            { return messages.BridgeRef{To: s} }
+func (epochRecorders) Tell(any)                             {}
 func (epochRecorders) NewActor(e *manager.Entry) host.Actor { return &epochRecorder{entry: e} }
 
 type epochRecorder struct {

@@ -1,10 +1,12 @@
 package manager
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"time"
 
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -73,3 +75,28 @@ func (m *Manager) serverLog(attributes ...any) serverLog {
 func (l serverLog) Warn(text string, attributes ...any) {
 	l.Logger.Warn(strings.Replace(text, "ZooKeeper", l.server, 1), attributes...)
 }
+
+// Logger returns a logger that cannot stop an actor: of the one of a configuration, or, if that is nil,
+// of the warnings and errors of slog.Default.
+func Logger(logger *slog.Logger) *slog.Logger {
+	if logger != nil {
+		return host.BoundLogger(logger)
+	}
+	return host.BoundLogger(slog.New(warnings{slog.Default().Handler()}))
+}
+
+// warnings passes on the records from WARN on.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }

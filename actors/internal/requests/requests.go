@@ -7,6 +7,7 @@ package requests
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 
 	"github.com/actorlock/actorlock/actors/queue"
@@ -79,6 +80,32 @@ type Token struct {
 	Generation uint64
 	Czxid      int64
 	Step       uint32
+}
+
+// String returns the token's text: see actors.Token.
+func (t Token) String() string {
+	return fmt.Sprintf("%016x.%016x.%08x", t.Generation, uint64(t.Czxid), t.Step)
+}
+
+// ParseToken returns the token of a text that String has returned. It reports whether it is one.
+func ParseToken(text string) (t Token, ok bool) {
+	var czxid uint64
+	_, err := fmt.Sscanf(text, "%16x.%16x.%8x", &t.Generation, &czxid, &t.Step)
+	t.Czxid = int64(czxid)
+	return t, err == nil && t.String() == text
+}
+
+// MarshalText implements encoding.TextMarshaler by String.
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseToken.
+func (t *Token) UnmarshalText(text []byte) error {
+	token, ok := ParseToken(string(text))
+	if !ok {
+		return fmt.Errorf("token %q", text)
+	}
+	*t = token
+	return nil
 }
 
 // Compare returns -1, 0 or +1 as t is less than, equal to or greater than other.

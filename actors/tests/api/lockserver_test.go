@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -37,10 +38,7 @@ func (s *lockServer) client(b *locktest.Fixture, session locktest.Process, confi
 	for _, f := range configure {
 		f(&cfg)
 	}
-	locks := access.NewLocks(system, access.Manager(session.Locks).Session, s, cfg, func() error {
-		system.Close()
-		return nil
-	}).(*actors.Locks)
+	locks := actors.New(system, remoteSession{access.Manager(session.Locks).Session, s}, cfg)
 	b.T.Cleanup(func() { locks.Close() })
 	return locks
 }
@@ -51,6 +49,15 @@ func newLockServer(b *locktest.Fixture) *lockServer {
 }
 
 func (s *lockServer) owns(from ask.Recipient) bool { return s.mine != nil && s.mine(from) }
+
+// remoteSession is a session with a lock server.
+type remoteSession struct {
+	manager.AnySession
+	*lockServer
+}
+
+// Close implements manager.Remote.
+func (remoteSession) Close() error { return nil }
 
 // count returns how many questions of a kind came.
 func (s *lockServer) count(kind string) int {
@@ -72,7 +79,7 @@ func (s *lockServer) Ask(ctx context.Context, q *messages.Question, next func(va
 		s.mu.Unlock()
 	}()
 	if silent == nil {
-		err := access.Answer(ctx, s.locks, q, &access.Asker{Owns: s.owns, MayInspect: func(string) error { return nil }}, func(value []byte) bool { return ctx.Err() == nil && next(value) })
+		err := inspection.Answer(ctx, access.Manager(s.locks), q, &inspection.Asker{Owns: s.owns, MayInspect: func(string) error { return nil }}, func(value []byte) bool { return ctx.Err() == nil && next(value) })
 		return cmp.Or(err, ctx.Err())
 	}
 	select {

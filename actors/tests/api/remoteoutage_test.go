@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -214,7 +215,7 @@ func TestUnacceptableQuestions(t *testing.T) {
 		answer := func(q *messages.Question) (answered bool, err error) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			err = access.Answer(ctx, s.locks, q, nil, func([]byte) bool {
+			err = inspection.Answer(ctx, access.Manager(s.locks), q, nil, func([]byte) bool {
 				answered = true
 				return false
 			})
@@ -232,7 +233,7 @@ func TestUnacceptableQuestions(t *testing.T) {
 						if answered, err := answer(q); answered == (err != nil) {
 							v.Errorf("%v: answered %v, %v", q, answered, err)
 						}
-						access.PathsOf(q)
+						inspection.PathsOf(q)
 					}
 				}
 			}
@@ -240,7 +241,7 @@ func TestUnacceptableQuestions(t *testing.T) {
 		theirs := locktest.Lock(v, s.locks.Mutex("/theirs"))
 		verify := func(path string, session int64) (value string) {
 			q := &messages.Question{Kind: "verify", Path: path, Lock: mutex, Arguments: fmt.Appendf(nil, `{"Session":%d,"Nodes":[%q]}`, session, theirs.Node())}
-			locktest.Must(v, access.Answer(context.Background(), s.locks, q, nil, func(v []byte) bool {
+			locktest.Must(v, inspection.Answer(context.Background(), access.Manager(s.locks), q, nil, func(v []byte) bool {
 				value = string(v)
 				return false
 			}))

@@ -1,4 +1,4 @@
-package actors
+package inspection
 
 import (
 	"context"
@@ -9,32 +9,43 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/internal/inspection"
+	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// answer answers a question of a client of these Locks.
-func (l *Locks) answer(ctx context.Context, q *messages.Question, by *access.Asker, next func(value []byte) (more bool)) error {
+// Asker is a client of a lock server that asks a question. Any goroutine may call its functions.
+type Asker struct {
+	// Owns reports whether a request is the client's.
+	Owns func(from ask.Recipient) bool
+	// MayInspect returns why the client must not hear of what is at a path, or nil. It is asked for
+	// paths that only the answer shows; the others are those of PathsOf.
+	MayInspect func(path string) error
+}
+
+// Answer answers a question of a client, for locks with ZooKeeper. It calls next for each value, and
+// blocks until next returns false, ctx or the locks end, or there is an error: then the question is
+// unacceptable.
+func Answer(ctx context.Context, m *manager.Manager, q *messages.Question, by *Asker, next func(value []byte) (more bool)) error {
 	a, err := answeringOf(q)
 	if err != nil {
 		return err
 	}
-	h := l.at(q.GetPath())
-	h.asker = by
+	t := &Target{Manager: m, Path: q.GetPath(), asker: by}
 	if a.traits&ofLock != 0 {
-		if h.recipe, err = recipes.FromSpec(q.GetLock()); err != nil {
+		if t.Recipe, err = recipes.FromSpec(q.GetLock()); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(l.closed, func() { cancel(ErrClosed) })()
-	return a.answer(ctx, h, q.GetArguments(), next)
+	defer context.AfterFunc(m.Ended(), func() { cancel(messages.Reason_CLOSED) })()
+	return a.answer(ctx, t, q.GetArguments(), next)
 }
 
 func answeringOf(q *messages.Question) (a answering, err error) {
@@ -45,7 +56,7 @@ func answeringOf(q *messages.Question) (a answering, err error) {
 	return a, err
 }
 
-func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, next func(value []byte) (more bool)) error {
+func (q *asking[A, V]) answerJSON(ctx context.Context, t *Target, args []byte, next func(value []byte) (more bool)) error {
 	var a A
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &a); err != nil {
@@ -53,9 +64,9 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, n
 		}
 	}
 	var failed error
-	q.answer(h, ctx, a, func(value V, err error) bool {
-		if v, is := any(&value).(*Queue); is {
-			v.setMine(h)
+	q.answer(t, ctx, a, func(value V, err error) bool {
+		if v, is := any(&value).(*Snapshot); is {
+			v.setMine(t)
 		}
 		var text []byte
 		if text, failed = json.Marshal(answerJSON[V]{value, errorJSONOf(err)}); failed != nil {
@@ -66,16 +77,16 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, h *handle, args []byte, n
 	return failed
 }
 
-// setMine marks the participants whose nodes belong to requests of the client that asks, for the lock
-// of h.
-func (q *Queue) setMine(h *handle) {
+// setMine marks the contenders whose nodes belong to requests of the client that asks, for the lock
+// of t.
+func (q *Snapshot) setMine(t *Target) {
 	made := map[[16]byte]bool{} // by the UUIDs in the names
-	for _, r := range h.manager.OpenAbove(h.path) {
-		if h.asker == nil || !h.asker.Owns(r.From) {
+	for _, r := range t.Manager.OpenAbove(t.Path) {
+		if t.asker == nil || !t.asker.Owns(r.From) {
 			continue
 		}
 		if r.Granted != nil {
-			r.Nodes = nodePaths(r.Granted)
+			r.Nodes = lock.NodesOf(r.Granted)
 		}
 		for _, node := range r.Nodes {
 			if id, is := uuidOf(node); is {
@@ -83,18 +94,18 @@ func (q *Queue) setMine(h *handle) {
 			}
 		}
 	}
-	q.Participants = slices.Clone(q.Participants)
-	for i := range q.Participants {
-		id, is := uuidOf(q.Participants[i].Node)
-		q.Participants[i].Mine = is && made[id]
+	q.Contenders = slices.Clone(q.Contenders)
+	for i := range q.Contenders {
+		id, is := uuidOf(q.Contenders[i].Node)
+		q.Contenders[i].Mine = is && made[id]
 	}
 }
 
 func uuidOf(node string) ([16]byte, bool) { return queue.UUID(node[strings.LastIndex(node, "/")+1:]) }
 
-// pathsOf returns the paths that a question touches, and reports whether it has something changed
+// PathsOf returns the paths that a question touches, and reports whether it has something changed
 // there. The error is that the question or a path is not acceptable.
-func pathsOf(q *messages.Question) (paths []string, changes bool, err error) {
+func PathsOf(q *messages.Question) (paths []string, changes bool, err error) {
 	a, err := answeringOf(q)
 	if err != nil {
 		return nil, false, err
@@ -104,7 +115,7 @@ func pathsOf(q *messages.Question) (paths []string, changes bool, err error) {
 	case a.traits&ofEnsemble != 0:
 		paths = nil
 	case a.traits&ofLock != 0:
-		var r *recipe
+		var r *manager.Recipe
 		if r, err = recipes.FromSpec(q.GetLock()); err == nil {
 			paths, err = recipes.PathsOf(path, r)
 		}
@@ -113,7 +124,7 @@ func pathsOf(q *messages.Question) (paths []string, changes bool, err error) {
 	case a.traits&ofCount != 0:
 		err = recipes.CheckCountPath(path)
 	case a.traits&ofTree != 0:
-		err = inspection.CheckTree(path)
+		err = checkTree(path)
 	default:
 		err = check.Path(path)
 	}
@@ -147,7 +158,7 @@ type answerJSON[V any] struct {
 type errorJSON struct {
 	Text    string                `json:"text"`
 	Reasons []messages.Reason     `json:"reasons,omitempty"`
-	Skipped map[string]*errorJSON `json:"skipped,omitempty"` // of a SkippedError
+	Skipped map[string]*errorJSON `json:"skipped,omitempty"` // of Skipped
 }
 
 func errorJSONOf(err error) *errorJSON {
@@ -155,9 +166,9 @@ func errorJSONOf(err error) *errorJSON {
 		return nil
 	}
 	e := &errorJSON{Text: err.Error()}
-	if skipped, is := errors.AsType[*SkippedError](err); is {
+	if skipped, is := errors.AsType[Skipped](err); is {
 		e.Skipped = map[string]*errorJSON{}
-		for directory, why := range skipped.Reasons {
+		for directory, why := range skipped {
 			e.Skipped[directory] = errorJSONOf(why)
 		}
 		return e
@@ -175,9 +186,9 @@ func (e *errorJSON) asError() error {
 	case e == nil:
 		return nil
 	case e.Skipped != nil:
-		skipped := &SkippedError{map[string]error{}}
+		skipped := Skipped{}
 		for directory, why := range e.Skipped {
-			skipped.Reasons[directory] = why.asError()
+			skipped[directory] = why.asError()
 		}
 		return skipped
 	}

@@ -1,4 +1,4 @@
-package actors
+package inspection
 
 import (
 	"context"
@@ -17,21 +17,32 @@ import (
 // its own by the function here. The locks of a lock server send the question there, where the same
 // function answers it.
 var (
-	askInspect       = question("inspect", 0, (*handle).inspect)
-	askFind          = question("find", ofTree, (*handle).find)
-	askObserve       = stream("observe", 0, (*handle).observe)
-	askParticipants  = question("participants", ofLock, (*handle).participants)
-	askRemaining     = question("remaining", ofLock, (*handle).remaining)
-	askVerify        = question("verify", ofLock, (*handle).verify)
-	askVerifyToken   = question("verify-token", ofNode, (*handle).verifyToken)
-	askRevoke        = question("revoke", ofNode|changing, (*handle).revoke)
-	askRevokeHolders = question("revoke-holders", ofLock|changing, (*handle).revokeHolders)
-	askCount         = question("count", ofCount, (*handle).count)
-	askSetCount      = question("set-count", ofCount|changing, (*handle).setCount)
-	askTrySetCount   = question("try-set-count", ofCount|changing, (*handle).trySetCount)
-	askGeneration    = question("generation", ofEnsemble, (*handle).generation)
-	askHealth        = question("health", ofEnsemble, (*handle).health)
+	Inspect       = question("inspect", 0, (*Target).inspect)
+	Find          = question("find", ofTree, (*Target).find)
+	observed      = stream("observe", 0, (*Target).observe)
+	Participants  = question("participants", ofLock, (*Target).participants)
+	Remaining     = question("remaining", ofLock, (*Target).remaining)
+	Verify        = question("verify", ofLock, (*Target).verify)
+	VerifyToken   = question("verify-token", ofNode, (*Target).verifyToken)
+	Revoke        = question("revoke", ofNode|changing, (*Target).revoke)
+	RevokeHolders = question("revoke-holders", ofLock|changing, (*Target).revokeHolders)
+	GetCount      = question("count", ofCount, (*Target).count)
+	SetCount      = question("set-count", ofCount|changing, (*Target).setCount)
+	TrySetCount   = question("try-set-count", ofCount|changing, (*Target).trySetCount)
+	GetGeneration = question("generation", ofEnsemble, (*Target).generation)
+	CheckHealth   = question("health", ofEnsemble, (*Target).health)
 )
+
+// Target is what a question is about: a lock, or the path of something else, which has no recipe.
+type Target struct {
+	Manager *manager.Manager
+	Path    string
+	Recipe  *manager.Recipe
+	// Problem is what is wrong with the options of the lock, or nil. It is the answer to all questions.
+	Problem error
+
+	asker *Asker // whose question it is; nil for the program's own
+}
 
 // trait is what distinguishes questions for a lock server. Without any the path is that of a lock.
 type trait int
@@ -50,29 +61,27 @@ const (
 type asking[A, V any] struct {
 	kind   string
 	traits trait
-	answer func(h *handle, ctx context.Context, args A, next func(V, error) (more bool))
+	answer func(t *Target, ctx context.Context, args A, next func(V, error) (more bool))
 }
-
-type none struct{}
 
 // answering is the part of a kind of question that does not depend on its types.
 type answering struct {
 	traits trait
-	answer func(ctx context.Context, h *handle, args []byte, next func(value []byte) (more bool)) error
+	answer func(ctx context.Context, t *Target, args []byte, next func(value []byte) (more bool)) error
 }
 
 // answerings holds each kind of question.
 var answerings = map[string]answering{}
 
 // question defines a kind of question with one answer.
-func question[A, V any](kind string, traits trait, answer func(h *handle, ctx context.Context, args A) (V, error)) *asking[A, V] {
-	return stream(kind, traits, func(h *handle, ctx context.Context, args A, next func(V, error) bool) {
-		next(answer(h, ctx, args))
+func question[A, V any](kind string, traits trait, answer func(t *Target, ctx context.Context, args A) (V, error)) *asking[A, V] {
+	return stream(kind, traits, func(t *Target, ctx context.Context, args A, next func(V, error) bool) {
+		next(answer(t, ctx, args))
 	})
 }
 
 // stream defines a kind of question with answers until next returns false or ctx ends.
-func stream[A, V any](kind string, traits trait, answer func(h *handle, ctx context.Context, args A, next func(V, error) bool)) *asking[A, V] {
+func stream[A, V any](kind string, traits trait, answer func(t *Target, ctx context.Context, args A, next func(V, error) bool)) *asking[A, V] {
 	q := &asking[A, V]{kind, traits, answer}
 	answerings[kind] = answering{traits, q.answerJSON}
 	return q
@@ -80,13 +89,13 @@ func stream[A, V any](kind string, traits trait, answer func(h *handle, ctx cont
 
 // ---- asking
 
-// one asks the question of a handle and returns the first answer.
-func (q *asking[A, V]) one(ctx context.Context, h *handle, args A) (value V, err error) {
+// One asks the question about a target and returns the first answer.
+func (q *asking[A, V]) One(ctx context.Context, t *Target, args A) (value V, err error) {
 	switch {
-	case h.problem != nil:
-		return value, h.problem
-	case h.manager.Remote == nil:
-		q.answer(h, ctx, args, func(v V, failed error) bool {
+	case t.Problem != nil:
+		return value, t.Problem
+	case t.Manager.Remote == nil:
+		q.answer(t, ctx, args, func(v V, failed error) bool {
 			value, err = v, failed
 			return false
 		})
@@ -94,12 +103,12 @@ func (q *asking[A, V]) one(ctx context.Context, h *handle, args A) (value V, err
 	case ctx == nil:
 		return value, check.ErrNilContext
 	}
-	within, cancel := h.whileConnected(ctx, q.traits&changing != 0)
+	within, cancel := t.whileConnected(ctx, q.traits&changing != 0)
 	defer cancel(nil)
 	failed := context.Cause(within)
 	sent, answered := failed == nil, false
 	if sent {
-		failed = q.each(within, h, args, func(v V, failed error) bool {
+		failed = q.each(within, t, args, func(v V, failed error) bool {
 			value, err, answered = v, failed, true
 			return false
 		})
@@ -110,14 +119,14 @@ func (q *asking[A, V]) one(ctx context.Context, h *handle, args A) (value V, err
 	case failed == nil:
 		failed = errors.New("the lock server gives no answer")
 	case ctx.Err() != nil:
-		failed = h.manager.Session.Explain(context.Cause(ctx))
+		failed = t.Manager.Session.Explain(context.Cause(ctx))
 	case within.Err() != nil:
 		failed = context.Cause(within)
 	}
 	if sent && q.traits&changing != 0 && (ctx.Err() != nil || answerIsLost(failed)) {
 		failed = fmt.Errorf("%w: %w", messages.Reason_OUTCOME_UNKNOWN, failed)
 	}
-	return value, fmt.Errorf("%s: %w", strings.TrimSpace(q.kind+" "+h.path), failed)
+	return value, fmt.Errorf("%s: %w", strings.TrimSpace(q.kind+" "+t.Path), failed)
 }
 
 // answerIsLost reports whether a question failed without an answer of the lock server, which may
@@ -127,19 +136,19 @@ func answerIsLost(err error) bool {
 }
 
 // each asks the lock server, and calls next for each answer.
-func (q *asking[A, V]) each(ctx context.Context, h *handle, args A, next func(V, error) (more bool)) error {
-	asked := &messages.Question{Kind: q.kind, Path: h.path}
+func (q *asking[A, V]) each(ctx context.Context, t *Target, args A, next func(V, error) (more bool)) error {
+	asked := &messages.Question{Kind: q.kind, Path: t.Path}
 	var err error
 	if asked.Arguments, err = json.Marshal(args); err != nil {
 		return check.Invalid(err.Error())
 	}
 	if q.traits&ofLock != 0 {
-		if asked.Lock, err = recipes.SpecOf(h.recipe); err != nil {
+		if asked.Lock, err = recipes.SpecOf(t.Recipe); err != nil {
 			return err
 		}
 	}
 	var unreadable error
-	err = h.manager.Remote.Ask(ctx, asked, func(value []byte) bool {
+	err = t.Manager.Remote.Ask(ctx, asked, func(value []byte) bool {
 		var a answerJSON[V]
 		if unreadable = json.Unmarshal(value, &a); unreadable != nil {
 			return false
@@ -155,9 +164,9 @@ func (q *asking[A, V]) each(ctx context.Context, h *handle, args A, next func(V,
 // whileConnected returns a context that ends when the lock server cannot be asked: at once while
 // there is no connection, and also later unless the question is sent only once, since its answer
 // may come after the outage.
-func (h *handle) whileConnected(ctx context.Context, once bool) (context.Context, context.CancelCauseFunc) {
+func (t *Target) whileConnected(ctx context.Context, once bool) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	session := h.manager.Session
+	session := t.Manager.Session
 	if err := unreachable(session, session.Session().State); err != nil {
 		cancel(err)
 	} else if !once {
@@ -184,15 +193,3 @@ func unreachable(session manager.AnySession, state messages.SessionState) error 
 	}
 	return session.Explain(&messages.Failed{Reason: messages.Reason_SESSION_LOST})
 }
-
-// needsZooKeeper returns the error of a call that a lock server does not answer; nil in a process
-// with ZooKeeper.
-func (h *handle) needsZooKeeper(call, instead string) error {
-	if h.manager.Remote == nil {
-		return nil
-	}
-	return check.Invalid(fmt.Sprintf("%s needs a process with a ZooKeeper session of its own: %s", call, instead))
-}
-
-// at returns what a question about a path needs.
-func (l *Locks) at(path string) *handle { return &handle{manager: l.manager, path: path} }
