@@ -20,15 +20,15 @@ const (
 // plotScenario draws the throughput of each peer, with the slowest and fastest round, and its latency, p50 to p99.
 func plotScenario(name string, list []*summary) string {
 	bottom := float64(rowsTop + rowHeight*len(list))
-	d := newDrawing(plotWidth, int(bottom)+40, name)
+	d := newDrawing(plotWidth, int(bottom)+40, name+": more acquires per second and less time are better")
 	var rates, times []float64
 	for _, s := range list {
 		rates = append(rates, s.ops, s.low, s.high)
 		times = append(times, s.p50, s.p99)
 	}
 	rate, latency := axisOver(leftFrom, leftTo, rates...), axisOver(rightFrom, rightTo, times...)
-	d.columns(rate, rowsTop, bottom, "per second (log scale, more is better), line: slowest to fastest round")
-	d.columns(latency, rowsTop, bottom, "us (log scale, less is better), p50 (dot) to p99")
+	d.columns(rate, rowsTop, bottom, "per second (log scale), line: slowest to fastest round")
+	d.columns(latency, rowsTop, bottom, "us (log scale), p50 (dot) to p99")
 	for i, s := range list {
 		y, colour := float64(rowsTop+rowHeight*i)+rowHeight/2, colourOf(s.peer)
 		d.text(leftFrom-10, y+4, "end", s.peer)
@@ -56,7 +56,7 @@ func (d *drawing) columns(x axis, top, bottom float64, title string) {
 // plotScale draws acquires per second over the number of waiters on one lock.
 func plotScale(list []*summary) string {
 	const height, top, bottom, right = 420, 60, 370, 780
-	d := newDrawing(plotWidth, height, "scale: acquires per second over waiters on one lock")
+	d := newDrawing(plotWidth, height, "scale: acquires per second over waiters on one lock (more is better)")
 	var sizes, rates []float64
 	for _, n := range queueSizes {
 		sizes = append(sizes, float64(n))

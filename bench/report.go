@@ -40,7 +40,11 @@ func writeFiles(dir string, r *results, files map[string]string, first string, p
 			return err
 		}
 	}
-	fmt.Fprintf(progress, "results are in %s\n", filepath.Join(dir, first))
+	where, err := filepath.Abs(filepath.Join(dir, first)) // with go -C the folder of the caller is another one
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "results are in %s\n", where)
 	return nil
 }
 
@@ -53,6 +57,7 @@ func render(r *results, all summaries) string {
 		"and this run; %d core(s) are shared by clients and servers.\n", r.Machine.Date, r.Rounds, r.Seconds, r.otherRounds(all), 100*reportSureness, r.Machine.Cores)
 	renderBars(&b, r.Bars, all["hot64"])
 	renderWinners(&b, all)
+	renderProcessors(&b, all)
 	for _, s := range scenarios {
 		if len(all[s.name]) > 0 {
 			renderScenario(&b, s, all)
@@ -132,9 +137,19 @@ func renderScenario(b *strings.Builder, s scenario, all summaries) {
 		}
 		fmt.Fprintf(b, " %s |\n", violations(p))
 	}
+	renderIdle(b, list)
 	renderExtra(b, list)
 	if s.name == "scale" {
 		b.WriteString("\n![acquires per second over waiters](scale-waiters.svg)\n")
+	}
+}
+
+// renderIdle names the rounds in which a peer did nothing.
+func renderIdle(b *strings.Builder, list []*summary) {
+	for _, p := range list {
+		if n := len(p.idle); n > 0 {
+			fmt.Fprintf(b, "\n%s did nothing in %d of %d rounds (%s), which are in no median.\n", p.peer, n, len(p.rounds), strings.Trim(fmt.Sprint(p.idle), "[]"))
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type summary struct {
 	violations    int
 	extra         map[string]float64
 	rounds        map[int]run
+	idle          []int // the rounds in which the peer did nothing, in order; they are in no median of ops, p50 and p99
 }
 
 // summaries has the summaries by scenario and peer.
@@ -36,31 +37,28 @@ func (r *results) summarize() summaries {
 }
 
 func summarizeRuns(peer string, runs []run) *summary {
-	pick := func(f func(run) float64) []float64 {
-		var values []float64
-		for _, r := range runs {
-			values = append(values, f(r))
-		}
-		return values
-	}
-	ops := pick(func(r run) float64 { return r.OpsPerSec })
-	s := &summary{
-		peer:   peer,
-		ops:    median(ops),
-		p50:    median(pick(func(r run) float64 { return r.P50 })),
-		p99:    median(pick(func(r run) float64 { return r.P99 })),
-		low:    slices.Min(ops),
-		high:   slices.Max(ops),
-		spread: spread(ops),
-		extra:  map[string]float64{},
-		rounds: map[int]run{},
-	}
+	s := &summary{peer: peer, extra: map[string]float64{}, rounds: map[int]run{}}
+	var ops, p50s, p99s []float64
+	extra := map[string][]float64{}
 	for _, r := range runs {
 		s.violations += r.Violations
 		s.rounds[r.Round] = r
+		for key, value := range r.Extra {
+			extra[key] = append(extra[key], value)
+		}
+		if r.OpsPerSec == 0 {
+			s.idle = append(s.idle, r.Round)
+			continue
+		}
+		ops, p50s, p99s = append(ops, r.OpsPerSec), append(p50s, r.P50), append(p99s, r.P99)
 	}
-	for key := range runs[0].Extra {
-		s.extra[key] = median(pick(func(r run) float64 { return r.Extra[key] }))
+	slices.Sort(s.idle)
+	s.ops, s.p50, s.p99, s.spread = median(ops), median(p50s), median(p99s), spread(ops)
+	if len(ops) > 0 {
+		s.low, s.high = slices.Min(ops), slices.Max(ops)
+	}
+	for key, values := range extra {
+		s.extra[key] = median(values)
 	}
 	return s
 }
