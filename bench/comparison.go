@@ -91,5 +91,26 @@ func renderComparison(r *results) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.3f | %.3f to %.3f | %s | %.2f | %.2f |\n",
 			c.Scenario, c.Figure, number(c.Old), number(c.New), c.Ratio, c.Low, c.High, c.Verdict, c.Trend, c.OldTrend)
 	}
+	renderBeside(&b, r.summarize())
 	return b.String()
+}
+
+// renderBeside writes the ratios of both commits to the peers that were measured beside them.
+func renderBeside(b *strings.Builder, all summaries) {
+	var rows strings.Builder
+	for _, s := range scenarios {
+		for _, p := range all.peersIn(s.name) {
+			for _, key := range []string{"ops", "p50", processorsKey, clientTimeKey, serverTimeKey} {
+				base := extra(s.name, p.peer, key)
+				old, new := all.ratio(extra(s.name, oldPeer, key), base), all.ratio(extra(s.name, newPeer, key), base)
+				if old != "" && new != "" {
+					fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", s.name, key, p.peer, old, new)
+				}
+			}
+		}
+	}
+	if rows.Len() > 0 {
+		fmt.Fprintf(b, "\nThe ratios to others that were measured in the same rounds, with limits of %.0f %%:\n\n"+
+			"| scenario | figure | of | old | new |\n|---|---|---|--:|--:|\n%s", 100*reportSureness, rows.String())
+	}
 }

@@ -77,6 +77,24 @@ func TestComparison(t *testing.T) {
 	}
 }
 
+// Other peers may be measured beside the two commits, which are then compared with them, too.
+func TestPeersBeside(t *testing.T) {
+	requireRepository(t)
+	o, err := parse(strings.Fields("-compare HEAD -scenarios hot64 -peers raw,actorlock"), io.Discard)
+	if err != nil || accepted(o.peers) != "actorlock-old, actorlock-new, raw" {
+		t.Fatalf("%v, %v", o, err)
+	}
+	r := &results{}
+	for round := range 8 {
+		for peer, perSecond := range map[string]float64{oldPeer: 300, newPeer: 330, "raw": 100} {
+			r.Runs = append(r.Runs, run{Scenario: "hot64", Peer: peer, Round: round + 1, OpsPerSec: perSecond})
+		}
+	}
+	if text, want := renderComparison(r), "| hot64 | ops | raw | 3.00 | 3.30 |"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in %s", want, text)
+	}
+}
+
 func TestVerdictOn(t *testing.T) {
 	for _, c := range []struct {
 		key       string
@@ -104,7 +122,7 @@ func TestCommitsIn(t *testing.T) {
 		"-compare nothing":                      `no commit "nothing"`,
 		"-compare HEAD..--all":                  `no commit "--all"`,
 		"-compare HEAD -peers raw":              "-peers raw: with -compare it must be one of actorlock, actorlock-local",
-		"-compare HEAD -peers all":              "with -compare it must be one of",
+		"-compare HEAD -peers all":              "with -compare it must be one of actorlock, actorlock-local, and may have others beside it",
 		"-compare HEAD -rounds 7":               "-rounds 7: with -compare it must be at least 8",
 		"-compare HEAD -scenarios beside":       "-peers actorlock: none of them can be used in -scenarios beside",
 		"-compare HEAD -scenarios fleet,hot640": `"hot640"`,

@@ -43,9 +43,9 @@ func parse(args []string, out io.Writer) (*options, error) {
 	seconds := flags.Float64("seconds", 3, "how many `seconds` each round of a peer in a scenario measures")
 	o := &options{}
 	flags.IntVar(&o.rounds, "rounds", minRounds, "how many `rounds` there are; many short ones are better than a few long ones if the machine changes its speed")
-	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to; it is made if need be")
+	flags.StringVar(&o.out, "out", "bench-results", "the `folder` to write to, seen from bench with go -C bench; it is made if need be")
 	commits := flags.String("compare", "", "`OLD..NEW`, two commits to measure in alternation, or OLD alone, to compare it with this tree; the defaults are then "+
-		"-peers actorlock (or actorlock-local), -rounds 40 and -seconds 0.5, alike in all scenarios")
+		"-peers actorlock (or actorlock-local, and others beside it), -rounds 40 and -seconds 0.5, alike in all scenarios")
 	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
 	flags.SetOutput(io.Discard) // main prints the error
 	err := flags.Parse(args)
@@ -92,19 +92,28 @@ func parse(args []string, out io.Writer) (*options, error) {
 	return o, nil
 }
 
-// compare replaces the peer by itself at two commits.
+// compare replaces this library by itself at two commits. Other peers stay beside it.
 func (o *options) compare(commits string) error {
 	old, new, err := commitsIn(commits)
 	if err != nil {
 		return err
 	}
-	if len(o.peers) != 1 || !o.peers[0].isActorlock() {
-		return fmt.Errorf("-peers %s: with -compare it must be one of %s", accepted(o.peers), strings.Join(slices.Sorted(maps.Keys(actorlockModes)), ", "))
+	var of, beside []peer
+	for _, p := range o.peers {
+		if p.isActorlock() {
+			of = append(of, p)
+		} else {
+			beside = append(beside, p)
+		}
+	}
+	if len(of) != 1 {
+		return fmt.Errorf("-peers %s: with -compare it must be one of %s, and may have others beside it", accepted(o.peers),
+			strings.Join(slices.Sorted(maps.Keys(actorlockModes)), ", "))
 	}
 	if o.rounds < minComparedRounds {
 		return fmt.Errorf("-rounds %d: with -compare it must be at least %d", o.rounds, minComparedRounds)
 	}
-	o.peers = []peer{o.peers[0].at(old, oldPeer), o.peers[0].at(new, newPeer)}
+	o.peers = append([]peer{of[0].at(old, oldPeer), of[0].at(new, newPeer)}, beside...)
 	o.scenarios = slices.Clone(o.scenarios)
 	for i := range o.scenarios {
 		o.scenarios[i].costly, o.scenarios[i].brief = false, false // each round has new workers
