@@ -54,7 +54,7 @@ func lockAndUnlock(b *testing.B, mu *actors.Mutex) {
 // 256 goroutines, each lock used for the first time.
 func BenchmarkFirstUse256(b *testing.B) {
 	connected(b, func(b *testing.B, locks *actors.Locks, path func() string) {
-		if err := useEach(locks, path(), b.N); err != nil {
+		if err := useEach(locks, path(), b.N, 1); err != nil {
 			b.Fatal(err)
 		}
 	})

@@ -25,16 +25,19 @@ const (
 	measureLimit = zktest.TimeLimit / 2
 
 	mostPerIdleLock  = 1250 // bytes
+	mostPerUsedTwice = 1400 // its directory is watched
 	mostPerWaiter    = 1024
 	mostPerEndedLock = 192 // room in maps, which never shrink
 )
 
-// TestMemory measures the memory of an idle lock, of a waiter, and of a lock whose actor has ended.
+// TestMemory measures the memory of an idle lock, of one that was used twice, of a waiter, and of locks
+// whose actors have ended after one use and after two.
 // The measured processes have no server.
 func TestMemory(t *testing.T) {
 	t.Parallel() // a process of its own measures
 	s := zktest.Embedded(t)
-	for what, most := range map[string]float64{"idle": mostPerIdleLock, "waiter": mostPerWaiter, "ended": mostPerEndedLock} {
+	for what, most := range map[string]float64{"idle": mostPerIdleLock, "twice": mostPerUsedTwice, "waiter": mostPerWaiter, "ended": mostPerEndedLock,
+		"ended-twice": mostPerEndedLock} {
 		p := locktest.StartProcess(t, s.Addr(), time.Minute, "")
 		p.Send("measure %s %v", what, most)
 		var bytes float64
@@ -51,7 +54,8 @@ func TestMemory(t *testing.T) {
 // measure prints how many bytes one of them takes, as soon as that is at most most.
 func measure(p *locktest.Program, rest string) {
 	what, most, _ := strings.Cut(rest, " ")
-	measures := map[string]func(p *locktest.Program, most float64) (float64, error){"idle": idleBytes, "waiter": waiterBytes, "ended": endedBytes}
+	measures := map[string]func(p *locktest.Program, most float64) (float64, error){"idle": idleBytes(1), "twice": idleBytes(2), "waiter": waiterBytes,
+		"ended": endedBytes(1), "ended-twice": endedBytes(2)}
 	limit, _ := strconv.ParseFloat(most, 64)
 	growRuntime()
 	bytes, err := measures[what](p, limit)
@@ -62,49 +66,58 @@ func measure(p *locktest.Program, rest string) {
 	p.Print("%s %.0f", what, bytes)
 }
 
-// endedBytes uses the locks in groups, and the actors of a group end before the next group begins.
-// Otherwise all actors could run at one time on a busy machine, and maps keep the room of all their
-// elements.
-func endedBytes(p *locktest.Program, most float64) (bytes float64, err error) {
-	locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: 10 * time.Millisecond})
-	if err != nil {
-		return 0, err
-	}
-	defer locks.Close()
-	const groups = 10
-	before := heap()
-	for group := range groups {
-		if err := useEach(locks, fmt.Sprintf("/ended/%d", group), measuredLocks/groups); err != nil {
+// endedBytes uses each lock so many times, in groups. The actors of a group end before the next group
+// begins. Otherwise all actors could run at one time on a busy machine, and maps keep the room of all
+// their elements.
+func endedBytes(uses int) func(p *locktest.Program, most float64) (float64, error) {
+	return func(p *locktest.Program, most float64) (bytes float64, err error) {
+		locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: 10 * time.Millisecond})
+		if err != nil {
 			return 0, err
 		}
-		bytes = measureHeap(before, measuredLocks, most)
+		defer locks.Close()
+		const groups = 10
+		before := heap()
+		for group := range groups {
+			if err := useEach(locks, fmt.Sprintf("/ended/%d", group), measuredLocks/groups, uses); err != nil {
+				return 0, err
+			}
+			bytes = measureHeap(before, measuredLocks, most)
+		}
+		return bytes, nil
 	}
-	return bytes, nil
 }
 
-// idleBytes uses many locks, each once, and returns the bytes that each takes then.
-func idleBytes(p *locktest.Program, most float64) (float64, error) {
-	locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: time.Hour})
-	if err != nil {
-		return 0, err
+// idleBytes uses many locks, each so many times, and returns the bytes that each takes then.
+func idleBytes(uses int) func(p *locktest.Program, most float64) (float64, error) {
+	return func(p *locktest.Program, most float64) (float64, error) {
+		locks, err := actors.Connect(context.Background(), p.Addr, actors.Config{SessionTimeout: p.SessionTimeout, IdleTimeout: time.Hour})
+		if err != nil {
+			return 0, err
+		}
+		defer locks.Close()
+		before := heap()
+		err = useEach(locks, "/idle", measuredLocks, uses)
+		return measureHeap(before, measuredLocks, most), err
 	}
-	defer locks.Close()
-	before := heap()
-	err = useEach(locks, "/idle", measuredLocks)
-	return measureHeap(before, measuredLocks, most), err
 }
 
-// useEach acquires and releases n locks below path, up to 32 at a time.
-func useEach(locks *actors.Locks, path string, n int) error {
+// useEach acquires and releases each of n locks below path so many times, up to 32 locks at a time.
+func useEach(locks *actors.Locks, path string, n, times int) error {
 	var all errgroup.Group
 	all.SetLimit(32)
 	for i := range n {
 		all.Go(func() error {
-			g, err := locks.Mutex(fmt.Sprintf("%s/%d", path, i)).Lock(context.Background())
-			if err != nil {
-				return err
+			for range times {
+				g, err := locks.Mutex(fmt.Sprintf("%s/%d", path, i)).Lock(context.Background())
+				if err != nil {
+					return err
+				}
+				if err := g.Unlock(context.Background()); err != nil {
+					return err
+				}
 			}
-			return g.Unlock(context.Background())
+			return nil
 		})
 	}
 	return all.Wait()
