@@ -2,6 +2,11 @@ package actors
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -77,4 +82,87 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 		cancel()
 		end()
 	}()
+}
+
+// SkippedError is the error of a FindLocks that has not looked into some directories, or not into all of
+// their nodes. Locks at them and below them may be missing from its result. errors.Is finds each of
+// the reasons: ErrNoAuth, ErrLimit (of FindLocks or of Config.MaxReply), ErrUnavailable.
+type SkippedError struct {
+	// Reasons has the reason for each directory, by its path.
+	Reasons map[string]error
+}
+
+// Directories returns the paths of the directories, sorted.
+func (e *SkippedError) Directories() []string { return slices.Sorted(maps.Keys(e.Reasons)) }
+
+// Error returns a text with the number of the directories, and the reasons for the first ones.
+func (e *SkippedError) Error() string {
+	const named = 5
+	all := e.Directories()
+	text := fmt.Sprintf("the list of locks is not complete: %d directories were skipped", len(all))
+	if len(all) == 1 {
+		text = "the list of locks is not complete: a directory was skipped"
+	}
+	for i, directory := range all[:min(named, len(all))] {
+		text += fmt.Sprintf("%c %v", ":;"[min(i, 1)], e.Reasons[directory])
+	}
+	if more := len(all) - named; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Unwrap returns the reasons, in the order of the directories.
+func (e *SkippedError) Unwrap() (all []error) {
+	for _, directory := range e.Directories() {
+		all = append(all, e.Reasons[directory])
+	}
+	return all
+}
+
+// FindLocks returns the paths of the locks at path and below it that have a holder or a waiter, of any
+// client and library, sorted. path may be "/". A lock that is not in use has no nodes, and is not
+// found.
+//
+// FindLocks lists the directories one level after another, 16 at a time, and reads no data: a node that
+// belongs to no lock costs one request. It leaves out the library's own directories. It skips
+// directories that this process may not list, and those with too many nodes for Config.MaxReply. It
+// looks at 100,000 directories and 16 levels of them: beyond that it skips a part of the
+// directories with the most nodes, and what is deeper. If it has skipped any, it returns a
+// [SkippedError] that names them, together with the locks elsewhere.
+//
+// A lock is found if it was in use before the call and is in use throughout. FindLocks blocks until
+// ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it
+// returns the locks that it has found until then.
+func (l *Locks) FindLocks(ctx context.Context, path string) ([]string, error) {
+	paths, err := inspection.Find.One(ctx, l.at(path), struct{}{})
+	if skipped, is := errors.AsType[inspection.Skipped](err); is {
+		err = &SkippedError{skipped}
+	}
+	return paths, err
+}
+
+// Revoke asks the holder with the given node to release. node is a path as Grant.Node returns
+// it, on any session and of any library. Revoke writes what Curator's Revoker writes; holders of
+// this library are notified by Grant.Revoked, which also restores the data of WithData, and
+// Curator's by makeRevocable. A missing node is no error.
+//
+// With grace 0 it returns then. Otherwise it blocks until the node is gone, deletes a node that
+// still exists after grace, and reports that as broken. The holder has lost the lock then, and
+// learns that within about two seconds (ErrNodeDeleted). Another contender may hold the lock
+// before: only tokens keep the holder without the lock from doing harm. When ctx ends, the node
+// stays.
+//
+// The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
+// for the write, and ErrInvalid. With a lock server it is messages.Reason_OUTCOME_UNKNOWN if ctx ends
+// or the connection to the server is lost while it waits.
+func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
+	return inspection.Revoke.One(ctx, l.at(node), grace)
+}
+
+// RevokeHolders is Locks.Revoke for all present holders of the lock, by this handle's rule: one
+// for a mutex, perhaps several readers, all leases of a semaphore. It returns how many nodes it
+// has deleted. It asks all holders before it waits, and waits for them together.
+func (h *handle) RevokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
+	return inspection.RevokeHolders.One(ctx, h.target(), grace)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
@@ -180,5 +182,108 @@ func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	if a.handle.manager.Monitor != nil { // which needs the contexts of Acquisitions
 		a.notificationsLocked().ctx = ctx
 	}
+	return nil
+}
+
+// LockDelay keeps a mutex closed for d after a holder that did not release it: a holder whose
+// session was lost, whose process ended or closed its Locks, whose node was deleted, or whose time
+// was over by HoldAtMost. Its last writes may still be under way. d is the time for them to arrive,
+// if the protected resource cannot check tokens. After a release the next contender holds at once.
+// d must be positive and at most a minute. The delay counts from when the next contender notices
+// the end of the holder.
+//
+// All clients of the lock should have the same delay. Clients without a delay, and those of other
+// libraries, share the lock all the same, but neither wait nor make others wait. They leave the
+// held marker as it is, so that a later contender may wait for nothing.
+//
+// A holder is known by the held marker, the node <path>-__held__, which it creates before it is
+// granted the lock and deletes together with its own node. That is one write more for each
+// acquire, and rules out hand-offs within a process without a round trip. A Close that overtakes
+// a release is no release: wait for Unlock. After an unclean end the marker stays until a holder
+// releases again; deleting it by hand spares later contenders the delay.
+//
+// While the delay lasts requests wait as they do for other contenders: they can be cancelled and
+// time out, and Try does not wait. The delay then goes on without them.
+func LockDelay(d time.Duration) LockOption { return lockOption(recipes.Delay(d)) }
+
+// LocalQueueConfig bounds how long the owners of one process share a node; see LocalQueue. Its
+// zero value works. A lock server accepts times of a minute at most.
+type LocalQueueConfig struct {
+	// Grants bounds the grants that the process makes in a row by one node while other processes
+	// wait. 0 means 1000.
+	Grants int
+	// Time bounds how long the process makes grants by one node while other processes wait, counted
+	// from when it got the node. 0 means 100 ms. A single grant lasts as long as its holder likes.
+	Time time.Duration
+	// Linger is how long the process keeps a node that no contender wants, here or elsewhere; it
+	// may be up to twice as long. 0 means 1 s.
+	Linger time.Duration
+}
+
+// LocalQueue has all owners of this process share one node in the lock's queue, which they pass on
+// between them in the order of their requests. Acquiring then mostly needs no ZooKeeper at all. The
+// price is fairness: the lock is fair within the process, and fair between processes, but not
+// across. Owners of this process may pass contenders that came earlier, within the bounds of
+// LocalQueueConfig. When Grants or Time are used up and another contender waits, the process queues
+// again, at the end. A node that is not in use is released as soon as another contender appears, or
+// after Linger. A client that asks for the lock (see Locks.Revoke) ends Grants and Time, whether or
+// not it waits: the process releases the node after its present holders, which all hear of it.
+//
+// The readers of a RWMutex share a read node, and its writers pass on a write node. Both kinds
+// wait in one order, the order of arrival, and Grants and Time count for both together. A process
+// that has the write node and comes to a reader makes its read node beside it, at the same place
+// in the queue, as a downgrade does. That takes one round trip; then the process keeps both
+// nodes, and changes between reading and writing without ZooKeeper. (Readers that hold by the
+// write node would be simpler, but would keep readers of other processes out for as long as the
+// longest of them reads; queueing for a read node would make the process wait at each change.)
+// The process releases the write node when others wait and it has only readers left: at once if
+// no writer waits here, else when Grants or Time are used up. To get from the read node to the
+// write node the process queues, once its readers are done.
+//
+// A grant differs from one without a local queue:
+//   - Its node may exist before it and after it. So Verify, Guard and VerifyToken show whether
+//     this process has the lock, not which of its owners. The token is the grant's own, and grows
+//     with each: the resource's check of tokens works as ever. (Readers that hold beside each
+//     other may come to share a token, after a million grants by one node.)
+//   - If one of the process's two nodes is lost, so are the grants by the other.
+//   - The node has the data, as set by WithData, of the request for which it was made.
+//   - A release is complete when the next owner of this process may hold the lock; it does not
+//     wait for ZooKeeper.
+//   - A request to read that is a Try is also refused while the process waits for its read node
+//     for requests that are no Try.
+//
+// A Mutex and a RWMutex can have a local queue.
+func LocalQueue(c LocalQueueConfig) LockOption {
+	return lockOption(recipes.LocalQueue(manager.LocalQueueConfig(c)))
+}
+
+// RequireDirectory has requests end with ErrNoDirectory while the directory at the lock's path does
+// not exist. Without it the first request makes the directory. It is for locks in a directory that
+// the program makes and deletes together with the object that the lock protects: a request that
+// comes after the deletion, or waited meanwhile, does not make the directory again. (A waiter hears
+// of the deletion as soon as its node is deleted. A holder's grant ends with ErrNodeDeleted.) A
+// request in an existing directory costs nothing more. Make the directory as a persistent node:
+// ZooKeeper deletes a container while no contender is in it.
+//
+// A local queue goes on with its node until it hears of the deletion. The node of a LockDelay, whose
+// path is the lock's and "-__held__", is beside the directory: delete it, too.
+//
+// The directories of a semaphore below its path are made as ever, but not the node of SharedPermits
+// in a directory that is missing. Near the end of the sequence numbers, at 2^31, the lock does not
+// delete the directory to begin anew: requests then end with ErrSequenceExhausted. A multi-lock
+// fails if a member with this option does, and makes no node then. The campaign of an Election ends
+// with ErrNoDirectory. Custom has no such option.
+func RequireDirectory() DirectoryOption { return directoryOption{lockOption(recipes.RequireDirectory)} }
+
+// DirectoryOption is an option of a lock and of an election: RequireDirectory.
+type DirectoryOption interface {
+	LockOption
+	ElectionOption
+}
+
+type directoryOption struct{ lockOption }
+
+func (d directoryOption) setElection(e *Election) error {
+	e.requires = []LockOption{d}
 	return nil
 }
