@@ -60,6 +60,28 @@ func TestServersThatHangUp(t *testing.T) {
 	}
 }
 
+// A far server that hangs up is found out before a session begins, however many attempts that takes.
+func TestFarServerThatHangsUp(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"keeper-22.8", "keeper-26.8"} {
+		t.Run(version, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, MaxSessionTimeout: time.Minute, Version: version})
+				s.Inject(embedded.Fault{Op: embedded.OpAll, Times: -1, Action: embedded.DelayReply, Delay: 150 * time.Millisecond})
+				began := time.Now()
+				u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial, SessionTimeout: 20 * time.Second}))
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("connected after %v", took)
+				}
+				if n := u.epoch(); n > 2 {
+					t.Errorf("epoch %d", n)
+				}
+				u.exercise()
+			})
+		})
+	}
+}
+
 // exercise has the bridge do all that takes optional requests, in one session.
 func (u *user) exercise() {
 	u.t.Helper()

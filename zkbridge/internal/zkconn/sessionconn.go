@@ -111,7 +111,9 @@ func (c *SessionConn) connect(server string) (*Conn, error) {
 	deadline := c.hosts.beginAttempt(c.cfg.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(c.dialing, deadline)
 	defer cancel()
-	c.probeSuspects(ctx, server)
+	if err := c.probeSuspects(ctx, server); err != nil && c.ID() == 0 {
+		return nil, err // the session would be lost to the same request
+	}
 	conn, raw, err := c.cfg.open(ctx, c.ctx, &c.lookups, "tcp", server)
 	if err != nil {
 		return nil, err
@@ -131,20 +133,26 @@ func (c *SessionConn) connect(server string) (*Conn, error) {
 	return w, nil
 }
 
-// probeSuspects finds out which requests a server hangs up on, before the session goes on. It takes
-// half of the time until the deadline of ctx at most.
-func (c *SessionConn) probeSuspects(ctx context.Context, server string) {
+// probeSuspects finds out which requests a server hangs up on, before the session goes on. It has
+// until the deadline of ctx for that, or half of the time once there is a session, which must be
+// resumed. With an error the next attempt goes on.
+func (c *SessionConn) probeSuspects(ctx context.Context, server string) error {
 	kinds := c.cfg.found.takeSuspects()
 	if kinds == 0 {
-		return
+		return nil
 	}
-	deadline, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
-	defer cancel()
-	if left, err := c.cfg.probe(ctx, server, kinds); err != nil {
-		c.cfg.found.suspect(left) // for the next attempt
+	if c.ID() != 0 {
+		deadline, _ := ctx.Deadline()
+		half, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+		ctx = half
+	}
+	left, err := c.cfg.probe(ctx, server, kinds)
+	if err != nil {
+		c.cfg.found.suspect(left)
 		c.cfg.Log.Debug("it is not found out which request a server hangs up on", "server", server, "epoch", c.Epoch, "error", err)
 	}
+	return err
 }
 
 // onWatchEvent posts the event of a watch.
