@@ -92,7 +92,7 @@ func (sim *simulation) checkLostSessionsClosed(now time.Duration) {
 		for id, lost := range p.lostSessions {
 			since := max(lost, sim.lastFault, p.connectedSince)
 			if sim.plan.onKeeper() {
-				since += sim.plan.sessionTimeout // nobody can close the session
+				since += 2 * sim.plan.sessionTimeout // nobody can close it, and the fault of a late request prolongs it
 			}
 			switch {
 			case !open[id]:
