@@ -90,7 +90,7 @@ type Participant struct {
 	PID     int
 	Program string
 	Owner   string
-	// Identity is whom the certificate names that the process has as a client of a lock server: see
+	// Identity is the name in the certificate of a process that is a client of a lock server: see
 	// remote.Peer. The lock server writes it into the node's data. It is empty for other processes,
 	// and for data that are no record.
 	Identity string

@@ -29,7 +29,7 @@ func (r *sentRequests) grant(number uint64) {
 	}
 }
 
-// forget drops a request, of which the lock's actor wants to hear no more.
+// forget drops a request: the lock's actor does not expect further messages about it.
 func (r *sentRequests) forget(number uint64) {
 	if t := r.targets[number]; t != nil && t.granted {
 		r.granted--

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// question is a question to the server. A goroutine waits for its answers, of which the newest replaces
-// the one that waits.
+// question is a question to the server. A goroutine waits for its answers; a newer answer replaces one
+// that waits.
 type question struct {
 	msg *messages.Question
 

@@ -259,7 +259,7 @@ func peerOf(ctx context.Context, verifies bool) (p Peer) {
 	return p
 }
 
-// namesOf returns the names in a certificate, of which the first is the identity.
+// namesOf returns the names in a certificate. The first is the identity.
 func namesOf(c *x509.Certificate) (names []string) {
 	for _, u := range c.URIs {
 		names = append(names, u.String())

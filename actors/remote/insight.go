@@ -24,7 +24,7 @@ type Change struct {
 	// Kind is "revoke" for a node whose owner is asked to release, or which is deleted after a grace;
 	// "revoke-holders" for those of a lock; "set-count" and "try-set-count" for a number of permits.
 	Kind string
-	// Path is that of the node, the lock or the number.
+	// Path is the path of the node, the lock or the number.
 	Path string
 	// Arguments are the others, as JSON: a grace in nanoseconds, or the number.
 	Arguments []byte

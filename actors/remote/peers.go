@@ -111,8 +111,8 @@ func (c *boundedConn) Close() error {
 	return err
 }
 
-// Serve is that of grpc.Server, but bounds the connections: to as many as MaxClients and the limit of
-// open files allow, and those of one address to as many as MaxClientsPerPeer allows.
+// Serve is grpc.Server.Serve with bounds: MaxClients and the limit of open files bound all connections,
+// and MaxClientsPerPeer bounds the connections of one address.
 func (g *GRPCServer) Serve(l net.Listener) error {
 	cfg := &g.server.cfg
 	all, perAddress := maxConnections(cfg.MaxClients, cfg.MaxClientsPerPeer, openFiles())

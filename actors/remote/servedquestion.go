@@ -144,7 +144,7 @@ func (c *servedClient) sendAnswers() {
 	}
 }
 
-// withdraw has a question answered no more.
+// withdraw ends a question: it is not answered any more.
 func (c *servedClient) withdraw(q *servedQuestion) {
 	q.withdrawn = true
 	q.cancel()

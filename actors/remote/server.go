@@ -37,15 +37,15 @@ type ServerConfig struct {
 	Lease time.Duration
 	// Allow decides what a client may do; nil allows everything. It must not block, and several
 	// goroutines call it at one time. Its error is the detail of the refusal, with ErrNoAuth. It is
-	// asked for each path that the client touches, after the path was checked: for that of a lock; for
+	// asked for each path that the client touches, after the path was checked: for the path of a lock; for
 	// path/locks and path/leases, too, of a semaphore, whose nodes are there; for the node of a
 	// number of permits; for the members of a multi-lock. A node that is named by its own path may
 	// be of the lock at its directory, or of a semaphore or kazoo's semaphore that has such a
-	// directory: Allow is asked for all of these. What Find returns is what the client may inspect.
+	// directory: Allow is asked for all of these. FindLocks returns what the client may inspect.
 	Allow func(client Peer, path string, verb Verb) error
-	// Changed is called when a client's question that has something changed is answered, with the error of
-	// the answer; one that Allow refuses is none. It must not block, and several goroutines call it at
-	// one time. nil is nobody.
+	// Changed is called when a client's call that changes something is answered, with the error of the
+	// answer, but not when Allow refuses the call. It must not block, and several goroutines call it at
+	// one time. It may be nil.
 	Changed func(client Peer, change Change, err error)
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
 	// server keep some 120 MB: 8 MiB of its requests' data and 20 MB of the requests themselves, 32 MiB

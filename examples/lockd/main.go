@@ -22,8 +22,8 @@
 //
 // # Rules
 //
-// -allow names a file of rules for what clients may do, one a line, of which the first that matches
-// counts. What no rule allows is refused. Empty lines and those that begin with # are ignored.
+// -allow names a file of rules for what clients may do, one a line. The first rule that matches counts.
+// lockd refuses what no rule allows. Empty lines and those that begin with # are ignored.
 //
 //	allow spiffe://prod/backup  /locks/backup  acquire,inspect
 //	deny  *                     /locks/secret  *

@@ -41,8 +41,8 @@
 //
 //	sudo lockrun -zk zk1:2181 -lock /locks/backup -- ./backup.sh
 //
-// and not with lockrun. lockrun says so at the start if the command's file is set-uid, as that of
-// sudo is, and at ERROR when it finds a process of the group that it may not signal, when it cannot
+// and not with lockrun. lockrun says so at the start if the command's file is set-uid, as sudo's
+// is, and at ERROR when it finds a process of the group that it may not signal, when it cannot
 // forward a signal, and when the lock is lost. Then it waits for the end of the command, and exits
 // with 71. If such a lockrun is killed, the command goes on. lockrun does not see a process that has
 // left the command's group.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// running returns the processes of a group that have not ended, as far as /proc shows them. It reports
-// whether /proc can be read.
+// running returns the processes of a group that /proc shows and that have not ended. It reports whether
+// /proc can be read.
 func running(group int) (all []groupMember, known bool) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(files) == 0 {

@@ -47,7 +47,7 @@ func who(o *options) (int, error) {
 	return code, err
 }
 
-// lookLimit is how long who tries to connect, and then waits for the answer: it is for people in an
+// lookLimit is how long lockrun who tries to connect, and then waits for the answer: it is for people in an
 // incident. Tests raise it, for machines that have other work.
 var lookLimit = 4 * time.Second
 

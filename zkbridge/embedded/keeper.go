@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What servers do otherwise that speak ZooKeeper's protocol but are not ZooKeeper.
+// Differences of servers that speak ZooKeeper's protocol but are not ZooKeeper.
 
 // keeperKnows has the requests of the protocol that ClickHouse Keeper knows, each with the first
 // version that does. It hangs up on all others, also inside of a transaction.

@@ -131,8 +131,8 @@ func PathsOf(q *messages.Question) (paths []string, changes bool, err error) {
 	return paths, a.traits&changing != 0, err
 }
 
-// pathsOfNode returns the paths of the locks that a contender's node may be of: that of its directory,
-// and that of a semaphore that has such a directory.
+// pathsOfNode returns the paths of the locks that a contender's node may be of: its directory, and the
+// path of a semaphore that has such a directory.
 func pathsOfNode(node string) ([]string, error) {
 	directory, name := zkpath.Split(node)
 	if err := errors.Join(check.Path(directory), zkpath.CheckName(name)); err != nil {

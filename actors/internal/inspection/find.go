@@ -58,7 +58,7 @@ func findLocks(ctx context.Context, bridge *zkbridge.Bridge, path string, may fu
 	return f.paths(), f.skipped, nil
 }
 
-// hideSkipped has the reasons not name directories that are not to be named.
+// hideSkipped takes out of the reasons the directories that the caller may not know.
 func (f *finder) hideSkipped(top string) {
 	hidden := 0
 	for directory := range f.skipped {

@@ -44,16 +44,16 @@ type Target struct {
 	asker *Asker // whose question it is; nil for the program's own
 }
 
-// trait is what distinguishes questions for a lock server. Without any the path is that of a lock.
+// trait is what distinguishes questions for a lock server. Without any the path is a lock's.
 type trait int
 
 const (
 	ofLock     trait = 1 << iota // the recipe counts, not only the path
-	ofNode                       // the path is that of a contender's node
-	ofCount                      // the path is that of a count
-	ofTree                       // the path is that of a directory above locks
+	ofNode                       // the path is a contender's node
+	ofCount                      // the path is a count's
+	ofTree                       // the path is a directory above locks
 	ofEnsemble                   // there is no path
-	changing                     // the question has something changed
+	changing                     // the answer to the question changes something
 )
 
 // asking is one kind of question. A is what it needs beside the path and the recipe, V the value of

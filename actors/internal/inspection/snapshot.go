@@ -92,8 +92,8 @@ func (t *Target) shown(q Snapshot, err error) (Snapshot, error) {
 	return q, err
 }
 
-// mayInspect returns why the client who asks must not hear of what is at a path, or nil. A program
-// hears of all.
+// mayInspect returns an error if the client that asks may not inspect a path. A program may inspect
+// all.
 func (t *Target) mayInspect(path string) error {
 	if t.asker == nil {
 		return nil

@@ -17,7 +17,7 @@ type Holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Owner   string `json:"owner,omitempty"`
-	// Identity is that of a lock server's client, by its certificate. The server writes it.
+	// Identity is the identity of a lock server's client, by its certificate. The server writes it.
 	Identity string `json:"identity,omitempty"`
 	// Data are data of the request beside the rest. lockrun writes them.
 	Data string `json:"data,omitempty"`

@@ -174,7 +174,7 @@ func endOf(ends, now time.Time) string {
 }
 
 // client returns the configuration of the side that connects. name is the name that the server's
-// certificate must have; "" is that of the server, of which servers lists all.
+// certificate must have; "" is the name of the server. servers lists all servers.
 func (c *Certificates) client(name, servers string) *tls.Config {
 	cfg := &tls.Config{ServerName: name}
 	if c.cert != "" {

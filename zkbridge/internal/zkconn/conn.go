@@ -48,7 +48,7 @@ type Conn struct {
 	// These belong to the goroutine that reads.
 	body     []byte        // for re-use
 	heardAt  time.Duration // when the read deadline was set
-	answered kindSet       // of which the server has answered a request
+	answered kindSet       // kinds of requests that the server has answered
 }
 
 // sentRecord is a message that was sent, and when.
