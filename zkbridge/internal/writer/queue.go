@@ -130,7 +130,7 @@ func minBatch(writes int) int { return min(writes, maxOps/2) }
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
 	b, n := w.newBatch(), 0
-	if len(w.queue) > maxOps {
+	if w.isLongQueue() {
 		w.takeShares(b)
 	}
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
@@ -145,8 +145,20 @@ func (w *Writer) buildBatch() *batch {
 	return w.finishBatch(b)
 }
 
-// share is how many groups of one directory a batch takes before those of other directories, if not all
-// that wait fit: eight directories fill a batch.
+// isLongQueue reports whether the queue has more than fits into a batch. A group may have many nodes: a
+// request of thousands of permits waits as some hundred groups.
+func (w *Writer) isLongQueue() bool {
+	nodes := 0
+	for _, g := range w.queue {
+		if nodes += max(1, len(g.creates)); nodes > maxOps {
+			return true
+		}
+	}
+	return false
+}
+
+// share is how many nodes of one directory a batch takes before those of other directories, if not all
+// that wait fit: eight directories fill a batch. The last group of a share may have more.
 const share = maxOps / 8
 
 // lookAhead bounds how many groups a batch is chosen from, so that its cost does not grow with the queue.

@@ -97,23 +97,42 @@ func TestRequestsInFlight(t *testing.T) {
 }
 
 // However many nodes of one lock wait, those of another lock go by the next batch; each directory's go in
-// their order, and none is lost.
+// their order, and none is lost. The nodes of a request of many permits wait as few groups.
 func TestSharesOfDirectories(t *testing.T) {
-	const many, others = 8000, 5
+	for _, size := range []int{1, 64} {
+		t.Run(fmt.Sprintf("groups of %d", size), func(t *testing.T) { testShares(t, size) })
+	}
+}
+
+func testShares(t *testing.T, size int) {
+	const many, each, others = 6016, 500, 5
 	w := New(&timerEpoch{}, Dependencies{OnBatch: func(int) {}})
 	w.SessionNode = "/actorlock/sessions/1"
-	create := func(directory string, i int) {
-		w.Create(NewCreate(reply.To{ID: uint64(i)}, &messages.Create{Directory: directory, Prefix: "n-", DirectoryExists: true}, nil).Group())
+	var parts []*Create
+	create := func(directory string, i, size int) {
+		c := NewCreate(reply.To{ID: uint64(i)}, &messages.Create{Directory: directory, Prefix: "n-", DirectoryExists: true}, nil)
+		if parts = append(parts, c); len(parts) < size {
+			return
+		}
+		g := c.Group()
+		if size > 1 {
+			var err error
+			if g, err = NewAtomicCreate(parts, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Create(g)
+		parts = nil
 	}
 	for i := range many {
-		create("/locks/hostile", i)
-		if i%100 == 99 {
+		create("/locks/hostile", i, size)
+		if i%each == 0 {
 			w.Release(NewRelease(reply.To{}, &messages.ReleaseNode{Directory: "/locks/hostile", Node: "n-1"}))
 		}
 	}
 	for i := range others {
 		for n := range 3 {
-			create(fmt.Sprintf("/locks/%d", i), n)
+			create(fmt.Sprintf("/locks/%d", i), n, 1)
 		}
 	}
 	last, total := map[string]int{}, 0
@@ -136,11 +155,11 @@ func TestSharesOfDirectories(t *testing.T) {
 		if first && len(last) != others+1 {
 			t.Errorf("the first batch has creates in %d directories of %d", len(last), others+1)
 		}
-		if len(b.writes)+1 < maxOps && len(w.queue) > 0 {
-			t.Errorf("a batch of %d writes though %d wait", len(b.writes), len(w.queue))
+		if len(b.writes)+size < maxOps && len(w.queue) > 0 {
+			t.Errorf("a batch of %d writes though %d groups wait", len(b.writes), len(w.queue))
 		}
 	}
-	if want := many + many/100 + 3*others; total != want {
+	if want := many + many/each + 1 + 3*others; total != want {
 		t.Errorf("%d writes of %d", total, want)
 	}
 }
