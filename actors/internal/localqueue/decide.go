@@ -22,7 +22,7 @@ func (l *Queue) proceed() {
 	}
 }
 
-// serve tries to grant the first owner in line. It reports whether something has changed, so that
+// serve tries to grant the first owner that waits. It reports whether something has changed, so that
 // proceed looks again.
 func (l *Queue) serve(b *localOwner) bool {
 	switch {

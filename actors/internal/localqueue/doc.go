@@ -21,7 +21,7 @@
 //   - Tokens of one node hold differ by their step: the number of the grant. A later node hold has
 //     a later czxid. So the tokens of conflicting grants increase.
 //
-// Every request ends. The first in line is granted as soon as the rule allows it beside the
+// Every request ends. The first to wait is granted as soon as the rule allows it beside the
 // holders; without a node one is asked for (serve); a node hold that does not suffice for the first
 // in line is released once the holders have gone.
 //

@@ -39,7 +39,7 @@ type localOwner struct {
 	step     uint32
 	requests []ownerRequest
 	buf      [1]ownerRequest
-	place    requests.Place[localOwner] // in the line of its stage
+	place    requests.Element[localOwner] // in the list of its stage
 }
 
 func (l *Queue) add(b *localOwner, r ownerRequest) {
@@ -135,8 +135,8 @@ func (l *Queue) refuseTries() {
 	}
 }
 
-// refuseThose refuses the requests of the owners in a line for which refused returns true.
-func (l *Queue) refuseThose(of *line, why requests.Reason, refused func(ownerRequest) bool) {
+// refuseThose refuses the requests of the owners in a list for which refused returns true.
+func (l *Queue) refuseThose(of *ownerList, why requests.Reason, refused func(ownerRequest) bool) {
 	for b := range of.All() {
 		for _, r := range slices.Clone(b.requests) {
 			if refused(r) {
@@ -151,20 +151,20 @@ func (b *localOwner) onlyTries() bool {
 	return !slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return !r.try })
 }
 
-// line is a list of owners, and counts them by kind.
-type line struct {
-	requests.Line[localOwner]
+// ownerList is a list of owners, and counts them by kind.
+type ownerList struct {
+	requests.List[localOwner]
 	kinds queue.Census
 }
 
-func (q *line) empty() bool { return q.First() == nil }
+func (q *ownerList) empty() bool { return q.First() == nil }
 
-func (q *line) push(b *localOwner) {
+func (q *ownerList) push(b *localOwner) {
 	q.kinds[b.kind]++
 	q.Append(b, &b.place)
 }
 
-func (q *line) remove(b *localOwner) {
+func (q *ownerList) remove(b *localOwner) {
 	q.kinds[b.kind]--
 	b.place.Leave()
 }

@@ -16,8 +16,8 @@ type Queue struct {
 	lastNumber uint32 // of a request for a node
 	requests   requests.Table[localOwner]
 	owners     map[string]*localOwner
-	waiting    line
-	holders    line
+	waiting    ownerList
+	holders    ownerList
 	tries      int           // how many requests of waiting owners are tries
 	spare      []*localOwner // for re-use, at most maxSpare
 
@@ -35,7 +35,7 @@ func New(rule queue.Rule, budget uint32) *Queue {
 }
 
 // nodeHold is what a Queue has of the lock: one node, or two. The first is of the kind of the owner
-// that was first in line. If that is a writer and readers come next, the Queue asks for a reader's
+// that was first to wait. If that is a writer and readers come next, the Queue asks for a reader's
 // node beside it, as for a downgrade: at once, and at the same place in the lock's queue. From then
 // on it grants both kinds without asking. It releases the writer's node when other processes wait
 // for it and only readers hold: readers of other processes need not wait for those of this one,
@@ -157,18 +157,18 @@ func (l *Queue) nodeOf(id requests.ID) *node {
 }
 
 // Answered takes in news of a node from the lock below.
-func (l *Queue) Answered(told requests.Effect) {
-	p := l.nodeOf(told.ID)
+func (l *Queue) Answered(news requests.Effect) {
+	p := l.nodeOf(news.ID)
 	if p == nil {
 		return
 	}
-	switch told.Kind {
+	switch news.Kind {
 	case requests.Grant:
-		l.nodeGranted(p, told)
+		l.nodeGranted(p, news)
 	case requests.Refuse:
-		l.nodeRefused(p, told.Reason)
+		l.nodeRefused(p, news.Reason)
 	case requests.Lose:
-		l.lose(told.Reason)
+		l.lose(news.Reason)
 		l.releaseNodes()
 	case requests.NotifyContended:
 		p.contended = true
@@ -176,19 +176,19 @@ func (l *Queue) Answered(told requests.Effect) {
 		p.revoked = true
 	}
 	l.proceed() // which may release the node
-	if told.Kind == requests.NotifyContended || told.Kind == requests.RequestRevoke {
+	if news.Kind == requests.NotifyContended || news.Kind == requests.RequestRevoke {
 		l.notifyHolders() // also of a revoke: the loss of a node would end all grants
 	}
 }
 
-func (l *Queue) nodeGranted(p *node, told requests.Effect) {
+func (l *Queue) nodeGranted(p *node, news requests.Effect) {
 	p.stage = held
 	first := p == &l.hold.node // the node beside has the same token
 	if first {
-		l.hold.token = told.Token
+		l.hold.token = news.Token
 	}
 	f := l.Add(requests.NoteNode, p.id)
-	f.First, f.Node, f.Token = first, told.Node, told.Token
+	f.First, f.Node, f.Token = first, news.Node, news.Token
 	l.grantEntering()
 }
 

@@ -31,18 +31,18 @@ func (l *Actor) GrantStep(r *Request, granted *messages.Granted, step uint32) {
 
 // Answer performs an effect for the owner of a request, unless it is a Grant: see Grant and
 // GrantStep.
-func (l *Actor) Answer(told *requests.Effect) {
-	switch told.Kind {
+func (l *Actor) Answer(news *requests.Effect) {
+	switch news.Kind {
 	case requests.Refuse:
-		l.RefuseRequest(told.ID, told.Reason)
+		l.RefuseRequest(news.ID, news.Reason)
 	case requests.Lose:
-		l.Lose(told.ID, told.Reason)
+		l.Lose(news.ID, news.Reason)
 	case requests.ConfirmRelease:
-		l.ConfirmRelease(told.ID, told.StillHeld)
+		l.ConfirmRelease(news.ID, news.StillHeld)
 	case requests.RequestRevoke:
-		l.RequestRevoke(told.ID)
+		l.RequestRevoke(news.ID)
 	case requests.NotifyContended:
-		l.NotifyContended(told.ID)
+		l.NotifyContended(news.ID)
 	}
 }
 

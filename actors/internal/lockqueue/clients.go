@@ -33,9 +33,9 @@ func clientOf(name string) clients {
 // many permits.
 func (s *State) noteClient(name string) {
 	if here := int(s.lastSerial >> permitsShift); here != 0 {
-		if there := PermitsOf(name); there != 0 && there != here {
+		if other := PermitsOf(name); other != 0 && other != here {
 			f := s.add(requests.ReportPermits, 0)
-			f.Node, f.Permits = name, there
+			f.Node, f.Permits = name, other
 		}
 	}
 	const both = curators | unknownToCurators

@@ -140,7 +140,7 @@ func (s *State) recognise(name string) *contender {
 		}
 	}
 	s.numbers.note(seq)
-	if serial, mine := s.incarnation.serial(name); mine && serial >= s.firstSerial {
+	if serial, own := s.incarnation.serial(name); own && serial >= s.firstSerial {
 		return s.recogniseOwn(s.entries.at(serial), name, seq)
 	}
 	c := s.find(name)

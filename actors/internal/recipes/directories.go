@@ -15,12 +15,12 @@ import (
 // not depend on the recipe.
 type directories struct {
 	*lock.Actor
-	epoch      uint64 // of the session, in which the nodes live; 0 before the first session
-	session    int64  // ZooKeeper's number of the session, for the grants
-	lost       bool   // the session of epoch is lost
-	cleaningUp bool   // the actor has stopped, and its nodes are not deleted yet
-	first      directory
-	second     *directory // of a semaphore's leases; nil for other locks
+	epoch      uint64     // of the session, in which the nodes live; 0 before the first session
+	session    int64      // ZooKeeper's number of the session, for the grants
+	lost       bool       // the session of epoch is lost
+	cleaningUp bool       // the actor has stopped, and its nodes are not deleted yet
+	queue      directory  // a semaphore's request queue
+	leases     *directory // of a semaphore; nil for other locks
 }
 
 // sessionClient is an actor with directories.
@@ -39,16 +39,16 @@ func (ds *directories) beginSession(actor sessionClient) {
 func (ds *directories) bridge() messages.BridgeRef { return ds.Manager.Bridge.Ref() }
 
 func (ds *directories) each(do func(d *directory)) {
-	do(&ds.first)
-	if ds.second != nil {
-		do(ds.second)
+	do(&ds.queue)
+	if ds.leases != nil {
+		do(ds.leases)
 	}
 }
 
 // idOf returns the id of a question to the bridge. The lowest bit says which directory asks.
 func (d *directory) idOf(serial uint64) uint64 {
 	id := serial << 1
-	if d.second {
+	if d.isLeases {
 		id |= 1
 	}
 	return id
@@ -56,10 +56,10 @@ func (d *directory) idOf(serial uint64) uint64 {
 
 // of returns the directory that has asked, and its serial.
 func (ds *directories) of(id uint64) (d *directory, serial uint64) {
-	if id&1 != 0 && ds.second != nil {
-		return ds.second, id >> 1
+	if id&1 != 0 && ds.leases != nil {
+		return ds.leases, id >> 1
 	}
-	return &ds.first, id >> 1
+	return &ds.queue, id >> 1
 }
 
 // granted returns a grant by a node of the present session as a message.
@@ -88,9 +88,9 @@ func (ds *directories) Created(_ ask.Recipient, msg *messages.Created) {
 
 // Wake implements messages.BridgeClientHandler.
 func (ds *directories) Wake(_ ask.Recipient, msg *messages.Wake) {
-	d := &ds.first
-	if ds.second != nil && msg.Directory == ds.second.path {
-		d = ds.second
+	d := &ds.queue
+	if ds.leases != nil && msg.Directory == ds.leases.path {
+		d = ds.leases
 	}
 	if msg.Deleted {
 		d.noteGone(msg.Node)
@@ -161,7 +161,7 @@ func (ds *directories) Tick(quiet bool) {
 
 // Idle implements lock.Behavior.
 func (ds *directories) Idle() bool {
-	return ds.first.state.Idle() && (ds.second == nil || ds.second.state.Idle())
+	return ds.queue.state.Idle() && (ds.leases == nil || ds.leases.state.Idle())
 }
 
 // Close implements lock.Behavior.
@@ -175,7 +175,7 @@ func (ds *directories) Close(failed bool) {
 
 // ending reports whether nodes are not deleted yet.
 func (ds *directories) ending() bool {
-	return ds.first.state.Ending() || ds.second != nil && ds.second.state.Ending()
+	return ds.queue.state.Ending() || ds.leases != nil && ds.leases.state.Ending()
 }
 
 // ReceiveAfterStop implements lock.Behavior. The actor deletes its nodes by the bridge's answers,

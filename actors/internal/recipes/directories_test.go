@@ -11,7 +11,7 @@ import (
 // newDirectories returns the directory of a mutex without an actor.
 func newDirectories() *directories {
 	ds := &directories{Actor: &lock.Actor{Entry: &manager.Entry{Recipe: Mutex}}}
-	ds.first = ds.newDirectory("/lock", Mutex, nil)
+	ds.queue = ds.newDirectory("/lock", Mutex, nil)
 	return ds
 }
 

@@ -14,12 +14,12 @@ import (
 // bridge into events of its lockqueue.State, and performs the effects.
 type directory struct {
 	in        *directories          // those of the actor
-	above     func(requests.Effect) // performs the effects for owners, or for the machine on top
+	news      func(requests.Effect) // takes the effects for owners, or for the machine on top
 	path      string
 	recipe    *manager.Recipe
 	state     *lockqueue.State
 	mustExist bool                          // the lock's directory must exist: nothing makes it
-	second    bool                          // among the actor's directories: see idOf
+	isLeases  bool                          // of a semaphore: see idOf
 	left      departure                     // the latest departure since the last grant, for the count of hand-offs
 	delay     *time.Timer                   // of the LockDelay under way
 	creates   map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
@@ -64,7 +64,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 		delete(d.creates, f.ID) // it is still there if the request had no CreateNode
 	}
 	if f.Kind.IsNews() {
-		d.above(f.Effect)
+		d.news(f.Effect)
 		return
 	}
 	switch f.Kind {

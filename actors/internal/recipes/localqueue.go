@@ -39,7 +39,7 @@ func newLocalQueue(e *manager.Entry) host.Actor {
 	l.stack = stack.Stack{Machine: l.state, Perform: l.perform, Below: l.below}
 	l.Init(e, l)
 	l.directories.Actor = &l.Actor
-	l.first = l.newDirectory(e.Path, e.Recipe, l.stack.Add)
+	l.queue = l.newDirectory(e.Path, e.Recipe, l.stack.Add)
 	l.beginSession(l)
 	return l
 }
@@ -79,7 +79,7 @@ func (l *localQueueActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	case idleOver:
 		l.state.IdleTimedOut()
 	case delayElapsed:
-		feed(&l.first, lockqueue.DelayElapsed{Serial: msg.serial})
+		feed(&l.queue, lockqueue.DelayElapsed{Serial: msg.serial})
 	default:
 		return messages.DispatchBridgeClient(l, from, msg, from)
 	}

@@ -19,19 +19,19 @@ type lockActor struct {
 
 // Acquire implements lock.Behavior.
 func (l *lockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
-	l.first.acquire(incoming(r, msg), nil)
+	l.queue.acquire(incoming(r, msg), nil)
 }
 
 // Cancel implements lock.Behavior.
 func (l *lockActor) Cancel(r *lock.Request, reason messages.Reason) {
-	l.first.cancel(r.ID, r.HoldExpired(), requests.Reason(reason))
+	l.queue.cancel(r.ID, r.HoldExpired(), requests.Reason(reason))
 }
 
 // NodesOf returns the node of a request, for manager.OpenRequest.
-func (l *lockActor) NodesOf(id requests.ID) []string { return []string{l.first.state.NodeOf(id)} }
+func (l *lockActor) NodesOf(id requests.ID) []string { return []string{l.queue.state.NodeOf(id)} }
 
 // Release implements lock.Behavior.
-func (l *lockActor) Release(r *lock.Request) { l.first.release(r.ID) }
+func (l *lockActor) Release(r *lock.Request) { l.queue.release(r.ID) }
 
 // ReceiveOther implements lock.Behavior.
 func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
@@ -39,7 +39,7 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	case acquireMember:
 		l.acquireMember(from, msg)
 	case delayElapsed:
-		feed(&l.first, lockqueue.DelayElapsed{Serial: msg.serial})
+		feed(&l.queue, lockqueue.DelayElapsed{Serial: msg.serial})
 	default:
 		return messages.DispatchBridgeClient(l, from, msg, from)
 	}
@@ -49,13 +49,13 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 // ---- from the bridge to the owner
 
 // answer performs an effect of the directory for an owner.
-func (l *lockActor) answer(told requests.Effect) {
+func (l *lockActor) answer(news requests.Effect) {
 	switch {
-	case told.Kind == requests.Grant:
-		l.Grant(l.Request(told.ID), l.grantedAlone(l.Path, told.Node, told.Token))
+	case news.Kind == requests.Grant:
+		l.Grant(l.Request(news.ID), l.grantedAlone(l.Path, news.Node, news.Token))
 		return
-	case told.Kind == requests.Refuse && told.Reason == requests.WouldDeadlock:
-		l.Detail = l.deadlockDetail(l.Request(told.ID).OwnerName())
+	case news.Kind == requests.Refuse && news.Reason == requests.WouldDeadlock:
+		l.Detail = l.deadlockDetail(l.Request(news.ID).OwnerName())
 	}
-	l.Answer(&told)
+	l.Answer(&news)
 }

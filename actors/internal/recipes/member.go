@@ -14,7 +14,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		return
 	}
 	if msg.queueing {
-		if l.first.state.Has(msg.Owner) {
+		if l.queue.state.Has(msg.Owner) {
 			ask.Send(from, &messages.Refused{RequestId: msg.RequestId, Reason: messages.Reason_WOULD_DEADLOCK, Detail: l.deadlockDetail(msg.Owner)}, l.Self)
 			return
 		}
@@ -25,7 +25,7 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 	if r == nil {
 		return
 	}
-	l.first.acquire(incoming(r, msg.Acquire), msg.create)
+	l.queue.acquire(incoming(r, msg.Acquire), msg.create)
 }
 
 // deadlockDetail says why a request of an owner is refused with WOULD_DEADLOCK.

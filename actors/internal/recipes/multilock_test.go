@@ -130,9 +130,9 @@ func TestMultiLockLeavesNothingBehind(t *testing.T) {
 		var left []int
 		switch a := a.(type) {
 		case *lockActor:
-			left = []int{len(a.first.creates), len(maps.Collect(a.Requests()))}
+			left = []int{len(a.queue.creates), len(maps.Collect(a.Requests()))}
 		case *semaphoreActor:
-			left = []int{len(a.first.creates), len(a.second.creates), len(maps.Collect(a.Requests()))}
+			left = []int{len(a.queue.creates), len(a.leases.creates), len(maps.Collect(a.Requests()))}
 			if !a.state.Idle() || a.create != nil {
 				t.Errorf("the semaphore %s is not idle", a.Path)
 			}

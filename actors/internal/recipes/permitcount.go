@@ -84,7 +84,7 @@ func (c *permitCount) onData(data []byte) {
 	}
 	c.reason, c.problem, c.late = 0, "", nil
 	n = max(n, 0)
-	feed(c.semaphore.second, lockqueue.Resize{Permits: n})
+	feed(c.semaphore.leases, lockqueue.Resize{Permits: n})
 	c.semaphore.state.Resize(n)
 }
 

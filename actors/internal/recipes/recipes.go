@@ -76,16 +76,16 @@ func newLock(e *manager.Entry) host.Actor {
 	l := &lockActor{}
 	l.Init(e, l)
 	l.directories.Actor = &l.Actor
-	l.first = l.newDirectory(e.Path, e.Recipe, l.answer)
+	l.queue = l.newDirectory(e.Path, e.Recipe, l.answer)
 	l.beginSession(l)
 	return l
 }
 
 // newDirectory returns the queue of the directory at a path.
-func (ds *directories) newDirectory(path string, recipe *manager.Recipe, above func(requests.Effect)) directory {
+func (ds *directories) newDirectory(path string, recipe *manager.Recipe, news func(requests.Effect)) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	d := directory{in: ds, above: above, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
+	d := directory{in: ds, news: news, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 	if ds.Recipe.RequireDirectory {
 		d.mustExist = true
 		d.state.KeepDirectory()

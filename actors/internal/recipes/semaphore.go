@@ -34,10 +34,10 @@ func newSemaphore(e *manager.Entry) host.Actor {
 	s.Init(e, s)
 	s.directories.Actor = &s.Actor
 	add := s.stack.Add
-	s.first = s.newDirectory(e.Directories[0], e.Recipe.Directories[0].Recipe, add)
-	second := s.newDirectory(e.Directories[1], e.Recipe.Directories[1].Recipe, add)
-	second.second = true
-	s.second = &second
+	s.queue = s.newDirectory(e.Directories[0], e.Recipe.Directories[0].Recipe, add)
+	leases := s.newDirectory(e.Directories[1], e.Recipe.Directories[1].Recipe, add)
+	leases.isLeases = true
+	s.leases = &leases
 	if e.Recipe.CountPath != "" {
 		s.count = newPermitCount(s)
 	}
@@ -73,9 +73,9 @@ func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 // NodesOf returns the nodes of a request, for manager.OpenRequest.
 func (s *semaphoreActor) NodesOf(id requests.ID) []string {
 	queue, leases := s.state.IDsBelow(id)
-	nodes := []string{s.first.state.NodeOf(queue)}
+	nodes := []string{s.queue.state.NodeOf(queue)}
 	for _, lease := range leases {
-		nodes = append(nodes, s.second.state.NodeOf(lease))
+		nodes = append(nodes, s.leases.state.NodeOf(lease))
 	}
 	return nodes
 }

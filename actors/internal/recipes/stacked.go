@@ -17,9 +17,9 @@ type stacked struct {
 
 // below has a directory perform an effect of the machine.
 func (s *stacked) below(f requests.Effect) {
-	d := &s.first
+	d := &s.queue
 	if f.Below != 0 {
-		d = s.second
+		d = s.leases
 	}
 	switch f.Kind {
 	case requests.AcquireBelow:

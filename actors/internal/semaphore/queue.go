@@ -21,28 +21,28 @@ func (p *State) newBelow(q *permitRequest) requests.ID {
 }
 
 // Answered takes in news of a request from a lock below.
-func (p *State) Answered(told requests.Effect) {
-	q := p.below.At(told.ID)
+func (p *State) Answered(news requests.Effect) {
+	q := p.below.At(news.ID)
 	if q == nil {
 		return
 	}
-	ended := told.Kind == requests.Refuse || told.Kind == requests.Lose || told.Kind == requests.ConfirmRelease
+	ended := news.Kind == requests.Refuse || news.Kind == requests.Lose || news.Kind == requests.ConfirmRelease
 	if ended {
-		p.below.Remove(told.ID)
+		p.below.Remove(news.ID)
 	}
-	switch i := q.leaseOf(told.ID); {
-	case i < 0 && told.ID != q.queueID: // it is withdrawn
+	switch i := q.leaseOf(news.ID); {
+	case i < 0 && news.ID != q.queueID: // it is withdrawn
 	case ended:
-		p.endedBelow(q, told)
-	case told.Kind == requests.RequestRevoke:
+		p.endedBelow(q, news)
+	case news.Kind == requests.RequestRevoke:
 		if i >= 0 && q.leases.Revoke() {
 			p.Add(requests.RequestRevoke, q.ID)
 		}
-	case told.Kind != requests.Grant:
+	case news.Kind != requests.Grant:
 	case i < 0:
 		p.passed(q)
 	default:
-		p.leaseGranted(q, i, told)
+		p.leaseGranted(q, i, news)
 	}
 	p.advance()
 }
@@ -141,18 +141,18 @@ func (p *State) requeue(q *permitRequest) {
 
 // endedBelow goes on after the end of one of a request's requests below. A waiting request begins
 // anew if it has lost what it was granted there; one of a multi-lock is refused.
-func (p *State) endedBelow(q *permitRequest, told requests.Effect) {
+func (p *State) endedBelow(q *permitRequest, news requests.Effect) {
 	switch stage := q.leases.Stage(); {
 	case stage == requests.Releasing:
-		p.leaseReleased(q, told.Reason)
-	case told.Kind == requests.Lose && stage == requests.Held:
-		p.Add(requests.Lose, q.ID).Reason = told.Reason
+		p.leaseReleased(q, news.Reason)
+	case news.Kind == requests.Lose && stage == requests.Held:
+		p.Add(requests.Lose, q.ID).Reason = news.Reason
 		p.end(q)
-	case told.Kind == requests.Lose && !q.MultiLock:
+	case news.Kind == requests.Lose && !q.MultiLock:
 		p.withdraw(q)
 		p.enterQueue(q)
 	default:
-		p.refuse(q, told.Reason)
+		p.refuse(q, news.Reason)
 	}
 }
 

@@ -15,8 +15,8 @@ type State struct {
 	used     int                           // permits of all requests that are not released
 	below    requests.Table[permitRequest] // of the requests to the locks below that have not ended; those that are withdrawn, too
 
-	asked   requests.Line[permitRequest] // have asked for leases and lack some, in their order
-	next    requests.Line[permitRequest] // have passed the request queue, behind those that have asked
+	asked   requests.List[permitRequest] // have asked for leases and lack some, in their order
+	next    requests.List[permitRequest] // have passed the request queue, behind those that have asked
 	tries   int                          // how many of next are tries
 	missing int                          // leases that were asked for and are not granted
 }
@@ -31,7 +31,7 @@ type permitRequest struct {
 	requests.Incoming
 	queueID     requests.ID                     // of its request to the request queue; 0: it has left
 	passedQueue bool                            // it has passed the request queue and is not held: it is in next, or in asked once leases are asked for
-	place       requests.Place[permitRequest]   // in next or in asked
+	place       requests.Element[permitRequest] // in next or in asked
 	leases      requests.Parts[requests.Effect] // the Grants of its leases, which are asked for all at once
 	leaseIDs    []requests.ID                   // of the requests for them; empty while none are asked for
 }

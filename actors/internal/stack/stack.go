@@ -1,5 +1,6 @@
 // Package stack runs a state machine on top of others, whose requests are the machine's: a local
-// queue on the queue of a directory, or a semaphore on those of two. It is as pure as they are.
+// queue on the queue of a directory, or a semaphore on those of two. It is as pure as they are. The
+// machine on top makes requests of those below; news is what comes back, a grant, a refusal or a loss.
 package stack
 
 import (

@@ -15,7 +15,7 @@ type directory struct {
 	state      directoryState
 	guessed    bool      // the state is a guess, for Writer.learn
 	persistent bool      // ZooKeeper has refused to make it as a container
-	offered    bool      // it is in Writer.offered or Writer.offeredAgain
+	ready      bool      // it is in Writer.ready or Writer.readyAgain
 	above      int       // how many directories above are missing, too, if it is
 	required   string    // it or a directory above that must exist, and is not made; empty for none
 	refusal    error     // why ZooKeeper does not make it, though it was missing; nil otherwise
@@ -32,14 +32,14 @@ type directory struct {
 type directoryState uint8
 
 const (
-	untold  directoryState = iota
+	unknown directoryState = iota
 	missing                // the transaction makes it, and those above that are missing
-	there
-	shown // a node of this process is there: creates need not wait
+	exists
+	inUse // a node of this process is there: creates need not wait
 )
 
 // isOpen reports whether a create in the directory may go into the queue.
-func (d *directory) isOpen() bool { return d.state == shown && len(d.line) == 0 }
+func (d *directory) isOpen() bool { return d.state == inUse && len(d.line) == 0 }
 
 // mayBeNew reports whether one of the creates is to stand in the line of its directory.
 func (w *Writer) mayBeNew(g *Group) bool {
@@ -80,7 +80,7 @@ func (w *Writer) enter(g *Group, again bool) {
 			i--
 		}
 		d.line = slices.Insert(d.line, i, g)
-		w.offer(d, again)
+		w.makeReady(d, again)
 	}
 }
 
@@ -90,9 +90,9 @@ func (w *Writer) newDirectory(c *Create) *directory {
 	d.line = d.one[:0]
 	switch {
 	case c.msg.GetRequired() == c.msg.GetDirectory():
-		d.state, d.refusal = there, missingError(w.epoch.Client(), c.msg.GetRequired())
+		d.state, d.refusal = exists, missingError(w.epoch.Client(), c.msg.GetRequired())
 	case c.exists || c.seen:
-		d.state = there
+		d.state = exists
 	case c.msg.GetParentIsOwn() && c.msg.GetRequired() == "":
 		d.above = 1
 	}
@@ -107,29 +107,29 @@ func (g *Group) leaveLines() {
 	}
 }
 
-// offer has the next batch take from the directory's line; again: before lines that have not been
+// makeReady has the next batch take from the directory's line; again: before lines that have not been
 // sent yet.
-func (w *Writer) offer(d *directory, again bool) {
-	if d.offered || d.batch != nil || len(d.line) == 0 {
+func (w *Writer) makeReady(d *directory, again bool) {
+	if d.ready || d.batch != nil || len(d.line) == 0 {
 		return
 	}
-	if d.offered, w.changed = true, true; again {
-		w.offeredAgain = append(w.offeredAgain, d)
+	if d.ready, w.changed = true, true; again {
+		w.readyAgain = append(w.readyAgain, d)
 	} else {
-		w.offered = append(w.offered, d)
+		w.ready = append(w.ready, d)
 	}
 }
 
 // buildNewBatch takes a batch from the lines of directories. It returns nil if none can be sent.
 func (w *Writer) buildNewBatch() *batch {
 	b := w.newBatch()
-	for _, list := range []*[]*directory{&w.offeredAgain, &w.offered} {
+	for _, list := range []*[]*directory{&w.readyAgain, &w.ready} {
 		for len(*list) > 0 {
 			d := (*list)[0]
 			if !w.addLine(b, d) {
 				return w.finishBatch(b)
 			}
-			d.offered = false
+			d.ready = false
 			(*list)[0] = nil
 			*list = (*list)[1:]
 		}
@@ -142,7 +142,7 @@ func (w *Writer) addLine(b *batch, d *directory) bool {
 	for d.sent < len(d.line) && d.line[d.sent].isNext(b) {
 		g := d.line[d.sent]
 		for _, d := range g.directories {
-			if d.state == untold {
+			if d.state == unknown {
 				d.state, d.guessed = w.guess(), true
 			}
 		}
@@ -160,7 +160,7 @@ func (w *Writer) addLine(b *batch, d *directory) bool {
 			c.in.nodes++
 		}
 	}
-	return true // what is left in the line is offered when the batch is answered
+	return true // what is left in the line is sent after the others when the batch is answered
 }
 
 // containers returns how many directories a transaction makes with the group, at most.
@@ -182,7 +182,7 @@ func (g *Group) isNext(b *batch) bool {
 // guess returns the state that a directory has which this session has not seen.
 func (w *Writer) guess() directoryState {
 	if w.existing > maxExisting/2 {
-		return there
+		return exists
 	}
 	return missing
 }
@@ -207,12 +207,12 @@ func (w *Writer) tell(d *directory, state directoryState) {
 	d.state, d.guessed = state, false
 }
 
-// onShown handles a batch that has made nodes in its directories. The creates in their lines go
+// onInUse handles a batch that has made nodes in its directories. The creates in their lines go
 // into the queue.
-func (w *Writer) onShown(b *batch) {
+func (w *Writer) onInUse(b *batch) {
 	for _, d := range b.directories {
 		w.tell(d, d.state) // it was so
-		d.state, d.line, d.sent, d.batch = shown, d.line[d.sent:], 0, nil
+		d.state, d.line, d.sent, d.batch = inUse, d.line[d.sent:], 0, nil
 	}
 	var open []*Group
 	for _, d := range b.directories {
@@ -225,10 +225,10 @@ func (w *Writer) onShown(b *batch) {
 	w.requeue(open)
 }
 
-// openLine takes those from the front of a line whose directories are all shown, and appends them
+// openLine takes those from the front of a line whose directories are all in use, and appends them
 // to open.
 func (w *Writer) openLine(d *directory, open []*Group) []*Group {
-	for len(d.line) > 0 && d.line[0].isNext(nil) && d.line[0].allShown() {
+	for len(d.line) > 0 && d.line[0].isNext(nil) && d.line[0].allInUse() {
 		g := d.line[0]
 		g.leaveLines()
 		open = append(open, g)
@@ -241,13 +241,13 @@ func (w *Writer) openLine(d *directory, open []*Group) []*Group {
 			}
 		}
 	}
-	w.offer(d, true)
+	w.makeReady(d, true)
 	return open
 }
 
-// allShown reports whether all of the directories are shown.
-func (g *Group) allShown() bool {
-	return !slices.ContainsFunc(g.directories, func(d *directory) bool { return d.state != shown })
+// allInUse reports whether all of the directories are in use.
+func (g *Group) allInUse() bool {
+	return !slices.ContainsFunc(g.directories, func(d *directory) bool { return d.state != inUse })
 }
 
 // forget ends what the directories of a group know of it. The group is not in a line.
@@ -276,16 +276,16 @@ func (w *Writer) leave(g *Group) {
 		case i > 0:
 			d.line = slices.Delete(d.line, i, i+1)
 		}
-		w.offer(d, true) // those behind an atomic create may have waited for it, and not for a batch
+		w.makeReady(d, true) // those behind an atomic create may have waited for it, and not for a batch
 	}
 	w.forget(g)
 }
 
-// offerAgain has the lines of a batch sent again that ZooKeeper has not executed.
-func (w *Writer) offerAgain(b *batch) {
+// makeReadyAgain has the lines of a batch sent again that ZooKeeper has not executed.
+func (w *Writer) makeReadyAgain(b *batch) {
 	for _, d := range b.directories {
 		d.sent, d.batch = 0, nil
-		w.offer(d, true)
+		w.makeReady(d, true)
 	}
 	w.changed = true
 }
@@ -294,7 +294,7 @@ func (w *Writer) offerAgain(b *batch) {
 func (w *Writer) noteMissing(path string) {
 	if d := w.directories[path]; d != nil && d.batch == nil {
 		if d.state, d.guessed = missing, false; d.refusal != nil {
-			d.state = there // the next transaction does not make it
+			d.state = exists // the next transaction does not make it
 		}
 	}
 }

@@ -15,7 +15,8 @@
 //   - writer.go: a create on its way to ZooKeeper and back.
 //   - queue.go: the queue of requests, and which of them a batch takes.
 //   - result.go: what the answer to a batch means for its requests if ZooKeeper did not execute it.
-//   - directory.go: creates in directories that may be missing.
+//   - directory.go: creates in directories that may be missing. They wait in the line of the
+//     directory; a create that need not wait is in the queue.
 //   - missing.go: what a batch means that failed because of its directories.
 //   - unknown.go: creates whose outcome is unknown, and how the writer finds their nodes.
 //   - beside.go: a create on condition that another node exists.

@@ -141,7 +141,7 @@ func TestRequiredDirectoryIsNotMade(t *testing.T) {
 	one := create()
 	first := l.sent(l.w.buildNewBatch, 0, one)
 	two := create()
-	l.w.onShown(first)
+	l.w.onInUse(first)
 	second := l.sent(l.w.buildBatch, 0, two)
 	three := create() // stays in the queue: the directory is known as long as it is open
 	l.w.onMissingDirectory(second, 0)

@@ -63,7 +63,7 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 		if d.refusal != nil {
 			w.failSent(d, d.refusal)
 			if d.required == d.path {
-				d.state = there // no later transaction makes it
+				d.state = exists // no later transaction makes it
 			} else {
 				d.refusal = nil // the next transaction tries to make it again
 			}
@@ -71,7 +71,7 @@ func (w *Writer) onMissingAgain(b *batch, first *directory, gone map[string]bool
 			w.countTry(d)
 		}
 	}
-	w.offerAgain(b)
+	w.makeReadyAgain(b)
 }
 
 // countTry counts one more attempt of the creates of a directory that are sent.
@@ -115,7 +115,7 @@ func (w *Writer) onContainerFailed(b *batch, i int, err error) {
 			}
 		}
 	}
-	w.offerAgain(b)
+	w.makeReadyAgain(b)
 }
 
 // onExisting notes what it says of a directory that another, or itself, exists and was taken for
@@ -124,9 +124,9 @@ func (w *Writer) onContainerFailed(b *batch, i int, err error) {
 func (w *Writer) onExisting(d *directory, path string) {
 	switch i := slices.Index(d.paths(), path); {
 	case i == 0:
-		w.tell(d, there)
+		w.tell(d, exists)
 	case d.guessed:
-		d.state, d.above = there, 0
+		d.state, d.above = exists, 0
 	case i > 0:
 		d.above = i - 1
 	}
@@ -139,7 +139,7 @@ func (d *directory) refuse(client zkconn.Client, err error, path string) {
 		d.persistent = true // the server may not know containers
 		return
 	}
-	d.state, d.above = there, 0
+	d.state, d.above = exists, 0
 	d.refusal = zkconn.MakeError(client, err, path)
 }
 
@@ -200,7 +200,7 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 		w.makeAbove(b, paths, of)
 		return
 	}
-	w.offerAgain(b)
+	w.makeReadyAgain(b)
 }
 
 // tooManyAbove returns the directories above those of the batch that are too many for the
@@ -251,7 +251,7 @@ func (w *Writer) makeAbove(b *batch, paths []string, of []*directory) {
 					w.failSent(d, err)
 				}
 			}
-			w.offerAgain(b)
+			w.makeReadyAgain(b)
 		}
 	})
 }
@@ -301,7 +301,7 @@ func (w *Writer) makeRoot(b *batch) {
 					w.failSent(d, err)
 				}
 			}
-			w.offerAgain(b)
+			w.makeReadyAgain(b)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func (w *Writer) requeue(groups []*Group) {
 // is answered.
 func (w *Writer) sendAgain(b *batch, answered *Group) {
 	if len(b.directories) > 0 {
-		w.offerAgain(b)
+		w.makeReadyAgain(b)
 		return
 	}
 	w.requeue(slices.DeleteFunc(slices.Clone(b.groups), func(g *Group) bool { return g == answered }))

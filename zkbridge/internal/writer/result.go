@@ -80,7 +80,7 @@ func (w *Writer) retryUnsent(b *batch) {
 			var groups []*Group
 			for _, b := range w.unsent {
 				if len(b.directories) > 0 {
-					w.offerAgain(b)
+					w.makeReadyAgain(b)
 				} else {
 					groups = append(groups, b.groups...)
 				}
@@ -98,7 +98,7 @@ func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 	for _, g := range b.groups {
 		w.leave(g)
 	}
-	w.offerAgain(b)
+	w.makeReadyAgain(b)
 	for _, unknown := range b.writes {
 		if unknown.create != nil {
 			w.lookUpLater(unknown.create)

@@ -40,12 +40,12 @@ type Writer struct {
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
 	arrivals    uint64   // groups with creates that have come so far
 
-	watched      watchedDirectories
-	directories  map[string]*directory // that may be missing
-	offered      []*directory          // whose lines are to be sent
-	offeredAgain []*directory          // the same, of batches that were not executed: they come first
-	newInFlight  flight                // from these lines, also those that wait for what survey reads
-	existing     int                   // up to maxExisting: how often directories existed that the session had not seen, of late
+	watched     watchedDirectories
+	directories map[string]*directory // that may be missing
+	ready       []*directory          // whose lines are to be sent
+	readyAgain  []*directory          // the same, of batches that were not executed: they come first
+	newInFlight flight                // from these lines, also those that wait for what survey reads
+	existing    int                   // up to maxExisting: how often directories existed that the session had not seen, of late
 
 	unknownCreates []*Create // that may have made a node: lookUpUnknown will look for it
 	orphans        orphans
@@ -61,7 +61,7 @@ func (w *Writer) Create(g *Group) {
 }
 
 // NewWaiting returns how many directories that may be missing have creates that are to be sent.
-func (w *Writer) NewWaiting() int { return len(w.offeredAgain) + len(w.offered) }
+func (w *Writer) NewWaiting() int { return len(w.readyAgain) + len(w.ready) }
 
 // Flush sends batches from the queue, and from the lines of directories, until what is left is too
 // little for another batch, or too many batches are in flight. It sends none while batches wait for
@@ -76,7 +76,7 @@ func (w *Writer) Flush() {
 		most, mostNew = bounds{MaxSingle, MaxSingle}, bounds{MaxSingle, MaxSingle}
 	}
 	w.sendBatches(&w.inFlight, most, func() int { return len(w.queue) }, w.buildBatch)
-	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.offeredAgain) + len(w.offered) }, w.buildNewBatch)
+	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.readyAgain) + len(w.ready) }, w.buildNewBatch)
 }
 
 // send sends the transaction and the reads behind it. It calls done on any goroutine when all are
@@ -138,7 +138,7 @@ func (w *Writer) onSuccess(b *batch) {
 		b.setDirectory(msg, c)
 		w.created(c, msg)
 	}
-	w.onShown(b)
+	w.onInUse(b)
 	b.reset()
 	w.freeBatches = append(w.freeBatches, b)
 }

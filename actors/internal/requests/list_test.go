@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Line has the elements of a slice that the same is done to.
+// A List has the elements of a slice that the same is done to.
 func TestLine(t *testing.T) {
 	type element struct {
 		n     int
-		place Place[element]
+		place Element[element]
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var l Line[element]
+		var l List[element]
 		var want []*element
 		remove := func(e *element) {
 			i := slices.Index(want, e)
