@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -117,4 +118,20 @@ func TestCheckLongPathsWithLeader(t *testing.T) {
 			t.Error("the session was lost")
 		}
 	})
+}
+
+// A transaction that is too large only with the chroot fails before it is sent: the client library
+// would panic.
+func TestMultiTooLargeWithChroot(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr() + "/" + strings.Repeat("c", 185)})
+	ops := make([]any, 5141)
+	for i := range ops {
+		ops[i] = &zk.DeleteRequest{Path: "/a", Version: -1}
+	}
+	_, err := b.Multi(t.Context(), ops...)
+	if !errors.Is(err, messages.Reason_INVALID) {
+		t.Error(err)
+	}
 }

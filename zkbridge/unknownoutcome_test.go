@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -180,4 +182,31 @@ func TestLookupLost(t *testing.T) {
 			t.Errorf("%v: %v with nodes %v", op, m, names)
 		}
 	}
+}
+
+// The bridge does not take the node of another session for that of a lost reply, though its name is
+// the same.
+func TestFindsOnlyOwnNode(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var n atomic.Int32
+		u := userOfFaulty(t, Config{Servers: s.Addr()}, &faultyClient{multi: func(ops []zkconn.Op, send sendFunc) ([]zk.MultiResponse, error) {
+			if ops[0].Kind == zkconn.OpCreate && n.Add(1) == 2 {
+				return nil, zk.ErrConnectionClosed // neither executed nor answered
+			}
+			return send()
+		}})
+		dir, c := s.Path(t), s.Client(t)
+		u.created(dir, "other-")
+		other, err := c.Create(dir+"/x-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		own := u.created(dir, "x-lock-")
+		if dir+"/"+own.GetNode() == other {
+			t.Fatalf("%s of another session is taken for the own node", other)
+		}
+		_, stat, err := c.Exists(dir + "/" + own.GetNode())
+		must(t, err)
+		if stat.EphemeralOwner != u.bridge.Session().ID {
+			t.Errorf("%s belongs to session %#x", own.GetNode(), stat.EphemeralOwner)
+		}
+	})
 }

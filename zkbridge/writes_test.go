@@ -256,3 +256,45 @@ func TestDataIsKept(t *testing.T) {
 		}
 	})
 }
+
+// A release whose name is no node of the directory deletes nothing.
+func TestReleaseOfNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		root, c := s.Path(t), s.Client(t)
+		makeNode(t, c, root, "")
+		t.Cleanup(func() { c.Delete(root, -1) })
+		u := newUser(t, connected(t, Config{Servers: s.Addr() + root}))
+		for _, r := range []*messages.ReleaseNode{{Directory: "/"}, {}, {Directory: "/a", Node: "b/c"}} {
+			r.Id, r.Epoch = u.id(), u.epoch()
+			u.bridge.Ref().SendReleaseNode(r, u)
+			if got := next[*messages.Failed](u); got.GetReason() != messages.Reason_INVALID {
+				t.Errorf("%v: %v", r, got)
+			}
+		}
+		if exists, _, _ := c.Exists(root); !exists {
+			t.Error("the chroot is deleted")
+		}
+	})
+}
+
+func TestSequenceExhausted(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
+	u.created("/a", "n-")
+	s.Embedded().SetCreateCount("/a", 1<<31-1)
+	var failed int
+	for range 4 { // one by one, because the sequence numbers within a transaction wrap
+		u.create("/a", "n-")
+		switch m := (<-u.mailbox).(type) {
+		case *messages.Failed:
+			failed++
+			if m.GetReason() != messages.Reason_SEQUENCE_EXHAUSTED {
+				t.Errorf("%v", m)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no create has failed")
+	}
+}

@@ -3,7 +3,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/gen/ask"
 )
 
 // wrongCall is a wrong call, which has returned an error.
@@ -268,29 +266,4 @@ func wrongState(u *wrongUse) []wrongCall {
 		{u.refused(u.mutex, actors.WithTimeout(50*time.Millisecond)), []string{u.LockPath + ": after 50ms"}, actors.ErrTimedOut},
 		{u.released.Unlock(locktest.Within(u)), []string{u.LockPath + " was released before"}, actors.ErrNotHeld},
 	}
-}
-
-// Without a context a grant's own one has ended, Sessions yields nothing and logs that, and Wait
-// returns an error of futures.
-func TestNilContext(t *testing.T) {
-	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
-		var log locktest.Log
-		locks := b.Locks(log.Config)
-		mu := locks.Mutex(b.LockPath)
-		g := locktest.Lock(b, mu)
-		work := g.Context(nil)
-		locktest.Closes(b, work.Done(), "the context")
-		if err := context.Cause(work); !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), "context is nil") {
-			b.Errorf("the context's cause is %v", err)
-		}
-		if _, open := <-locks.Sessions(nil); open || len(log.With("context is nil")) != 1 {
-			b.Error("Sessions without a context")
-		}
-		locktest.Is(b, g.Unlock(nil), actors.ErrInvalid)
-		b.WaitNodes(0) // Unlock has released
-		f := mu.Acquire(locktest.Within(b))
-		_, err := f.Wait(nil)
-		locktest.Is(b, err, ask.ErrNilContext)
-		locktest.Unlock(b, locktest.Result(b, f))
-	})
 }

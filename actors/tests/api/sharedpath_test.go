@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -119,17 +118,4 @@ func TestPersistentContender(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The log has the path and the owner of a grant that is dropped without a release.
-func TestForgottenRelease(t *testing.T) {
-	t.Parallel()
-	s := zktest.Embedded(t)
-	var logged locktest.Log
-	locks := locktest.Connect(t, s.Addr(), logged.Config)
-	func() { locktest.Lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
-	locktest.CollectUntil(t, func() bool {
-		lines := logged.With("grant was dropped without Release")
-		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
-	}, "the log has the dropped grant")
 }

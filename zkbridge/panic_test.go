@@ -67,7 +67,7 @@ func TestPanicOfRecipient(t *testing.T) {
 		ref.SendReleaseNode(&messages.ReleaseNode{Epoch: 1, Directory: dir, Node: node}, bad)
 		bad.receive(t) // of the release, or a Wake
 		u.keepsSession()
-		if text := log.String(); strings.Count(text, "a recipient panics") < answers || !strings.Contains(text, "reply_test.go") {
+		if text := log.String(); strings.Count(text, "a recipient panics") < answers || !strings.Contains(text, "panic_test.go") {
 			t.Errorf("the log is: %s", text)
 		}
 		for _, name := range s.Nodes(t, dir) {

@@ -16,6 +16,7 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // awkwardKeys are keys that a path cannot have as they are, and their names.
@@ -140,5 +141,68 @@ func TestLocksOfKeys(t *testing.T) {
 		for _, g := range held {
 			locktest.Unlock(b, g)
 		}
+	})
+}
+
+func TestInvalidPath(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		locks := locktest.Connect(t, s.Addr())
+		before := append(s.Nodes(t, "/"), "actorlock")
+		for _, path := range []string{"", "/", "relative", "relative/path", "//", "//a", "/a//b", "/a/", "/.", "/..", "/a/./b",
+			"/a/../b", "/a/..", "/a\x00b", "/a\nb", "/a\x1fb", "/a\x7fb", "/a\u0085b", "/a\ud7ff\ufff0b", "/a\xffb", "/actorlock/generation"} {
+			mu := locks.Mutex(path)
+			if mu.Path() != path {
+				t.Errorf("path %q is %q", path, mu.Path())
+			}
+			_, err := mu.Lock(locktest.Within(t))
+			f := mu.Acquire(locktest.Within(t), actors.Try())
+			_, again := f.Result()
+			_, pid := mu.PID()
+			for _, err := range []error{err, again, pid} {
+				locktest.ExpectClear(t, err, path)
+			}
+		}
+		for _, name := range s.Nodes(t, "/") { // empty containers of other tests may have gone
+			if !slices.Contains(before, name) {
+				t.Errorf("/%s was created", name)
+			}
+		}
+	})
+}
+
+// No recipe takes a path where the library keeps its own nodes.
+func TestReservedPaths(t *testing.T) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		locks := b.Locks()
+		nodes := func() []string { return slices.Sorted(slices.Values(b.Nodes(b, zkbridge.GenerationDirectory))) }
+		before := nodes()
+		free := locks.Mutex(b.LockPath)
+		for _, path := range []string{zkbridge.GenerationDirectory, zkbridge.GenerationPath, zkbridge.GenerationPath + "/a", "/actorlock/a", "/actorlock/a/b"} {
+			handles := map[string]locktest.Handle{
+				"shared": locks.Semaphore(b.LockPath+"-shared", 1, actors.SharedPermits(path)), "multi": locks.MultiLock(free, locks.Mutex(path)),
+			}
+			for _, r := range locktest.Recipes {
+				if !strings.HasPrefix(r.Name, "multi") { // whose members are at other paths
+					handles[r.Name] = r.At(locks, path)
+				}
+			}
+			for name, mu := range handles {
+				_, err := mu.Lock(locktest.Within(b))
+				b.Run(name, func(t *testing.T) { locktest.ExpectClear(t, err, path) })
+			}
+			count := locks.SharedCount(path, 1)
+			_, err := count.Get(locktest.Within(b))
+			locktest.ExpectClear(b.T, err, path)
+			locktest.ExpectClear(b.T, count.Set(locktest.Within(b), 3), path)
+			_, err = count.TrySet(locktest.Within(b), actors.Count{Version: -1}, 3)
+			locktest.ExpectClear(b.T, err, path)
+			_, err = locks.Mutex(path).Participants(locktest.Within(b))
+			locktest.ExpectClear(b.T, err, path)
+		}
+		if after := nodes(); !slices.Equal(before, after) {
+			b.Errorf("nodes %v, then %v", before, after)
+		}
+		// A path that only begins with the same letters is free.
+		locktest.Unlock(b, locktest.Lock(b, locks.Mutex("/actorlock-orders")))
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // Without a logger, slog.Default has one line for each change of the session, with the holders and
@@ -115,7 +116,7 @@ func TestRecordStacks(t *testing.T) {
 			b.Error(line)
 		}
 		for line, function := range map[string]string{"grant was dropped": "dropGrant", "future of a lock": "TestRecordStacks"} {
-			for _, want := range []string{"path=" + b.LockPath, function, "sessionlog_test.go:"} {
+			for _, want := range []string{"path=" + b.LockPath, function, "log_test.go:"} {
 				if found := log.With(line)[0]; !strings.Contains(found, want) {
 					b.Errorf("no %q in %s", want, found)
 				}
@@ -143,4 +144,17 @@ func TestMissingChrootWithoutLogger(t *testing.T) {
 		locktest.Unlock(v, locktest.Lock(v, locks.Mutex("/orders")))
 		log.Expect(v, "level=WARN", "the chroot was missing", "/typo")
 	})
+}
+
+// The log has the path and the owner of a grant that is dropped without a release.
+func TestForgottenRelease(t *testing.T) {
+	t.Parallel()
+	s := zktest.Embedded(t)
+	var logged locktest.Log
+	locks := locktest.Connect(t, s.Addr(), logged.Config)
+	func() { locktest.Lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
+	locktest.CollectUntil(t, func() bool {
+		lines := logged.With("grant was dropped without Release")
+		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
+	}, "the log has the dropped grant")
 }
