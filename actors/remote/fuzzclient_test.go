@@ -503,7 +503,10 @@ func (u *usersOfFoul) serves(within time.Duration) {
 
 func foulSeeds() []script {
 	start := func(bits byte) script { return script{bits} }
+	empty := marshal(&messages.ServerMessage{What: &messages.ServerMessage_Granted{Granted: &messages.Granted{}}})
+	flood := append(append(start(0).step(foulWait, 2).step(foulFlood, 520_000>>16, 520_000>>8&0xff, 520_000&0xff), short(len(empty))...), empty...)
 	return []script{
+		flood.step(foulWait, 2),
 		start(0).step(foulWait, 2).step(foulWait, 2),
 		start(0).step(foulWait, 2).step(foulCut).step(foulWait, 3).step(foulForged),
 		start(4).step(foulWait, 2).step(foulGrant, 0).step(foulGrant, 1).step(foulAgain, 3).step(foulWait, 2).step(foulRelease),

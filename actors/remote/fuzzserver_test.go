@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -38,10 +39,6 @@ type attacker struct {
 
 // attackedPaths are the paths at which the attacker may have locks.
 var attackedPaths = []string{"/locks/0", "/locks/1", "/locks/2", "/locks/count"}
-
-// questionKinds are all kinds of questions: see TestQuestionKinds.
-var questionKinds = []string{"count", "find", "generation", "health", "inspect", "observe", "participants", "remaining", "revoke", "revoke-holders",
-	"set-count", "try-set-count", "verify", "verify-token"}
 
 func newAttacker(c choices, room int, paths []string) *attacker {
 	a := &attacker{paths: paths}
@@ -95,7 +92,7 @@ func newAttacker(c choices, room int, paths []string) *attacker {
 		p + "Cancel.request_id":          id,
 		p + "Release.request_id":         id,
 		p + "Question.id":                id,
-		p + "Question.kind":              func() any { return choose(c, questionKinds...) },
+		p + "Question.kind":              func() any { return choose(c, inspection.Kinds()...) },
 		p + "Question.path":              func() any { return a.target() },
 		p + "Question.arguments":         func() any { return choose(c, "", "{}", "1", "null") },
 		p + "Renew.number":               func() any { return a.renew },
@@ -330,9 +327,6 @@ func (a *attack) open(t *testing.T, hello int) {
 					t.Errorf("the server sends what nobody can read: %v", err)
 				}
 				a.take(&f)
-				if len(f.Messages) > 0 {
-				} else {
-				}
 			})
 	}()
 	<-time.After(time.Millisecond) // for the Welcome
@@ -554,6 +548,7 @@ func attackSeeds() []attackSeed {
 		{"the same frame again and again", begin.send(mutex(1, "/locks/0")).step(stepAgain, 20).step(stepWait, 1)},
 		{"another client's directory", begin.send(question(1, "revoke", "/honest/held/locks/x")).send(question(2, "inspect", "/honest/held")).
 			send(mutex(3, "/honest/held")).send(mutex(4, "/honest/held/leases")).send(question(5, "revoke-holders", "/locks/../honest/held"))},
+		{"520,000 empty requests", begin.flood(520_000, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{}}}).step(stepWait, 1)},
 		{"thousands of withdrawals", begin.flood(9_000, &messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: 1}})},
 		{"a client that does not read", begin.step(stepDeaf).flood(9_000, question(1, "none", "")).step(stepAgain, 3).step(stepWait, 4)},
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
@@ -72,6 +74,9 @@ type answering struct {
 
 // answerings holds each kind of question.
 var answerings = map[string]answering{}
+
+// Kinds returns the names of all kinds of questions, in order.
+func Kinds() []string { return slices.Sorted(maps.Keys(answerings)) }
 
 // question defines a kind of question with one answer.
 func question[A, V any](kind string, traits trait, answer func(t *Target, ctx context.Context, args A) (V, error)) *asking[A, V] {
