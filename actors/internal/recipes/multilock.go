@@ -30,7 +30,7 @@ type multiLockActor struct {
 	messages.IgnoreOwner[ask.Recipient]
 	semaphores int                 // among the members
 	attempts   map[uint64]*attempt // those that ask members or hold them, by id
-	byRequest  map[requests.ID]*attempt
+	byRequest  requests.Table[attempt]
 	byOwner    map[string]*attempt // which the owner's next request enters
 	last       uint64              // attempt
 	epoch      uint64              // of the latest grant; 0 once its session is lost
@@ -53,7 +53,7 @@ type attempt struct {
 const memberBits = 8
 
 func newMultiLock(e *manager.Entry) host.Actor {
-	m := &multiLockActor{attempts: map[uint64]*attempt{}, byRequest: map[requests.ID]*attempt{}, byOwner: map[string]*attempt{}}
+	m := &multiLockActor{attempts: map[uint64]*attempt{}, byOwner: map[string]*attempt{}}
 	m.Init(e, m)
 	for i := range m.Deps {
 		if m.isSemaphore(i) {
@@ -74,7 +74,7 @@ func (m *multiLockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 		return
 	}
 	a := &attempt{requests: []*lock.Request{r}, msg: msg, try: msg.Try}
-	m.byRequest[r.ID] = a
+	m.byRequest.Put(r.ID, a)
 	if msg.Owner != "" && m.semaphores == 0 { // a semaphore has no re-entry: it refuses the owner
 		m.byOwner[msg.Owner] = a
 	}
@@ -88,7 +88,7 @@ func (m *multiLockActor) enter(a *attempt, r *lock.Request, msg *messages.Acquir
 		return
 	}
 	a.requests = append(a.requests, r)
-	m.byRequest[r.ID] = a
+	m.byRequest.Put(r.ID, a)
 	if a.grants != nil {
 		m.grant(a, r)
 	}
@@ -131,7 +131,7 @@ func (a *attempt) memberID(i int) uint64 { return a.id<<memberBits | uint64(i) }
 
 // Cancel implements lock.Behavior.
 func (m *multiLockActor) Cancel(r *lock.Request, reason messages.Reason) {
-	a := m.byRequest[r.ID]
+	a := m.byRequest.At(r.ID)
 	switch {
 	case a.members.Stage() == requests.Releasing:
 	case len(a.requests) > 1:
@@ -144,13 +144,13 @@ func (m *multiLockActor) Cancel(r *lock.Request, reason messages.Reason) {
 
 // leave takes a request off its attempt.
 func (m *multiLockActor) leave(a *attempt, r *lock.Request) {
-	delete(m.byRequest, r.ID)
+	m.byRequest.Remove(r.ID)
 	a.requests = slices.DeleteFunc(a.requests, func(o *lock.Request) bool { return o == r })
 }
 
 // Release implements lock.Behavior.
 func (m *multiLockActor) Release(r *lock.Request) {
-	a := m.byRequest[r.ID]
+	a := m.byRequest.At(r.ID)
 	if n := len(a.requests) - 1; n > 0 {
 		m.leave(a, r)
 		m.ConfirmRelease(r.ID, n)
@@ -165,7 +165,7 @@ func (m *multiLockActor) Release(r *lock.Request) {
 
 // NodesOf returns the nodes of a request, for manager.OpenRequest.
 func (m *multiLockActor) NodesOf(id requests.ID) []string {
-	if a := m.byRequest[id]; a != nil {
+	if a := m.byRequest.At(id); a != nil {
 		return a.create.nodes()
 	}
 	return nil
@@ -358,7 +358,7 @@ func (m *multiLockActor) withdraw(a *attempt) {
 // forget forgets the requests of an attempt.
 func (m *multiLockActor) forget(a *attempt) {
 	for _, r := range a.requests {
-		delete(m.byRequest, r.ID)
+		m.byRequest.Remove(r.ID)
 	}
 	if m.byOwner[a.msg.Owner] == a {
 		delete(m.byOwner, a.msg.Owner)
