@@ -86,6 +86,8 @@ func renderComparison(r *results) string {
 		"%.0f %%: new is faster or slower if both are on one side of 1, and equal if both are within %.0f %% of 1. The trend is the median of the second half of the rounds "+
 		"divided by that of the first: of the ratio, and of old alone.\n\n", r.Machine.Date, r.Machine.Peers[oldPeer], r.Machine.Peers[newPeer],
 		r.Rounds, r.Seconds, 100*sureness, 100*equalWithin)
+	renderServers(&b, r.Machine)
+	b.WriteString("\n")
 	b.WriteString("| scenario | figure | old | new | new / old | limits | new is | trend | trend of old |\n|---|---|--:|--:|--:|---|---|--:|--:|\n")
 	for _, c := range r.Compared {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.3f | %.3f to %.3f | %s | %.2f | %.2f |\n",

@@ -207,6 +207,14 @@ func violations(s *summary) string {
 	return fmt.Sprint(s.violations)
 }
 
+func renderServers(b *strings.Builder, m machine) {
+	for _, s := range servers {
+		if version, ok := m.Servers[s.name]; ok {
+			fmt.Fprintf(b, "- Server %s: %s\n", s.name, version)
+		}
+	}
+}
+
 func renderMachine(b *strings.Builder, r *results) {
 	m := r.Machine
 	fmt.Fprintf(b, "\n## Machine\n\n- %s, %d cores, %s of memory, Linux %s; load before the run: %s\n- %s", m.CPU, m.Cores, m.Memory, m.Kernel, m.Load, m.Go)
@@ -214,11 +222,7 @@ func renderMachine(b *strings.Builder, r *results) {
 		fmt.Fprintf(b, "; %s", m.Java)
 	}
 	fmt.Fprintf(b, "\n- The servers keep their data in %s, so that no disk is measured.\n", m.Data)
-	for _, s := range servers {
-		if version, ok := m.Servers[s.name]; ok {
-			fmt.Fprintf(b, "- Server %s: %s\n", s.name, version)
-		}
-	}
+	renderServers(b, m)
 	for _, roundTrip := range slices.Sorted(maps.Keys(m.Networks)) {
 		fmt.Fprintf(b, "- Over the network of %s a bare round trip took %.2f ms\n", roundTrip, m.Networks[roundTrip]/1000)
 	}
