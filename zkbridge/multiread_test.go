@@ -97,29 +97,31 @@ func TestDirectoryThatMayNotBeReadWithOthers(t *testing.T) {
 // A bridge whose server hangs up on the message reads each directory by itself.
 func TestServerWithoutMultiRead(t *testing.T) {
 	t.Parallel()
-	s := zktest.Embedded(t)
-	var d testDialer
-	u, home := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
-	dirs := []string{home + "/a", home + "/b"}
-	for _, dir := range dirs {
-		u.created(dir, "first-")
-	}
-	s.Embedded().Inject(embedded.Fault{Op: embedded.OpMultiRead, Action: embedded.CutBefore, Times: -1})
-	const hangUps = 2 // the server had answered the first before, over that connection
-	for range hangUps {
-		u.createInEach(dirs, always)
-	}
-	u.list(home) // behind the requests that follow a reconnect
-	d.take()
-	for _, m := range u.createInEach(dirs, always) {
-		if m.GetDirectoryCzxid() == 0 || len(m.GetChildren()) != 2+hangUps {
-			t.Errorf("%v", m)
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		d := testDialer{dial: s.Dial}
+		u, home := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t)
+		dirs := []string{home + "/a", home + "/b"}
+		for _, dir := range dirs {
+			u.created(dir, "first-")
 		}
-	}
-	if got := fmt.Sprint(d.take()); got != "map[getChildren2:2 multi:1]" {
-		t.Errorf("took %v", got)
-	}
-	u.keepsSession()
+		s.Embedded().Inject(embedded.Fault{Op: embedded.OpMultiRead, Action: embedded.CutBefore, Times: -1})
+		const hangUps = 2 // the server had answered the first before, over that connection
+		for range hangUps {
+			u.createInEach(dirs, always)
+		}
+		u.list(home) // behind the requests that follow a reconnect
+		d.take()
+		for _, m := range u.createInEach(dirs, always) {
+			if m.GetDirectoryCzxid() == 0 || len(m.GetChildren()) != 2+hangUps {
+				t.Errorf("%v", m)
+			}
+		}
+		if got := fmt.Sprint(d.take()); got != "map[getChildren2:2 multi:1]" {
+			t.Errorf("took %v", got)
+		}
+		u.keepsSession()
+	})
 }
 
 // Directories whose data are too large for one answer are read one by one from then on.
