@@ -228,11 +228,12 @@ func TestTypeNamesAreRare(t *testing.T) {
 	}
 }
 
-// The files and headings that the project's pages link to exist.
+// The files and headings that the project's pages link to exist, and so do the Go files that they name.
 func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range []string{"../README.md", "../.github/CONTRIBUTING.md", "../.github/OPERATING.md", "../.github/FLEETS.md", "../.github/ACTORS.md", "../.github/TESTING.md", "../.github/EVIDENCE.md", "README.md", "TOKENS.md",
-		"internal/lockqueue/PROOF.md", "internal/lease/PROOF.md", "../zkbridge/SESSIONS.md", "../bench/README.md", "../examples/README.md"} {
+	link, goFile := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile(`\b[a-z0-9_]+\.go(?:\.dev)?\b`)
+	goFiles := map[string]bool{}
+	walkModule(t, ".go", func(path string) { goFiles[filepath.Base(path)] = true })
+	walkModule(t, ".md", func(page string) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +253,88 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s links to %s, which is no heading", page, found[1])
 			}
 		}
+		for _, name := range goFile.FindAllString(string(text), -1) {
+			if !goFiles[name] && name != "pkg.go.dev" {
+				t.Errorf("%s: there is no file %s", page, name)
+			}
+		}
+	})
+}
+
+// walkModule calls f with each file of the module whose name has the extension.
+func walkModule(t *testing.T, extension string, f func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == extension {
+			f(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+}
+
+// The exported names of packages that the pages name exist.
+func TestNamesOfPages(t *testing.T) {
+	name := regexp.MustCompile(`\b(actors|remote|zkbridge|embedded|zktest|queue|ask|host)\.([A-Z]\w+)`)
+	folders := map[string]string{"actors": ".", "remote": "remote", "zkbridge": "../zkbridge", "embedded": "../zkbridge/embedded",
+		"zktest": "../zkbridge/zktest", "queue": "queue", "ask": "../gen/ask", "host": "../gen/host"}
+	declared := map[string]map[string]bool{}
+	for name, folder := range folders {
+		declared[name] = exported(t, folder)
+	}
+	named := 0
+	walkModule(t, ".md", func(page string) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range name.FindAllStringSubmatch(string(text), -1) {
+			if named++; !declared[m[1]][m[2]] && !strings.HasPrefix(m[2], "Test") && !strings.HasPrefix(m[2], "Fuzz") {
+				t.Errorf("%s: there is no %s", page, m[0])
+			}
+		}
+	})
+	if named < 100 {
+		t.Errorf("found %d names, which cannot be all", named)
+	}
+}
+
+// exported returns the names that the package in a folder declares outside of functions.
+func exported(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range file.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = true
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						names[s.Name.Name] = true
+					case *ast.ValueSpec:
+						for _, n := range s.Names {
+							names[n.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
 }
 
 // headings returns the anchors of the headings of a page.
