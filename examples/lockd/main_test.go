@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,12 +29,18 @@ import (
 // asLockd is the environment variable that makes the test binary run as lockd.
 const asLockd = "ACTORLOCK_TEST_BE_LOCKD"
 
+// fileLimit is the environment variable with the number of files that lockd may have open.
+const fileLimit = "ACTORLOCK_TEST_FILES"
+
 // timeLimit is how long a test waits for an event that must come, on the slowest machine.
 const timeLimit = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	connectLimit = timeLimit
 	if os.Getenv(asLockd) != "" {
+		if n, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64); err == nil {
+			syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n})
+		}
 		main()
 	}
 	zktest.Main(m)
