@@ -53,3 +53,10 @@ func (s *LockServer) Connect(t ServerTransport, name string) error {
 func (s *LockServer) ChangeSession(to *messages.SessionChanged) { sessionWatch{s}.Tell(to) }
 
 var _ = messages.Reason_CLOSED
+
+// ClientsByAnswer has an answer of Clients have so many clients at most, until the result is called.
+func ClientsByAnswer(n int) (restore func()) {
+	before := maxClientsOfAnswer
+	maxClientsOfAnswer = n
+	return func() { maxClientsOfAnswer = before }
+}

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/actorlock/actorlock/messages"
 )
 
 // source is where clients come from whose number is bounded together: an identity at one address.
@@ -117,12 +115,13 @@ func (g *GRPCServer) Serve(l net.Listener) error {
 	cfg := &g.server.cfg
 	all, perAddress := maxConnections(cfg.MaxClients, cfg.MaxClientsPerPeer, openFiles())
 	return g.Server.Serve(&listener{Listener: l, all: all, perAddress: perAddress, byAddress: map[string]int{}, refused: func(address string, full bool) {
-		g.server.countRefusal(messages.Reason_LIMIT_EXCEEDED)
 		if full {
+			g.server.countRefusal(LimitConnections)
 			g.server.warn("lock server refuses a connection: it has as many as it takes", "address", address, "connections", all,
 				"do", "raise the limit of open files and MaxClients, or look at the clients")
 			return
 		}
+		g.server.countRefusal(LimitConnectionsPerAddress)
 		g.server.warn("lock server refuses a connection: its address has as many as one may have", "address", address, "connections", perAddress,
 			"do", "look at the clients at the address, or raise MaxClientsPerPeer and the limit of open files")
 	}})

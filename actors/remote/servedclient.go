@@ -37,8 +37,10 @@ type servedClient struct {
 	data      int                       // bytes of data in the nodes of requests
 	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
 	questions map[uint64]*servedQuestion
-	timer     *time.Timer // until the lease may have ended
+	counted   struct{ messages, bytes int } // of messages, as the server counts them
+	timer     *time.Timer                   // until the lease may have ended
 	draining  bool
+	stopped   bool // the actor is about to end
 	over      bool // the lease has ended, and the actor waits for the locks' answers and the client's Bye
 }
 
@@ -61,6 +63,8 @@ type (
 	drain        struct{}
 	renewNoMore  struct{}
 	closeDown    struct{}
+	// describe asks for the state of the client, which goes into a channel with room for it.
+	describe struct{ to chan<- ClientState }
 )
 
 func (c *servedClient) now() time.Duration { return c.server.manager.Session.Now() }
@@ -113,6 +117,8 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		c.lease.Drain()
 	case closeDown:
 		c.closeDown()
+	case describe:
+		msg.to <- c.describe()
 	}
 	c.stopIfDone()
 }
@@ -213,7 +219,11 @@ func (c *servedClient) onRenew(r *messages.Renew) {
 		c.epoch = epoch
 	}
 	answer := &messages.ServerFrame{Received: c.messages.delivered} // without a promise it shows that the connection works
+	late := c.lease.Count() > 0 && c.lease.End()-now < v/2
 	if c.lease.Renew(now, r.Number, r.Got, v) {
+		if late {
+			c.server.counts.lateRenewals.Add(1)
+		}
 		answer.Renewed = &messages.Renewed{Number: r.Number, ForNanos: int64(v)}
 	}
 	c.stream.frames.put(answer)
@@ -289,7 +299,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 		c.stream.frames.put(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: readable(detail)}})
 	}
 	if held > 0 && reason != 0 {
-		c.server.leasesLost.Add(1)
+		c.server.counts.leasesLost.Add(1)
 		log := c.server.warn
 		if c.server.manager.Session.Session().State != messages.SessionState_CONNECTED {
 			log = c.server.log.Debug // the line about the session says how many hold: one for each client would hide it
@@ -313,7 +323,9 @@ func (c *servedClient) stopIfDone() {
 		c.stream.close()
 		c.stream = nil
 	}
+	c.countPending(0, 0)
 	c.server.ended(c)
+	c.stopped = true
 	c.self.Stop()
 }
 
@@ -323,6 +335,7 @@ func (c *servedClient) Stopped(failure any) {
 		return
 	}
 	c.over = true
+	c.countPending(0, 0)
 	if c.stream != nil {
 		c.stream.end(messages.Reason_INTERNAL, "the lock server has failed: see its log")
 	}
@@ -346,6 +359,8 @@ func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
 		<-msg.stream.room
 	case halfClosed:
 		msg.stream.close()
+	case describe:
+		msg.to <- ClientState{}
 	}
 }
 
@@ -363,12 +378,16 @@ func (c *servedClient) isBehind() bool {
 
 // Flush implements host.Collector.
 func (c *servedClient) Flush() {
+	if !c.stopped {
+		c.countPending(len(c.messages.pending), c.messages.bytes)
+	}
 	if c.isBehind() {
 		c.lease.Drain()
 		for _, q := range c.questions {
 			c.withdraw(q)
 		}
 		if c.stream != nil {
+			c.server.countRefusal(LimitPending)
 			c.cutOff("the client does not read what the server sends", nil)
 		}
 	}

@@ -26,18 +26,13 @@ type answerTo struct {
 	answer *messages.Answer
 }
 
-// maxQuestions bounds the questions of one client that are open, and maxAnswer the bytes of one and
-// of an answer: no transport carries a larger one.
-const (
-	maxQuestions = 64
-	maxAnswer    = 1 << 20
-)
+// maxAnswer bounds the bytes of a question and of an answer: no transport carries a larger one.
+const maxAnswer = 1 << 20
 
 // question has a goroutine answer a question of the client.
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
 	fail := func(reason messages.Reason, detail string) {
-		c.server.countRefusal(reason)
 		c.send(&messages.ServerMessage{What: &messages.ServerMessage_Answer{Answer: &messages.Answer{Id: id, Reason: reason, Detail: detail}}})
 	}
 	reason, detail := c.problemOfQuestion(q)
@@ -48,8 +43,9 @@ func (c *servedClient) question(q *messages.Question) {
 	case reason != 0:
 		fail(reason, detail)
 		return
-	case len(c.questions) >= maxQuestions:
-		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", maxQuestions))
+	case len(c.questions) >= c.server.cfg.MaxQuestionsPerClient:
+		c.server.countRefusal(LimitQuestions)
+		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", len(c.questions)))
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,8 +53,9 @@ func (c *servedClient) question(q *messages.Question) {
 	c.questions[id] = asked
 	go func() {
 		var tooLarge error
-		err := inspection.Answer(ctx, c.server.manager, q, &inspection.Asker{Owns: c.owns, MayInspect: c.mayInspect}, func(value []byte) bool {
+		err := c.answer(ctx, q, func(value []byte) bool {
 			if len(value) > maxAnswer {
+				c.server.countRefusal(LimitAnswers)
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
 				return false
@@ -76,10 +73,24 @@ func (c *servedClient) question(q *messages.Question) {
 	}()
 }
 
+// answer answers a question as inspection.Answer does.
+func (c *servedClient) answer(ctx context.Context, q *messages.Question, next func(value []byte) (more bool)) error {
+	if q.GetKind() == clientsQuestion {
+		return c.server.answerClients(ctx, q.GetArguments(), next)
+	}
+	return inspection.Answer(ctx, c.server.manager, q, &inspection.Asker{Owns: c.owns, MayInspect: c.mayInspect}, next)
+}
+
 // problemOfQuestion returns why the client may not ask a question; 0 if it may.
 func (c *servedClient) problemOfQuestion(q *messages.Question) (messages.Reason, string) {
 	if problem := problemOfLock(q.GetPath(), q.GetLock()); problem != "" {
 		return messages.Reason_INVALID, problem
+	}
+	if q.GetKind() == clientsQuestion {
+		if err := c.mayInspect("/"); err != nil {
+			return reasonOf(err)
+		}
+		return 0, ""
 	}
 	paths, changes, err := inspection.PathsOf(q)
 	if err != nil {
@@ -127,6 +138,7 @@ func (c *servedClient) onAnswer(a answerTo) {
 	}
 	if last || q.failed == nil {
 		if q.failed = c.answers.put(q, a.answer); q.failed != nil {
+			c.server.countRefusal(LimitAnswers)
 			q.cancel() // the last answer follows
 		}
 	}

@@ -147,7 +147,8 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		c.refuse(number, messages.Reason_INVALID, err.Error())
 		return
 	}
-	if problem := c.overLimit(nodesOf(recipe, msg), len(msg.Data)); problem != "" {
+	if limit, problem := c.overLimit(nodesOf(recipe, msg), len(msg.Data)); limit != "" {
+		c.server.countRefusal(limit)
 		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, problem)
 		return
 	}
@@ -171,16 +172,16 @@ func nodesOf(r *manager.Recipe, msg *messages.Acquire) (n int) {
 	return n
 }
 
-// overLimit returns why the client may have no request with so many nodes more, each of which has the
-// data; "" if it may.
-func (c *servedClient) overLimit(nodes, data int) string {
+// overLimit returns the limit because of which the client may have no request with so many nodes more, each
+// of which has the data, and a text about it; "" if it may.
+func (c *servedClient) overLimit(nodes, data int) (Limit, string) {
 	if n := c.nodes + nodes; n > c.server.cfg.MaxRequestsPerClient {
-		return fmt.Sprintf("the open requests need %d nodes with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxRequestsPerClient)
+		return LimitRequests, fmt.Sprintf("the open requests need %d nodes with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxRequestsPerClient)
 	}
-	if n := c.data + nodes*data; n > maxDataOpen {
-		return fmt.Sprintf("the open requests have %d bytes of data with this one: a lock server takes %d at most of one client", n, maxDataOpen)
+	if n := c.data + nodes*data; n > c.server.cfg.MaxDataPerClient {
+		return LimitData, fmt.Sprintf("the open requests have %d bytes of data with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxDataPerClient)
 	}
-	return ""
+	return "", ""
 }
 
 // count counts what a request costs, once more or once less.
@@ -192,9 +193,8 @@ func (c *servedClient) count(r *servedRequest, times int) {
 // Limits of what a client asks for: ZooKeeper ends the connection of the server at a larger request,
 // and errors and lines of the log name a lock.
 const (
-	maxData     = 512 << 10
-	maxDataOpen = 8 << 20 // of the nodes of all open requests of a client
-	maxLock     = 16 << 10
+	maxData = 512 << 10
+	maxLock = 16 << 10
 )
 
 // problemOf returns what no client may ask for, or "".
@@ -302,7 +302,6 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {
-	c.server.countRefusal(reason)
 	c.send(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
 }
 

@@ -42,6 +42,7 @@ type ServerConfig struct {
 	// number of permits; for the members of a multi-lock. A node that is named by its own path may
 	// be of the lock at its directory, or of a semaphore or kazoo's semaphore that has such a
 	// directory: Allow is asked for all of these. FindLocks returns what the client may inspect.
+	// Clients asks for VerbInspect of "/".
 	Allow func(client Peer, path string, verb Verb) error
 	// Changed is called when a client's call that changes something is answered, with the error of the
 	// answer, but not when Allow refuses the call. It must not block, and several goroutines call it at
@@ -60,6 +61,12 @@ type ServerConfig struct {
 	// request counts as often as it needs nodes, one for each permit and one for each member of a
 	// multi-lock; a semaphore's request queue counts, too. 0 means 10,000.
 	MaxRequestsPerClient int
+	// MaxDataPerClient bounds the bytes of data in the nodes of one client's requests that wait or hold.
+	// 0 means 8 MiB.
+	MaxDataPerClient int
+	// MaxQuestionsPerClient bounds the questions of one client that are open, as of Inspect and Observe.
+	// 0 means 64.
+	MaxQuestionsPerClient int
 	// Logger gets a line for each client that ends with locks, and for misuse. nil means slog.Default.
 	Logger *slog.Logger
 	// Insecure has GRPC serve without TLS.
@@ -110,8 +117,8 @@ type LockServer struct {
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
 
-	lines                     logLimit
-	leasesLost, limitRefusals atomic.Uint64 // as in ServerStats
+	lines  logLimit
+	counts counters
 
 	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
 	health    atomic.Pointer[health.Server]  // nil before GRPC
@@ -127,9 +134,9 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	if locks == nil {
 		return nil, fmt.Errorf("%w: a lock server needs Locks", actors.ErrInvalid)
 	}
-	if cfg.Lease != 0 && cfg.Lease < MinLease || cfg.MaxClients < 0 || cfg.MaxClientsPerPeer < 0 || cfg.MaxRequestsPerClient < 0 {
-		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxClientsPerPeer %d, MaxRequestsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
-			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxClientsPerPeer, cfg.MaxRequestsPerClient, MinLease)
+	if cfg.Lease != 0 && cfg.Lease < MinLease || cfg.MaxClients < 0 || cfg.MaxClientsPerPeer < 0 || cfg.MaxRequestsPerClient < 0 || cfg.MaxDataPerClient < 0 || cfg.MaxQuestionsPerClient < 0 {
+		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxClientsPerPeer %d, MaxRequestsPerClient %d, MaxDataPerClient %d, MaxQuestionsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
+			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxClientsPerPeer, cfg.MaxRequestsPerClient, cfg.MaxDataPerClient, cfg.MaxQuestionsPerClient, MinLease)
 	}
 	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]int{}, allEnded: make(chan struct{})}
 	if s.manager.Bridge == nil {
@@ -147,6 +154,8 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	if s.cfg.MaxRequestsPerClient == 0 {
 		s.cfg.MaxRequestsPerClient = 10_000
 	}
+	s.cfg.MaxDataPerClient = cmp.Or(s.cfg.MaxDataPerClient, 8<<20)
+	s.cfg.MaxQuestionsPerClient = cmp.Or(s.cfg.MaxQuestionsPerClient, 64)
 	if s.cfg.Logger == nil {
 		s.cfg.Logger = slog.Default()
 	}
@@ -275,7 +284,6 @@ func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClie
 }
 
 func (s *LockServer) refuse(t serverTransport, reason messages.Reason, detail string) error {
-	s.countRefusal(reason)
 	return t.Send(&messages.ServerFrame{Ended: &messages.Ended{Reason: reason, Detail: detail}})
 }
 
@@ -299,8 +307,10 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	case s.closed || s.draining:
 		return nil, messages.Reason_CLOSED, closing
 	case len(s.clients) >= s.cfg.MaxClients:
+		s.countRefusal(LimitClients)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	case s.bySource[peer.source()] >= s.cfg.MaxClientsPerPeer:
+		s.countRefusal(LimitClientsPerPeer)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients of %q at %s, the most that it takes of one peer",
 			s.cfg.MaxClientsPerPeer, peer.Name, addressOf(peer.Address))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -181,59 +180,4 @@ func (a *audit) changed(client remote.Peer, change remote.Change, err error) {
 		r.Error = err.Error()
 	}
 	a.add(r)
-}
-
-// monitor is the actors.Monitor of lockd.
-type monitor struct {
-	audit *audit
-}
-
-// Start implements actors.Monitor.
-func (m *monitor) Start(func() actors.Stats) (stop func()) { return func() {} }
-
-// Batch implements actors.Monitor.
-func (m *monitor) Batch(int) {}
-
-// Request implements actors.Monitor.
-func (m *monitor) Request(ctx context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
-	client, is := remote.ClientOf(ctx)
-	if !is {
-		return nil
-	}
-	return &auditedRequest{audit: m.audit, client: client, request: r}
-}
-
-// auditedRequest is an actors.RequestMonitor.
-type auditedRequest struct {
-	audit   *audit
-	client  remote.Peer
-	request actors.MonitoredRequest
-	token   actors.Token
-}
-
-func (q *auditedRequest) add(event string, d time.Duration, err error) {
-	r := auditRecord{Time: time.Now(), Event: event, Identity: q.client.Name, Address: q.client.Address, Path: q.request.Path, Recipe: q.request.Recipe,
-		Kind: q.request.Kind, Owner: q.request.Owner, Seconds: d.Seconds(), token: q.token}
-	if err != nil {
-		r.Error = err.Error()
-	}
-	q.audit.add(r)
-}
-
-// Granted implements actors.RequestMonitor.
-func (q *auditedRequest) Granted(waited time.Duration, token actors.Token) {
-	q.token = token
-	q.add("grant", waited, nil)
-}
-
-// Refused implements actors.RequestMonitor.
-func (q *auditedRequest) Refused(time.Duration, error) {}
-
-// Ended implements actors.RequestMonitor.
-func (q *auditedRequest) Ended(held time.Duration, err error) {
-	if err != nil {
-		q.add("loss", held, err)
-		return
-	}
-	q.add("release", held, nil)
 }

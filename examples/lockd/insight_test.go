@@ -191,7 +191,8 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%d, %q", code, text)
 	}
 	if !has("actorlock_server_clients 0", "actorlock_held 0", `actorlock_lost_total{reason="session_lost"} 0`, `actorlock_refused_total{reason="timed_out"} 0`,
-		`actorlock_session_state{state="connected"} 1`, `actorlock_session_changes_total{state="lost"} 0`, "actorlock_server_limit_refusals_total 0") {
+		`actorlock_session_state{state="connected"} 1`, `actorlock_session_changes_total{state="lost"} 0`, `actorlock_server_limit_refusals_total{limit="clients"} 0`, `actorlock_server_limit_refusals_total{limit="data"} 0`,
+		"actorlock_server_late_renewals_total 0", "actorlock_server_pending_messages 0", "actorlock_server_pending_bytes 0") {
 		_, text := get("/metrics")
 		t.Error(text)
 	}
@@ -202,12 +203,16 @@ func TestMetrics(t *testing.T) {
 		t.Error(err)
 	}
 	zktest.Eventually(t, timeLimit, func() bool {
-		return has("actorlock_server_clients 2", "actorlock_held 1", "actorlock_acquired_total 1", `actorlock_refused_total{reason="not_acquired"} 1`)
+		return has("actorlock_server_clients 2", "actorlock_held 1", "actorlock_acquired_total 1", `actorlock_refused_total{reason="not_acquired"} 1`,
+			`actorlock_acquire_duration_seconds_bucket{kind="exclusive",outcome="acquired",recipe="mutex",le="+Inf"} 1`,
+			`actorlock_acquire_duration_seconds_count{kind="exclusive",outcome="not_acquired",recipe="mutex"} 1`)
 	}, "a held lock")
 	if err := zk.Client(t).Delete(grant.Node(), -1); err != nil {
 		t.Fatal(err)
 	}
-	zktest.Eventually(t, timeLimit, func() bool { return has("actorlock_held 0", `actorlock_lost_total{reason="node_deleted"} 1`) }, "a lost grant")
+	zktest.Eventually(t, timeLimit, func() bool {
+		return has("actorlock_held 0", `actorlock_lost_total{reason="node_deleted"} 1`, `actorlock_hold_duration_seconds_count{kind="exclusive",outcome="node_deleted",recipe="mutex"} 1`)
+	}, "a lost grant")
 }
 
 // The cost of the audit for a grant and its release, with the formatting and the writing: the time of
@@ -217,7 +222,7 @@ func BenchmarkAudit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := &auditedRequest{audit: a, request: actors.MonitoredRequest{Path: "/locks/orders/1234", Recipe: "mutex", Kind: "exclusive", Owner: "12/backup"}}
+	q := &monitoredRequest{monitor: &monitor{audit: a}, request: actors.MonitoredRequest{Path: "/locks/orders/1234", Recipe: "mutex", Kind: "exclusive", Owner: "12/backup"}}
 	q.client.Name, q.client.Address = "spiffe://prod/backup", "10.1.2.3:45678"
 	b.ReportAllocs()
 	cpu := func() int64 {

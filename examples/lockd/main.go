@@ -127,6 +127,8 @@ func (o *lockdFlags) define(set *flag.FlagSet) {
 	set.StringVar(&o.check, "check-allow", "", "print what the rules in this `file` say of IDENTITY VERB PATH, which follow, and serve nobody")
 	lockflags.IntVar(set, &o.limits.MaxClients, "max-clients", 20_000, "the largest `number` of clients at one time")
 	lockflags.IntVar(set, &o.limits.MaxClientsPerPeer, "max-clients-per-peer", 0, "the largest `number` of clients of one identity at one address (default: a quarter of -max-clients)")
+	lockflags.IntVar(set, &o.limits.MaxQuestionsPerClient, "max-questions", 64, "the largest `number` of questions of one client that are open, as of lockrun watch")
+	lockflags.SizeVar(set, &o.limits.MaxDataPerClient, "max-data", "the largest `size` of the data in the nodes of one client's requests (default: 8MiB)")
 	lockflags.IntVar(set, &o.limits.MaxRequestsPerClient, "max-requests", 10_000, "the largest `number` of requests of one client that wait or hold, by what they cost")
 }
 
@@ -157,6 +159,8 @@ func (o *lockdFlags) checkAll(args []string) error {
 		return fmt.Errorf("-max-clients %d: it must be 1 or more", o.limits.MaxClients)
 	case o.limits.MaxClientsPerPeer < 0:
 		return fmt.Errorf("-max-clients-per-peer %d: it must be positive, or 0 for a quarter of -max-clients", o.limits.MaxClientsPerPeer)
+	case o.limits.MaxQuestionsPerClient < 1:
+		return fmt.Errorf("-max-questions %d: it must be 1 or more", o.limits.MaxQuestionsPerClient)
 	case o.limits.MaxRequestsPerClient < 1:
 		return fmt.Errorf("-max-requests %d: it must be 1 or more", o.limits.MaxRequestsPerClient)
 	}

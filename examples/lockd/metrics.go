@@ -27,6 +27,7 @@ type metrics struct {
 	server       *remote.LockServer
 	certificates map[string]*lockflags.Certificates // by side; nil for none
 	audit        *audit                             // nil for none
+	requests     *monitor
 }
 
 // metricsLimit bounds a request for metrics.
@@ -75,18 +76,22 @@ func (m *metrics) write(out io.Writer) {
 		}
 		delete(all, strings.ToLower(messages.Reason(0).String()))
 		for err, n := range counts {
-			reason := messages.Reason_CANCELLED // whose error is not the reason itself
-			errors.As(err, &reason)
-			all[strings.ToLower(reason.String())] += n
+			all[reason(err)] += n
 		}
-		for _, reason := range slices.Sorted(maps.Keys(all)) {
-			fmt.Fprintf(w, "%s{reason=%q} %d\n", name, reason, all[reason])
+		for _, why := range slices.Sorted(maps.Keys(all)) {
+			fmt.Fprintf(w, "%s{reason=%q} %d\n", name, why, all[why])
 		}
 	}
 	locks, server := m.locks.Stats(), m.server.Stats()
 	number("actorlock_server_clients", "gauge", "Clients that have a lease.", uint64(server.Clients))
 	number("actorlock_server_leases_lost_total", "counter", "Leases that ended with grants of which the client had not let go.", server.LeasesLost)
-	number("actorlock_server_limit_refusals_total", "counter", "Clients, requests and questions that were refused because of a limit.", server.LimitRefusals)
+	number("actorlock_server_late_renewals_total", "counter", "Renewals that came when less than half of the lease was left.", server.LateRenewals)
+	number("actorlock_server_pending_messages", "gauge", "Messages that the clients have not confirmed.", uint64(server.PendingMessages))
+	number("actorlock_server_pending_bytes", "gauge", "Bytes of the messages that the clients have not confirmed.", uint64(server.PendingBytes))
+	metric("actorlock_server_limit_refusals_total", "counter", "Clients, connections, requests and questions that were refused, and streams that were ended, because of a limit.")
+	for _, limit := range slices.Sorted(maps.Keys(server.LimitRefusals)) {
+		fmt.Fprintf(w, "actorlock_server_limit_refusals_total{limit=%q} %d\n", limit, server.LimitRefusals[limit])
+	}
 	number("actorlock_held", "gauge", "Grants that hold a lock.", uint64(locks.Held))
 	number("actorlock_waiting", "gauge", "Requests that wait for a lock.", uint64(locks.Waiting))
 	number("actorlock_requested_total", "counter", "Requests that came to a lock.", locks.Requested)
@@ -94,6 +99,8 @@ func (m *metrics) write(out io.Writer) {
 	number("actorlock_released_total", "counter", "Grants that were given back.", locks.Released)
 	byReason("actorlock_lost_total", "Grants that ended without a release.", locks.Lost)
 	byReason("actorlock_refused_total", "Requests that were never granted.", locks.Refused)
+	m.requests.acquires.write(w, "actorlock_acquire_duration_seconds", "How long clients' requests for locks wait.")
+	m.requests.holds.write(w, "actorlock_hold_duration_seconds", "How long clients hold locks.")
 	metric("actorlock_handoff_total", "counter", "Locks that passed to a waiter of a client of this server, from this server or from elsewhere.")
 	fmt.Fprintf(w, "actorlock_handoff_total{scope=\"local\"} %d\nactorlock_handoff_total{scope=\"remote\"} %d\n", locks.LocalHandOffs, locks.RemoteHandOffs)
 	metric("actorlock_session_state", "gauge", "1 for the present state of the session with ZooKeeper.")

@@ -94,7 +94,11 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 			return exitUsage, err
 		}
 		defer records.close() // once the locks are closed, or the process ends
-		cfg.Monitor, serverConfig.Changed = &monitor{records}, records.changed
+		serverConfig.Changed = records.changed
+	}
+	requests := &monitor{audit: records}
+	if records != nil || o.metrics != "" {
+		cfg.Monitor = requests
 	}
 	ctx, cancel := context.WithTimeout(stopped, connectLimit)
 	defer cancel()
@@ -129,7 +133,7 @@ func (o *lockdFlags) run(out io.Writer) (int, error) {
 		if err != nil {
 			return exitUnavailable, errors.Join(fmt.Errorf("-metrics %s: %w", o.metrics, err), listener.Close(), server.Close(), locks.Close())
 		}
-		m := &metrics{locks: locks, server: server, audit: records, certificates: map[string]*lockflags.Certificates{"clients": certificates, "zookeeper": o.Certificates}}
+		m := &metrics{locks: locks, server: server, audit: records, requests: requests, certificates: map[string]*lockflags.Certificates{"clients": certificates, "zookeeper": o.Certificates}}
 		go func() {
 			if err := m.serve(watching, shown); err != nil {
 				warn("-metrics %s is served no more: %v", o.metrics, err)

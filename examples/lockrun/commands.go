@@ -26,7 +26,7 @@ type command struct {
 
 // commands is the table of lockrun's uses. The first one has no name.
 func commands() []*command {
-	return []*command{runCommand, lsCommand, whoCommand, watchCommand, revokeCommand, breakCommand, verifyCommand,
+	return []*command{runCommand, lsCommand, whoCommand, watchCommand, revokeCommand, breakCommand, verifyCommand, clientsCommand,
 		generationCommand, completionCommand}
 }
 

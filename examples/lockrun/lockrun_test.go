@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 		{"-zk " + zk + " -lock /a -acl creator -- true", "-acl creator: it needs credentials"},
 		{"-zk " + zk + " -lock /a -tls-cert a -- true", "-tls-key is missing"},
 		{"-zk " + zk + " -lock /a -tls-key a -- true", "-tls-cert is missing"},
-		{"status -zk " + zk, `subcommand "status": it must be one of ls, who, watch, revoke, break, verify, generation, completion`},
+		{"status -zk " + zk, `subcommand "status": it must be one of ls, who, watch, revoke, break, verify, clients, generation, completion`},
 		{"who /a", "-zk is missing"},
 		{"who -zk " + zk, "the lock is missing"},
 		{"who -zk " + zk + " /a /b", `argument "/b"`},

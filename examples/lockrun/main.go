@@ -12,6 +12,7 @@
 //	lockrun break -zk zk1:2181 /locks/backup    takes the lock from its holders
 //	lockrun verify -zk zk1:2181 TOKEN NODE      whether the grant of a token still holds
 //	lockrun generation -zk zk1:2181 [-raise]    the generation of the ensemble's tokens
+//	lockrun clients -server lock1:7400 ...      the clients of a lock server
 //	lockrun completion bash                     the completion of a shell
 //
 //	lockrun -server lock1:7400,lock2:7400 -tls-ca ca.pem -tls-cert me.pem -tls-key me.key -lock /locks/backup -- ./backup.sh
@@ -93,7 +94,8 @@
 //
 //	who          an array with an object for each contender of the lock, in queue order. The object
 //	             has place (from 0), holds, kind, node, session, since (when it queued), permits (of
-//	             the lock, as the contender's process knows it), owner, host, pid, program, data,
+//	             the lock, as the contender's process knows it), owner, identity (of a client of a
+//	             lock server, as its node says), host, pid, program, data,
 //	             persistent (no end of a session deletes the node) and, in watch, held_since. lockrun
 //	             leaves out a field that it does not know.
 //	watch        one such array per line, at each change of the queue
@@ -105,6 +107,9 @@
 //	             released, broken and failed
 //	verify       an object with holds, token and node, and a reason if the grant does not hold
 //	generation   an object with generation
+//	clients      an array with an object for each client of a lock server. The object has server, number
+//	             (as the server's log has it), identity, address, program, connected, lease_left_seconds,
+//	             held, waiting, pending_messages and pending_bytes (not confirmed by the client).
 //
 // # Exit codes
 //

@@ -25,6 +25,7 @@ type Contender struct {
 	HeldSince time.Time `json:"held_since,omitzero"`
 	Permits   int       `json:"permits,omitempty"` // how many may hold at a time as its process knows the lock
 	Owner     string    `json:"owner,omitempty"`
+	Identity  string    `json:"identity,omitempty"` // of a client of a lock server
 	Host      string    `json:"host,omitempty"`
 	PID       int       `json:"pid,omitempty"`
 	Program   string    `json:"program,omitempty"`
@@ -35,7 +36,7 @@ type Contender struct {
 // nodes. Data that are no text are quoted as Go quotes them.
 func New(p actors.Participant, place int) Contender {
 	c := Contender{Place: place, Holds: p.Holds, Kind: p.Kind, Node: p.Node, Persistent: p.Persistent, Since: p.Since,
-		HeldSince: p.HeldSince, Permits: p.Permits, Owner: p.Owner, Host: p.Host, PID: p.PID, Program: p.Program, Data: string(p.Data)}
+		HeldSince: p.HeldSince, Permits: p.Permits, Owner: p.Owner, Identity: p.Identity, Host: p.Host, PID: p.PID, Program: p.Program, Data: string(p.Data)}
 	if !p.Since.IsZero() && !p.Persistent { // otherwise this process may not read the node
 		c.Session = messages.FormatSession(p.Session)
 	}
@@ -47,7 +48,7 @@ func New(p actors.Participant, place int) Contender {
 
 // Printable returns the contender with printable texts. Its node is as it is.
 func (c Contender) Printable() Contender {
-	for _, text := range []*string{&c.Kind, &c.Owner, &c.Host, &c.Program, &c.Data} {
+	for _, text := range []*string{&c.Kind, &c.Owner, &c.Identity, &c.Host, &c.Program, &c.Data} {
 		*text = console.Printable(*text)
 	}
 	return c

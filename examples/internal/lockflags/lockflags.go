@@ -55,7 +55,7 @@ func (f *Flags) DefineZooKeeper(set *flag.FlagSet, prefix string, session time.D
 	set.StringVar(&f.authFile, "auth-file", "", "a `file` of credentials for ZooKeeper, one scheme:credentials per line, as in digest:user:password")
 	set.StringVar(&f.acl, "acl", "world", "the `rights` on new nodes: world grants all rights to all clients, creator only to clients with the same credentials")
 	DurationVar(set, &f.Session, "session", session, "the session timeout: the `duration` for which a lock outlives a client of ZooKeeper that is cut off")
-	define(set, &f.MaxReply, "max-reply", parseSize, "the `size` of the largest answer of ZooKeeper to read, as in 16MiB (default: 4MiB, enough for a directory with 80,000 nodes)")
+	SizeVar(set, &f.MaxReply, "max-reply", "the `size` of the largest answer of ZooKeeper to read, as in 16MiB (default: 4MiB, enough for a directory with 80,000 nodes)")
 	f.names = slices.Concat([]string{"zk"}, tlsNames, []string{"auth-file", "acl", "session", "max-reply"})
 }
 

@@ -51,6 +51,9 @@ func IntVar(set *flag.FlagSet, to *int, name string, otherwise int, usage string
 	define(set, to, name, parseInt, usage)
 }
 
+// SizeVar defines a flag for a number of bytes, as in 16MiB. Its default is what to has.
+func SizeVar(set *flag.FlagSet, to *int, name, usage string) { define(set, to, name, parseSize, usage) }
+
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err == nil {
