@@ -77,6 +77,9 @@ func simulateMany(t *testing.T, newPlan func(seed uint64, length time.Duration) 
 		if *simFrom != 0 {
 			seed = *simFrom + uint64(n)
 		}
+		if testing.Verbose() { // a panic of any goroutine ends the process before report names the seed
+			fmt.Printf("seed %d\n", seed)
+		}
 		p := newPlan(seed, *simTime)
 		sim := simulate(t, p)
 		virtual += sim.elapsed
