@@ -68,13 +68,12 @@ func (ep *epoch) onConnEvent(event any) {
 		ep.writer.OnChanged(event.Path)
 		ep.watches.onEvent(ep, event.Path, event.Deleted)
 	case zkconn.Established:
-		ep.setConn(event.Conn)
-		ep.actor.onSessionEvent(sessionEstablished, event.Detail)
+		ep.join(event)
 	case zkconn.Disconnected:
-		ep.setConn(nil)
+		ep.leave()
 		ep.actor.onSessionEvent(sessionDisconnected, event.Detail)
 	case zkconn.Expired:
-		ep.setConn(nil)
+		ep.leave()
 		ep.actor.onSessionEvent(sessionExpired, event.Detail)
 	case zkconn.AuthRefused:
 		ep.actor.onAuthRefused(event.Err)

@@ -34,12 +34,14 @@ type epoch struct {
 	surveys  *jobs // of users that read all nodes of a directory
 	watches  watchTable
 
-	begun         bool     // the session's first transaction is answered: each connection begins with a read of the generation
-	firstZxid     int64    // of that transaction
-	noGeneration  error    // why there are no tokens, nil if there are: then the generation is writer.Generation
-	generationDue bool     // a timer is set until the generation's node is read again
-	raising       bool     // a write of that node is under way
-	awaitingReady []func() // to be called when the session is ready
+	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
+	misreads      int                 // reads of the generation in a row whose answer does not say what there is
+	begun         bool                // the session's first transaction is answered: each connection begins with a read of the generation
+	firstZxid     int64               // of that transaction
+	noGeneration  error               // why there are no tokens, nil if there are: then the generation is writer.Generation
+	generationDue bool                // a timer is set until the generation's node is read again
+	raising       bool                // a write of that node is under way
+	awaitingReady []func()            // to be called when the session is ready
 
 	retries  []func() // to be called when the session is connected again, or after a pause
 	retryDue bool     // the timer of that pause is set
@@ -78,18 +80,37 @@ func openEpoch(a *bridgeActor, number uint64) *epoch {
 	return ep
 }
 
-// setConn has requests go over a connection, nil for none. It sets the watches of the last
-// connection again before any request is sent: ZooKeeper sends the events that were missed since
-// the last zxid that this process has seen, and the answer to a request would raise that zxid. It
-// reads the generation before any request is sent, too.
-func (ep *epoch) setConn(conn *zkconn.Conn) {
-	if conn != nil {
-		nodes, directories := ep.watches.paths()
-		ep.client.SetWatches(conn, nodes, directories)
-		if ep.begun {
-			ep.readGenerationOver(conn)
-		}
+// join has requests go over a new connection. It sets the watches of the last connection again before
+// any request is sent: ZooKeeper sends the events that were missed since the last zxid that this
+// process has seen, and the answer to a request would raise that zxid. It reads the generation before
+// any request is sent, too.
+func (ep *epoch) join(event zkconn.Established) {
+	nodes, directories := ep.watches.paths()
+	ep.client.SetWatches(event.Conn, nodes, directories)
+	if ep.rejoining = &event; ep.begun {
+		ep.readGenerationOver(event.Conn)
+		return
 	}
+	ep.joined()
+}
+
+// joined has the session go on over the connection that it has joined.
+func (ep *epoch) joined() {
+	if event := ep.rejoining; event != nil {
+		ep.rejoining = nil
+		ep.use(event.Conn)
+		ep.actor.onSessionEvent(sessionEstablished, event.Detail)
+	}
+}
+
+// leave has no request go over a connection.
+func (ep *epoch) leave() {
+	ep.rejoining = nil
+	ep.use(nil)
+}
+
+// use has requests go over a connection, nil for none.
+func (ep *epoch) use(conn *zkconn.Conn) {
 	ep.writer.OnConnection()
 	ep.conn.Use(conn)
 }
@@ -98,7 +119,7 @@ func (ep *epoch) setConn(conn *zkconn.Conn) {
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
 	ep.timers.end()
-	ep.setConn(nil)
+	ep.leave()
 	for _, r := range ep.open.InOrder() {
 		r.Fail(why, detail)
 	}

@@ -73,10 +73,10 @@ func (ep *epoch) readGenerationOver(conn *zkconn.Conn) {
 }
 
 func (ep *epoch) onGenerationRead(conn *zkconn.Conn, found zkconn.Content, err error) {
-	if zkconn.IsTransient(err) {
-		go conn.Close() // unless it is lost
+	if ep.over || ep.rejoining != nil && ep.rejoining.Conn != conn || ep.readsGenerationAgain(conn, err) {
 		return
 	}
+	defer ep.joined()
 	n := NodeView{Exists: !zkconn.IsMissing(err), Stat: found.Stat, Data: found.Data}
 	var value uint64
 	switch {
@@ -99,6 +99,42 @@ func (ep *epoch) onGenerationRead(conn *zkconn.Conn, found zkconn.Content, err e
 		ep.actor.bridge.noTokens.Store(nil)
 		ep.setReady()
 	}
+}
+
+// maxMisreads is how many reads of the generation in a row may fail without an answer that says what
+// there is, but for those that are throttled.
+const maxMisreads = 5
+
+// readsGenerationAgain reports whether the error of a read is such that the generation is read again, over
+// the same connection unless that is lost, or is to be. A session that has a generation, and may have
+// locks, does not end for one refusal.
+func (ep *epoch) readsGenerationAgain(conn *zkconn.Conn, err error) bool {
+	outcome, _ := zkconn.Classify(err)
+	if outcome == zkconn.Refused && ep.noGeneration == nil {
+		outcome = zkconn.Inconclusive
+	}
+	switch {
+	case err == nil || zkconn.IsMissing(err) || outcome == zkconn.Refused:
+		ep.misreads = 0
+		return false
+	case zkconn.IsThrottled(err):
+		ep.actor.bridge.noteConnectError(fmt.Errorf("%s answers, and throttles requests: %w", conn.Server, err))
+		ep.actor.cfg.Log.Warn("the server throttles the read of the generation, which is tried again", "epoch", ep.number, "server", conn.Server,
+			"error", err, "do", "raise request_throttle_max_requests, or reduce the load of the servers")
+	case outcome == zkconn.Inconclusive && ep.misreads < maxMisreads:
+		ep.misreads++
+	case outcome == zkconn.Inconclusive:
+		return false
+	default:
+		go conn.Close() // unless it is lost
+		return true
+	}
+	ep.AfterFunc(retryPause, func() {
+		if conn == ep.conn.Active() || ep.rejoining != nil && conn == ep.rejoining.Conn {
+			ep.readGenerationOver(conn)
+		}
+	})
+	return true
 }
 
 // onGenerationChanged handles the event of the watch.

@@ -18,6 +18,7 @@ type faultyClient struct {
 	list             func() error
 	delete           func() error
 	ephemerals       func() error
+	readAndWatch     func() error
 	watchSince       func() error
 	beforeRead       func(path string) // Get or Exists without a watch
 	beforeSetWatches func()
@@ -82,6 +83,14 @@ func (f *faultyClient) SetWatches(over *zkconn.Conn, nodes, directories []string
 		f.beforeSetWatches()
 	}
 	f.Client.SetWatches(over, nodes, directories)
+}
+
+func (f *faultyClient) ReadAndWatch(over *zkconn.Conn, path string, then zkconn.Callback[zkconn.Content]) {
+	if err := fault(f.readAndWatch); err != nil {
+		then(zkconn.Content{}, err)
+		return
+	}
+	f.Client.ReadAndWatch(over, path, then)
 }
 
 func (f *faultyClient) WatchSince(paths []string, since int64, then func(error)) {

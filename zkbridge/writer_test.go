@@ -146,7 +146,7 @@ func TestOrderOfTheUnsent(t *testing.T) {
 		u.create(dir, fmt.Sprintf("n%d-", n-2+i))
 	}
 	u.bridge.runInActor(func(c *bridgeActor) {
-		c.epoch.setConn(w)
+		c.epoch.use(w)
 		c.session.state = messages.SessionState_CONNECTED
 		c.epoch.resume()
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -238,18 +239,28 @@ func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 	requests := encodeSetWatches(c.session.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
-		over.send(request, func(_ []byte, err error) {
-			if err == nil {
-				over.rewatching.Add(-1)
-				return
-			}
-			if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-				c.session.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err,
-					"do", "if it is repeated, grant READ on the nodes of the locks")
-				go over.Close() // no watcher would be woken
-			}
-		})
+		c.setWatches(over, request)
 	}
+}
+
+// throttlePause is the time until a message that the server has throttled is sent again.
+const throttlePause = 100 * time.Millisecond
+
+// setWatches sends one of the messages of SetWatches.
+func (c zkClient) setWatches(over *Conn, request []byte) {
+	again := slices.Clone(request)
+	over.send(request, func(_ []byte, err error) {
+		switch {
+		case err == nil:
+			over.rewatching.Add(-1)
+		case IsThrottled(err):
+			time.AfterFunc(throttlePause, func() { c.setWatches(over, again) })
+		case !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer):
+			c.session.cfg.Log.Error("ZooKeeper does not set watches again: another connection is tried", "error", err,
+				"do", "if it is repeated, grant READ on the nodes of the locks")
+			go over.Close() // no watcher would be woken
+		}
+	})
 }
 
 func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) {

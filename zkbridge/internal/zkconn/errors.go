@@ -54,6 +54,9 @@ func IsTransient(err error) bool {
 	return outcome == ConnectionLost || outcome == NotSent
 }
 
+// IsThrottled reports whether a server has not executed a request because it is overloaded.
+func IsThrottled(err error) bool { return errors.Is(err, ServerError(codeThrottled)) }
+
 // ReasonFor returns the reason for an error that is final although the session lives.
 func ReasonFor(err error) messages.Reason {
 	if _, why := Classify(err); why != messages.Reason_SESSION_LOST {

@@ -252,6 +252,28 @@ func TestWatchesAreNotSetAgain(t *testing.T) {
 	}
 }
 
+// Watches whose message the server has throttled are set again over the same connection.
+func TestWatchesAreThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := openedPipe(t, &Settings{})
+		defer c.Close()
+		zkClient{session: c.session}.SetWatches(c, []string{"/n"}, nil)
+		for xid := range int32(3) {
+			if got, want := fmt.Sprint(sentRequests(t, server, 1)), fmt.Sprintf("[%d:34]", xid+1); got != want {
+				t.Errorf("%s, not %s", got, want)
+			}
+			code := int32(codeThrottled)
+			if xid == 2 {
+				code = 0
+			}
+			c.deliver(t, server, 100, frame(16, xid+1, 0, 0, code))
+		}
+		if n := c.rewatching.Load(); n != 0 {
+			t.Errorf("%d messages are not answered", n)
+		}
+	})
+}
+
 // The error of one of the messages that set watches is the error of all.
 func TestWatchSinceFails(t *testing.T) {
 	c, server := openedPipe(t, &Settings{})
