@@ -188,6 +188,15 @@ func (ep *epoch) EndSession(path string, err error) {
 	ep.actor.onSessionEvent(sessionGivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
 }
 
+// RetryAfter implements writer.Epoch.
+func (ep *epoch) RetryAfter(pause time.Duration, f func()) {
+	if pause == 0 {
+		ep.RetryLater(f)
+		return
+	}
+	ep.AfterFunc(pause, func() { ep.RetryLater(f) })
+}
+
 // RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)

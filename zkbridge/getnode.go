@@ -164,6 +164,7 @@ type readRequest[T any] struct {
 	read      func(zkconn.Client, readSlots) (T, error)
 	survey    bool // it may read many nodes
 	missing   bool // there is no such node or directory
+	hangUps   zkconn.HangUps
 
 	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil.
 	// watcher is not nil then, while the read is under way.
@@ -235,10 +236,11 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 	}
 	if err != nil {
 		if zkconn.IsTransient(err) {
-			ep.RetryLater(func() { r.start(ep) })
-			return
+			if err = ep.retryRead(&r.hangUps, err, func() { r.start(ep) }); err == nil {
+				return
+			}
 		}
-		_, why := zkconn.Classify(err)
+		why := zkconn.ReasonFor(err)
 		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, err)
 	}
 	ep.close(r)

@@ -16,6 +16,7 @@ type listRequest struct {
 	reply.To
 	directory string
 	watch     bool
+	hangUps   zkconn.HangUps
 	watcher   *watcher // if watch, until the read has set the watch or failed
 }
 
@@ -41,12 +42,22 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, err error) {
 		return
 	}
 	if zkconn.IsTransient(err) {
-		ep.RetryLater(func() { l.read(ep) })
-		return
+		if err = ep.retryRead(&l.hangUps, err, func() { l.read(ep) }); err == nil {
+			return
+		}
 	}
-	_, why := zkconn.Classify(err)
+	why := zkconn.ReasonFor(err)
 	ep.watches.onRead(l.watcher, false)
 	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(ep.client, err, "READ", l.directory))
+}
+
+// retryRead sends a read again that has failed with the connection, or returns why the read fails.
+func (ep *epoch) retryRead(h *zkconn.HangUps, err error, read func()) error {
+	final := h.Note(err)
+	if final == nil {
+		ep.RetryAfter(h.Pause(), read)
+	}
+	return final
 }
 
 // watchRequest is a Watch that is not answered: one read for each of its nodes, or one message that
@@ -59,6 +70,7 @@ type watchRequest struct {
 	data       map[string][]byte // nil if the request does not ask for data
 	czxids     map[string]int64  // with the data
 	persistent []string
+	hangUps    zkconn.HangUps
 	err        error // of the last node that could not be watched
 }
 
@@ -124,8 +136,11 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 			w.persistent = append(w.persistent, node)
 		}
 	case zkconn.IsTransient(err):
-		ep.RetryLater(func() { w.readNode(ep, node, watcher) })
-		return
+		if err = ep.retryRead(&w.hangUps, err, func() { w.readNode(ep, node, watcher) }); err == nil {
+			return
+		}
+		ep.watches.onRead(watcher, false)
+		w.err = err
 	case errors.Is(err, zk.ErrNoNode):
 		ep.watches.remove(w.Recipient, path)
 		w.gone = append(w.gone, node)
@@ -141,8 +156,7 @@ func (w *watchRequest) finish(ep *epoch) {
 	switch {
 	case w.left > 0:
 	case w.err != nil:
-		_, why := zkconn.Classify(w.err)
-		ep.Fail(w, why, "watch nodes of %s: %v", w.directory, w.err)
+		ep.Fail(w, zkconn.ReasonFor(w.err), "watch nodes of %s: %v", w.directory, w.err)
 	default:
 		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids, Persistent: w.persistent})
 	}

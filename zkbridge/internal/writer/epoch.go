@@ -30,6 +30,8 @@ type Epoch interface {
 	AfterFunc(d time.Duration, f func()) (stop func())
 	// RetryLater calls f after the next reconnect, or after a pause while the session is CONNECTED.
 	RetryLater(f func())
+	// RetryAfter is RetryLater after a pause, which may be 0.
+	RetryAfter(pause time.Duration, f func())
 
 	// EndSession ends the session because of err: its end alone deletes the node that may be at
 	// path.

@@ -63,7 +63,9 @@ func (w *Writer) addOrphan(path string, c *Create, err error) {
 func (w *Writer) postpone(o *orphan, err error) {
 	now := time.Now()
 	o.next = now.Add(o.pause/2 + w.jitter.Below(o.pause/2+1))
-	o.pause = min(2*o.pause, MaxOrphanPause)
+	if o.pause = min(2*o.pause, MaxOrphanPause); zkconn.IsHangUp(err) {
+		o.pause = MaxOrphanPause // each attempt costs a connection
+	}
 	if !o.logged.IsZero() && now.Sub(o.logged) < orphanLogged {
 		return
 	}

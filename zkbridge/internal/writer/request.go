@@ -89,7 +89,8 @@ type NodeRelease struct {
 	reply.To
 	msg          *messages.ReleaseNode // nothing may write to it
 	group        Group                 // that has only this release
-	unknownSince time.Duration         // when the outcome of the delete became unknown, by Dependencies.Now; 0 if it is known
+	hangUps      zkconn.HangUps
+	unknownSince time.Duration // when the outcome of the delete became unknown, by Dependencies.Now; 0 if it is known
 }
 
 // NewRelease returns a release of a node for the sender of msg. A relaxed one waits for the next
@@ -110,7 +111,8 @@ type Group struct {
 	arrival  uint64 // place of the creates among all of the epoch, from 1; 0 for a release
 	failures int32  // transactions that failed because of other requests
 	tries    int32  // how often the creates were sent again
-	lookedUp int32  // how many parts with an unknown outcome were looked for
+	hangUps  zkconn.HangUps
+	lookedUp int32 // how many parts with an unknown outcome were looked for
 
 	directories []*directory // of its creates, if one of them may be missing; each once
 }

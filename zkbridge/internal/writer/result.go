@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"cmp"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
@@ -97,6 +99,9 @@ func (w *Writer) retryUnsent(b *batch) {
 func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 	for _, g := range b.groups {
 		w.leave(g)
+		if g.hangUps.Note(err); g.hangUps > 1 {
+			g.failures = maxFailures // goes alone from now on: another one may be at fault
+		}
 	}
 	w.makeReadyAgain(b)
 	for _, unknown := range b.writes {
@@ -109,11 +114,13 @@ func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 }
 
 func (w *Writer) retryDelete(r *NodeRelease, err error) {
-	if w.unknownTooLong(&r.unknownSince) {
+	final := r.hangUps.Note(err)
+	if final != nil || w.unknownTooLong(&r.unknownSince) {
+		err = cmp.Or(final, err)
 		w.abandonRelease(r, zkconn.ReasonFor(err), err)
 		return
 	}
-	w.epoch.RetryLater(func() {
+	w.epoch.RetryAfter(r.hangUps.Pause(), func() {
 		w.epoch.Run(func(client zkconn.Client) func() {
 			err := deleteNode(client, r.path())
 			return func() { w.onDeleted(r, err) }

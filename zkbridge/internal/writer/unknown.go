@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // lookUpLater keeps a create whose outcome is unknown until the writer has looked for its node.
 func (w *Writer) lookUpLater(c *Create) {
 	if len(w.unknownCreates) == 0 {
-		w.epoch.RetryLater(w.lookUpUnknown)
+		w.epoch.RetryAfter(c.group.hangUps.Pause(), w.lookUpUnknown)
 	}
 	w.unknownCreates = append(w.unknownCreates, c)
 }
@@ -91,7 +92,9 @@ var errNotExecuted = fmt.Errorf("%w: it is repeatedly lost", zk.ErrAPIError)
 
 // resubmit sends creates again that ZooKeeper has not executed.
 func (w *Writer) resubmit(g *Group) {
-	if w.mayRetry(g, errNotExecuted) {
+	if err := g.hangUps.Final(); err != nil {
+		w.Fail(g, messages.Reason_UNAVAILABLE, err)
+	} else if w.mayRetry(g, errNotExecuted) {
 		w.Create(g)
 	}
 }
@@ -124,15 +127,21 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 // onLookupFailure has creates looked for again about which the writer has learned nothing because
 // of err, or answers those whose outcome has been unknown for too long.
 func (w *Writer) onLookupFailure(creates []*Create, err error) {
+	var noted *Group
 	for _, c := range creates {
 		if !w.epoch.IsOpen(c) {
 			continue
 		}
-		switch final := isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
+		if c.group != noted { // once for all parts of an atomic create
+			c.group.hangUps.Note(err)
+			noted = c.group
+		}
+		hangsUp := c.group.hangUps.Final()
+		switch final := hangsUp != nil || isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
 		case final && c.node != "":
-			w.rollBack(c, err)
+			w.rollBack(c, cmp.Or(hangsUp, err))
 		case final:
-			w.abandonCreate(c, err)
+			w.abandonCreate(c, cmp.Or(hangsUp, err))
 		default:
 			w.lookUpLater(c)
 		}

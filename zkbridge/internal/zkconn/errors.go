@@ -28,6 +28,8 @@ func Classify(err error) (Outcome, messages.Reason) {
 		return Refused, messages.Reason_UNAVAILABLE
 	case errors.Is(err, ErrNoDirectory):
 		return Refused, messages.Reason_NO_DIRECTORY
+	case errors.Is(err, errHangsUp):
+		return Inconclusive, messages.Reason_UNAVAILABLE
 	case errors.Is(err, errTooLarge):
 		return Inconclusive, messages.Reason_LIMIT_EXCEEDED
 	}
