@@ -52,6 +52,7 @@ type conn struct {
 	dirty        bool // is in server.dirty
 	closing      bool // takes no more requests, closes when out is written
 	hole         bool // a fault: nothing is ever answered
+	misreport    code // a fault: the code of the reply, whatever has come out
 	stalled      []*batch
 	stalledUntil time.Time
 	delayed      bool      // the first of stalled has had its delay
@@ -232,6 +233,9 @@ func (c *conn) sendEvent(kind eventType, path string, zxid int64) {
 func (c *conn) reply(xid int32, zxid int64, err code, body []byte) {
 	if c.closing || c.hole {
 		return
+	}
+	if c.misreport != codeOK {
+		err = c.misreport
 	}
 	start := c.out.begin()
 	c.out.int(xid)

@@ -23,6 +23,10 @@ const (
 	LeaveOutReply
 	// CutAfter executes the request, replies, then closes the connection.
 	CutAfter
+	// Refuse replies Fault.Code; the request is not executed.
+	Refuse
+	// Misreport executes the request and replies Fault.Code.
+	Misreport
 	// DelayRequest executes the request Fault.Delay later, even if the client
 	// is gone by then, but before any write of its session on another
 	// connection. Later requests of the connection wait behind it.
@@ -43,7 +47,8 @@ const (
 )
 
 var actionNames = map[Action]string{
-	CutBefore: "cut before", DropReply: "drop reply", LeaveOutReply: "leave out reply", CutAfter: "cut after", DelayRequest: "delay request",
+	CutBefore: "cut before", DropReply: "drop reply", LeaveOutReply: "leave out reply", CutAfter: "cut after",
+	Refuse: "refuse", Misreport: "misreport", DelayRequest: "delay request",
 	DelayReply: "delay reply", BlackHole: "black hole", BlackHoleAfter: "black hole after",
 	ExpireSession: "expire session", StaleReads: "stale reads",
 }
@@ -53,6 +58,9 @@ func (a Action) String() string { return actionNames[a] }
 
 // Fault says what shall go wrong, and when: at the Nth request that matches
 // Op, Path and Session, and Times times from then on.
+//
+// [Refuse] and [Misreport] are for requests that have a reply with a code: neither for pings nor for
+// handshakes.
 //
 // With OpDial the only actions are [BlackHole], which accepts and never
 // answers, and [CutBefore], which refuses. The session of such a connection is
@@ -75,6 +83,7 @@ type Fault struct {
 	Times   int    // 0 means once, negative means always
 	Action  Action
 	Delay   time.Duration // for DelayRequest and DelayReply
+	Code    int32         // the error code in the reply, for Refuse and Misreport; not 0
 }
 
 // Firing is one time that a fault fired.
@@ -178,7 +187,7 @@ func (i *Injected) record(c *conn, op Op, paths []string) {
 
 // faulty runs a request with the fault that matches it, if any. It returns
 // false if the request has to wait.
-func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
+func (s *Server) faulty(c *conn, xid int32, op Op, paths []string, run func()) bool {
 	if c.delayed {
 		c.delayed = false
 		run()
@@ -204,6 +213,13 @@ func (s *Server) faulty(c *conn, op Op, paths []string, run func()) bool {
 	case CutAfter:
 		run()
 		c.close()
+	case Refuse:
+		s.touch(c.session)
+		c.reply(xid, s.tree.zxid, code(i.Code), nil)
+	case Misreport:
+		c.misreport = code(i.Code)
+		run()
+		c.misreport = codeOK
 	case DelayRequest:
 		c.delayed = true
 		c.stalledUntil = s.now().Add(i.Delay)

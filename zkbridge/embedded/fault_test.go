@@ -61,6 +61,21 @@ func TestFaultActions(t *testing.T) {
 	}
 }
 
+// A request is answered with a code, executed or not, and the connection goes on.
+func TestFaultCodes(t *testing.T) {
+	for _, action := range []embedded.Action{embedded.Refuse, embedded.Misreport} {
+		t.Run(action.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *embedded.Server) {
+				s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: action, Code: -122})
+				c := memorySession(t, s, 40*time.Second)
+				want(t, "code", c.answer(sendCreate(c, "/x")).err, -122)
+				want(t, "executed", c.call(embedded.OpExists, "/x", false).err == 0, action == embedded.Misreport)
+				want(t, "next", c.answer(sendCreate(c, "/y")).err, 0)
+			})
+		})
+	}
+}
+
 func isEOF(err error) bool {
 	return err.Error() == "EOF" || err.Error() == "io: read/write on closed pipe"
 }

@@ -16,7 +16,7 @@ func (s *Server) handle(c *conn, frame []byte) bool {
 	}
 	if c.session == nil {
 		c.named = handshakeOf(frame)
-		return s.faulty(c, OpConnect, nil, func() { s.connect(c, frame) })
+		return s.faulty(c, 0, OpConnect, nil, func() { s.connect(c, frame) })
 	}
 	d := decoder{b: frame}
 	xid, op := d.int(), Op(d.int())
@@ -31,7 +31,7 @@ func (s *Server) handle(c *conn, frame []byte) bool {
 		s.serve(c, xid, op, &d)
 		return true
 	}
-	return s.faulty(c, op, faultPaths(op, d), func() { s.serve(c, xid, op, &d) })
+	return s.faulty(c, xid, op, faultPaths(op, d), func() { s.serve(c, xid, op, &d) })
 }
 
 // serve executes a request and queues its reply.

@@ -69,6 +69,14 @@ var serverCodes = []serverCode{
 	{-123, "RECONFIGDISABLED", zk.ErrReconfigDisabled, Refused, messages.Reason_UNAVAILABLE, ""},
 }
 
+// Codes returns all error codes of ZooKeeper.
+func Codes() (codes []int32) {
+	for _, c := range serverCodes {
+		codes = append(codes, c.code)
+	}
+	return codes
+}
+
 const (
 	codeInconsistent  = -2
 	codeMarshalling   = -5

@@ -142,3 +142,6 @@ func (b *Baseline) send(n, size int, ops func(i int) (containers, others []zkcon
 	}
 	left.Wait()
 }
+
+// Codes returns all error codes that a server may answer with.
+func Codes() []int32 { return zkconn.Codes() }
