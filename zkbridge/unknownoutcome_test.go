@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -77,8 +76,8 @@ func testOutcomeUnknown(t *testing.T, action embedded.Action, n int) {
 	}
 }
 
-// A create fails in time, and the session goes on, if the server hangs up each time that the bridge
-// looks for the node. The bridge deletes the node later.
+// A create fails in time, and the session goes on, if the connection is lost each time that the
+// bridge looks for the node. The bridge deletes the node later.
 func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
@@ -92,7 +91,7 @@ func TestOutcomeUnknownAndCutEachTime(t *testing.T) {
 		id := u.create("/d", "n-")
 		m := next[*messages.Failed](u)
 		if took := time.Since(begun); m.GetId() != id || m.GetReason() != messages.Reason_UNAVAILABLE ||
-			!strings.Contains(m.GetDetail(), "jute.maxbuffer") || took > (writer.MaxUnknownTimeouts+1)*timeout {
+			took < writer.MaxUnknownTimeouts*timeout || took > (writer.MaxUnknownTimeouts+1)*timeout {
 			t.Errorf("after %v: %v", took, m)
 		}
 		cut.Remove()

@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,21 +126,15 @@ func (w *Writer) onLookup(c *Create, l zkconn.Lookup, err error) {
 // onLookupFailure has creates looked for again about which the writer has learned nothing because
 // of err, or answers those whose outcome has been unknown for too long.
 func (w *Writer) onLookupFailure(creates []*Create, err error) {
-	var noted *Group
 	for _, c := range creates {
 		if !w.epoch.IsOpen(c) {
 			continue
 		}
-		if c.group != noted { // once for all parts of an atomic create
-			c.group.hangUps.Note(err)
-			noted = c.group
-		}
-		hangsUp := c.group.hangUps.Final()
-		switch final := hangsUp != nil || isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
+		switch final := isPermanent(err) || w.unknownTooLong(&c.unknownSince); {
 		case final && c.node != "":
-			w.rollBack(c, cmp.Or(hangsUp, err))
+			w.rollBack(c, err)
 		case final:
-			w.abandonCreate(c, cmp.Or(hangsUp, err))
+			w.abandonCreate(c, err)
 		default:
 			w.lookUpLater(c)
 		}

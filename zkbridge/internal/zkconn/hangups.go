@@ -11,8 +11,10 @@ import (
 // jute.maxbuffer, would otherwise end one connection after the other. The zero value is none.
 type HangUps int8
 
-// maxRequestHangUps is how often servers hang up on a request before it fails.
-const maxRequestHangUps = 4
+// maxRequestHangUps is how often servers hang up on a request before it fails. With the pauses that takes
+// a quarter of a minute: a network or an ensemble that fails again and again may hit a request a few
+// times in a row.
+const maxRequestHangUps = 8
 
 var errHangsUp = fmt.Errorf("the server has ended the connection %d times when it had this request to answer: "+
 	"the request may be larger than the server's jute.maxbuffer", maxRequestHangUps)
@@ -38,7 +40,7 @@ func (h HangUps) Final() error {
 }
 
 // Pause returns how long to wait before the next attempt: not at all after the first hang-up, then a
-// quarter of a second, and half of one.
+// quarter of a second, and after each further one twice as long.
 func (h HangUps) Pause() time.Duration {
 	if h < 2 {
 		return 0

@@ -10,11 +10,11 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// A request fails at the fourth hang-up, with pauses before, and names the setting. The end of a
+// A request fails at the eighth hang-up, with pauses before, and names the setting. The end of a
 // connection that is no hang-up on the request does not count.
 func TestHangUps(t *testing.T) {
 	var h HangUps
-	pauses := []time.Duration{0, time.Second / 4, time.Second / 2}
+	pauses := []time.Duration{0, time.Second / 4, time.Second / 2, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 	for i, pause := range pauses {
 		if err := h.Note(zk.ErrConnectionClosed); err != nil || int(h) != i {
 			t.Errorf("a lost connection counts: %v, %d", err, h)
