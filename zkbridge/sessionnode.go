@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -70,6 +71,9 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	case err == nil:
 	case errors.Is(err, ErrNoChroot) && !ep.actor.wasReady:
 		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: check its name, or create it", err))
+		return
+	case zkconn.IsLocalSession(err) && !ep.actor.wasReady:
+		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_UNAVAILABLE, err))
 		return
 	default:
 		if zkconn.IsTransient(err) || zkconn.IsMissing(err) {

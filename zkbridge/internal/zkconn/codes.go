@@ -48,7 +48,7 @@ var serverCodes = []serverCode{
 	// Limits of the servers, and their configuration.
 	{-125, "QUOTAEXCEEDED", nil, Refused, messages.Reason_LIMIT_EXCEEDED, "a quota of ZooKeeper for a directory above is used up"},
 	{-119, "NOTREADONLY", nil, Refused, messages.Reason_UNAVAILABLE, "the server is read-only, since it is cut off from the others"},
-	{-120, "EPHEMERALONLOCALSESSION", nil, Refused, messages.Reason_UNAVAILABLE,
+	{codeLocalSession, "EPHEMERALONLOCALSESSION", nil, Refused, messages.Reason_UNAVAILABLE,
 		"a local session can have no lock: set localSessionsUpgradingEnabled on the servers"},
 
 	// Nodes.
@@ -82,6 +82,7 @@ const (
 	codeMarshalling   = -5
 	CodeUnimplemented = -6
 	codeAPIError      = -100 // codes above this are the server's own errors
+	codeLocalSession  = -120
 	codeLoginWanted   = -124
 	codeThrottled     = -127
 )
@@ -109,6 +110,10 @@ func codeOf(err error) *serverCode {
 	}
 	return nil
 }
+
+// IsLocalSession reports whether a server has refused an ephemeral node because the session is a local
+// one, which the servers are set not to upgrade (localSessionsEnabled without localSessionsUpgradingEnabled).
+func IsLocalSession(err error) bool { return errors.Is(err, ServerError(codeLocalSession)) }
 
 // ServerError is an error code for which go-zookeeper has no name.
 type ServerError int32
