@@ -16,7 +16,7 @@ import (
 // gigabytes of it).
 func Bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	if raceDetector {
+	if RaceDetector {
 		bubbles.begin()
 		defer bubbles.end()
 	}

@@ -31,6 +31,11 @@ func OneIn(t testing.TB, n int) (next func() bool) {
 	if exhaustive() {
 		return func() bool { return true }
 	}
+	return OneInAlways(t, n)
+}
+
+// OneInAlways is OneIn also in an exhaustive run.
+func OneInAlways(t testing.TB, n int) (next func() bool) {
 	first, i := rand.IntN(n), 0
 	t.Logf("runs one case in %d, from case %d on; with ACTORLOCK_EXHAUSTIVE=1 all", n, first+1)
 	return func() bool {
