@@ -157,8 +157,8 @@ func (c *requestsCell) run(f embedded.Fault) {
 		c.Errorf("the other lock is lost: %v", err)
 	}
 	remove()
-	if f.Op == embedded.OpDelete && f.Action == embedded.Refuse && f.Code == noNode {
-		return // the server lies: the node stays with the session
+	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
+		return // the server lies: a node stays with the session that the process takes for deleted
 	}
 	again, err := awaitBriefly(c, c.rival.Acquire(context.Background(), c.options...))
 	if err != nil {
@@ -183,7 +183,11 @@ func awaitBriefly[T any](c *requestsCell, f *actors.Future[T]) (T, error) {
 	select {
 	case <-f.Done():
 	case <-time.After(requestsBound):
-		c.Fatalf("a future is not complete; %d SUSPENDED; nodes %v", c.tested.Locks.Stats().Suspensions, c.LockNodes())
+		var nodes []string
+		for _, end := range c.recipe.DirectoryEnds() {
+			nodes = append(nodes, c.LockNodes(end)...)
+		}
+		c.Fatalf("a future is not complete; %d SUSPENDED; nodes %v", c.tested.Locks.Stats().Suspensions, nodes)
 	}
 	return f.Result()
 }
