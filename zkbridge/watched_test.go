@@ -62,7 +62,7 @@ func TestWatchedDirectoryHistories(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		runs := 2
 		if zktest.Exhaustive() {
-			runs = 200
+			runs = 20 // some 40 s
 		}
 		var d testDialer
 		b, conn := connected(t, Config{Servers: s.Addr(), Dial: d.Dial}), s.Client(t)
