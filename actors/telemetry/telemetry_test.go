@@ -253,7 +253,7 @@ func TestOptions(t *testing.T) {
 // An outage that is over before the metrics are read has been counted.
 func TestSessionChanges(t *testing.T) {
 	s := start(t, sdkmetric.NewManualReader())
-	s.lock(s.locks.Mutex("/m"))
+	lost := s.lock(s.locks.Mutex("/m"))
 	sessions := s.locks.Sessions(t.Context())
 	for _, session := range s.server.Sessions() {
 		s.server.Expire(session.ID)
@@ -263,5 +263,6 @@ func TestSessionChanges(t *testing.T) {
 			break
 		}
 	}
+	<-lost.Done() // the lock hears of the session on its own
 	s.expect(map[string]int64{"actorlock.session.changes{state=lost}": 1, "actorlock.session.state{state=connected}": 1, "actorlock.lost{reason=session_lost}": 1})
 }
