@@ -27,7 +27,8 @@ func (sim *simulation) checkNotices(now time.Duration) {
 		if !r.believed || r.p.frozen {
 			continue
 		}
-		if r.work != nil && r.p.state == messages.SessionState_SUSPENDED && r.work.Err() == nil {
+		// The present state: that of a process that drains is not noted any more.
+		if r.work != nil && r.p.locks.Session().State == messages.SessionState_SUSPENDED && r.work.Err() == nil {
 			sim.fail(now, "%v: the connection is lost, and its context has not ended", r)
 		}
 		if nodes := r.grant.Nodes(); len(nodes) == 1 && sim.askedFor[nodes[0]] && r.holdAtMost == 0 {
