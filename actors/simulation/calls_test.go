@@ -82,6 +82,8 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	settled := r.sim.deniedUntil == 0 && !r.p.isAffected() && r.sim.now() > r.stageSince+10*r.p.maxDelay()
 	callAsync(r.sim, limit, lock.Participants, func(all []actors.Participant, err error) {
 		r.sim.record("participants beside %d: %d, %v", r.id, len(all), err)
+		// A smaller count leaves more holders than permits: the last of them count as waiting.
+		settled := settled && (r.uses[0].path != root+"/shared" || !r.sim.countChangedSince(r.stageSince))
 		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isInvalidated() && r.grant.Err() == nil {
 			r.sim.fail(r.sim.now(), "%v is not among the participants: %v", r, all)
 		}
@@ -237,6 +239,12 @@ func (sim *simulation) changeCount(p *process, r *rand.Rand) {
 			c.inForceUntil = min(c.inForceUntil, sim.now())
 		}
 	})
+}
+
+// countChangedSince reports whether more than one count may have been in force since then.
+func (sim *simulation) countChangedSince(since time.Duration) bool {
+	former := sim.permitCounts[:len(sim.permitCounts)-1]
+	return slices.ContainsFunc(former, func(c *permitCount) bool { return c.inForceUntil > since })
 }
 
 // permitCount is a number of shared permits that may be in force until a time. A process that does
