@@ -38,11 +38,13 @@ type Stats struct {
 	// Acquired counts the grants, and Released those that were given back: by Release, or because
 	// the request was cancelled after all.
 	Acquired, Released uint64
-	// Lost counts the grants that ended otherwise, by the error that Grant.Err returns. Refused
+	// Lost counts the grants that ended otherwise, by the error that Grant.Err returns, or that Unlock
+	// returns if the session was lost before ZooKeeper had confirmed it. Refused
 	// counts the requests that were never granted, by the error of their future; a request whose
 	// context ended is one of ErrCancelled. A reason without requests is missing.
 	Lost, Refused map[error]uint64
-	// Waiting is how many requests wait at the moment, and Held how many grants hold.
+	// Waiting is how many requests wait at the moment, and Held how many grants hold, or are released
+	// without ZooKeeper's answer yet.
 	Waiting, Held int
 	// LocalHandOffs counts the nodes of which the lock passed to another contender of this process,
 	// RemoteHandOffs those that got it when the node of another process went. A request for several
@@ -180,7 +182,8 @@ type RequestMonitor interface {
 	Granted(waited time.Duration, token Token)
 	// Refused is called with the error of the future, as Stats counts it.
 	Refused(waited time.Duration, err error)
-	// Ended is called at the Release, with nil, or when the grant is lost, with the error.
+	// Ended is called when ZooKeeper has confirmed the release, with nil, or when the grant is lost, or
+	// the session before that, with the error.
 	Ended(held time.Duration, err error)
 }
 

@@ -105,7 +105,7 @@ func (l *clientLock) tellServer(o *openRequest, m *messages.ClientMessage) {
 // Cancel implements lock.Behavior. The server hears of it before all that comes later, so the
 // answer need not wait for it.
 func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
-	if o := l.open[r.ID]; o != nil && r.HoldExpired() {
+	if o := l.open[r.ID]; o != nil && r.TakenBack() {
 		l.tellServer(o, holdExpired(o.number))
 		l.forget(r.ID)
 		return // the lock.Actor has told the owner

@@ -34,6 +34,10 @@ func TestOutageInTheLog(t *testing.T) {
 		if lines := log.With("connection to ZooKeeper is lost", "held="); len(lines) == 0 {
 			t.Error("no line says how many hold")
 		}
+		// Whose lease has ended has lost its lock with it, whatever the server knew first.
+		if s := locks.Stats(); s.Lost[actors.ErrSessionLost] != 3 || s.Released != 0 {
+			t.Error(locktest.StatsText(s))
+		}
 		restore()
 	})
 }

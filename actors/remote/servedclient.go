@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -288,7 +289,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 			held++
 		}
 		if !c.confirmLost(r) {
-			r.takeBack()
+			r.takeBack(cmp.Or(reason, messages.Reason_CLOSED)) // without a reason the client has closed its locks
 		}
 	}
 	for id, q := range c.questions {
@@ -344,7 +345,7 @@ func (c *servedClient) Stopped(failure any) {
 	}
 	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the client may believe until then
 		for _, r := range c.requests {
-			r.takeBack()
+			r.takeBack(messages.Reason_INTERNAL)
 		}
 		c.server.ended(c)
 	})

@@ -95,7 +95,7 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 		}
 	case *messages.ClientMessage_HoldExpired:
 		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {
-			r.takeBack()
+			r.takeBack(messages.Reason_HOLD_EXPIRED)
 		}
 	case *messages.ClientMessage_Release:
 		if r := c.requests[m.Release.GetRequestId()]; r != nil && !c.confirmLost(r) && r.granted != nil && !r.over {
@@ -305,11 +305,12 @@ func (c *servedClient) refuse(number uint64, reason messages.Reason, detail stri
 	c.send(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
 }
 
-// takeBack is cancel for a client that has not released in time: a lock-delay begins.
-func (r *servedRequest) takeBack() {
+// takeBack is cancel for a client that has not released in time: a lock-delay begins. why is why it lost a
+// grant.
+func (r *servedRequest) takeBack(why messages.Reason) {
 	r.over = true
 	if r.entry != nil {
-		r.entry.Self.Tell(lock.TakeBack{From: r})
+		r.entry.Self.Tell(lock.TakeBack{From: r, Why: why})
 	}
 }
 

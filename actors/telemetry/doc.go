@@ -7,10 +7,10 @@
 // Metrics, whose attributes never have the path or the owner of a lock:
 //
 //	actorlock.acquire.duration  histogram, s   how long requests wait: recipe, kind, outcome
-//	actorlock.hold.duration     histogram, s   how long locks are held: recipe, kind, outcome
+//	actorlock.hold.duration     histogram, s   how long locks are held, until ZooKeeper has confirmed the release: recipe, kind, outcome
 //	actorlock.waiting           gauge          requests that wait
-//	actorlock.held              gauge          grants that hold
-//	actorlock.lost              counter        grants that were lost: reason
+//	actorlock.held              gauge          grants that hold, or whose release ZooKeeper has not confirmed
+//	actorlock.lost              counter        grants that were lost, also before ZooKeeper had confirmed the release: reason
 //	actorlock.refused           counter        requests that were never granted: reason
 //	actorlock.handoff           counter        locks passed on: scope is local or remote
 //	actorlock.batch.size        histogram      creates and deletes in one transaction

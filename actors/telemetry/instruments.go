@@ -40,7 +40,7 @@ func (m *monitor) makeInstruments(meter metric.Meter) error {
 	held, err := meter.Int64ObservableGauge("actorlock.held", metric.WithUnit("{grant}"), metric.WithDescription("Grants that hold a lock."))
 	errs[4] = err
 	lost, err := meter.Int64ObservableCounter("actorlock.lost", metric.WithUnit("{grant}"),
-		metric.WithDescription("Grants that ended without a release."))
+		metric.WithDescription("Grants that ended without a release that ZooKeeper has confirmed."))
 	errs[5] = err
 	refused, err := meter.Int64ObservableCounter("actorlock.refused", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests that were never granted."))

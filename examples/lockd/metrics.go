@@ -92,12 +92,12 @@ func (m *metrics) write(out io.Writer) {
 	for _, limit := range slices.Sorted(maps.Keys(server.LimitRefusals)) {
 		fmt.Fprintf(w, "actorlock_server_limit_refusals_total{limit=%q} %d\n", limit, server.LimitRefusals[limit])
 	}
-	number("actorlock_held", "gauge", "Grants that hold a lock.", uint64(locks.Held))
+	number("actorlock_held", "gauge", "Grants that hold a lock, or whose release ZooKeeper has not confirmed.", uint64(locks.Held))
 	number("actorlock_waiting", "gauge", "Requests that wait for a lock.", uint64(locks.Waiting))
 	number("actorlock_requested_total", "counter", "Requests that came to a lock.", locks.Requested)
 	number("actorlock_acquired_total", "counter", "Grants.", locks.Acquired)
 	number("actorlock_released_total", "counter", "Grants that were given back.", locks.Released)
-	byReason("actorlock_lost_total", "Grants that ended without a release.", locks.Lost)
+	byReason("actorlock_lost_total", "Grants that ended without a release that ZooKeeper has confirmed.", locks.Lost)
 	byReason("actorlock_refused_total", "Requests that were never granted.", locks.Refused)
 	m.requests.acquires.write(w, "actorlock_acquire_duration_seconds", "How long clients' requests for locks wait.")
 	m.requests.holds.write(w, "actorlock_hold_duration_seconds", "How long clients hold locks.")

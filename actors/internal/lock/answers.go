@@ -145,7 +145,9 @@ func (l lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 		tell(from, l.refusal(msg.GetRequestId(), messages.Reason_NOT_HELD, "released or lost before, or never granted to this owner"))
 		return
 	}
-	l.countRelease(r)
+	if r.Holds() {
+		l.held.holders--
+	}
 	r.Released, r.releaser = true, from
 	if r.lost != 0 {
 		l.forgetLost(r)
@@ -160,6 +162,7 @@ func (l lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 func (l *Actor) ConfirmRelease(id requests.ID, stillHeld int) {
 	r := l.Request(id)
 	l.Remove(r)
+	l.countRelease(r)
 	answer := plainReleased
 	if r.Acquisition() == nil {
 		answer = &messages.Released{RequestId: r.Number(), StillHeld: uint32(stillHeld)}

@@ -48,7 +48,7 @@ func (l *Actor) receiveOwn(msg any) {
 			l.behavior.Cancel(r, messages.Reason_TIMED_OUT)
 		}
 	case TakeBack:
-		l.takeBack(msg.From)
+		l.takeBack(msg)
 	case holdTime:
 		l.onHoldTime(msg.id)
 	case manager.Tick:

@@ -38,6 +38,7 @@ type Request struct {
 	extras     *extras         // nil for a request without them
 	lost       messages.Reason // why the grant is lost; 0 otherwise: see awaitRelease
 	revokeSent bool
+	takenBack  bool // the owner has not released in time, and lost the grant by that
 }
 
 // extras are what few requests have. A limit of 0 is none.

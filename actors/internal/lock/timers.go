@@ -77,15 +77,18 @@ func (l *Actor) onHoldTime(id requests.ID) {
 }
 
 // TakeBack ends the request of an Acquisition that stands for an owner elsewhere, which has not
-// released in time. A grant ends as by HoldAtMost, but needs no Release.
-type TakeBack struct{ From Acquisition }
+// released in time. A grant ends as by HoldAtMost, but needs no Release. Why is why the owner lost it.
+type TakeBack struct {
+	From Acquisition
+	Why  messages.Reason
+}
 
-func (l *Actor) takeBack(from Acquisition) {
-	r := l.table.requests.At(*from.RequestID())
+func (l *Actor) takeBack(t TakeBack) {
+	r := l.table.requests.At(*t.From.RequestID())
 	switch {
 	case r == nil || r.Released:
 	case r.Holds():
-		l.expireHold(r, "")
+		l.takeGrant(r, t.Why, "")
 		l.Remove(r)
 	default:
 		l.cancel(r, messages.Reason_CANCELLED)
@@ -95,12 +98,17 @@ func (l *Actor) takeBack(from Acquisition) {
 // expireHold ends a grant whose owner has not released it in time. The owner gets Lost first, and
 // then the next contender gets the lock.
 func (l *Actor) expireHold(r *Request, detail string) {
-	l.tellLost(r, messages.Reason_HOLD_EXPIRED, detail)
+	l.takeGrant(r, messages.Reason_HOLD_EXPIRED, detail)
+}
+
+func (l *Actor) takeGrant(r *Request, why messages.Reason, detail string) {
+	r.takenBack = true
+	l.tellLost(r, why, detail)
 	l.behavior.Cancel(r, messages.Reason_CANCELLED)
 }
 
-// HoldExpired reports whether the grant has ended because it was held for too long.
-func (r *Request) HoldExpired() bool { return r.lost == messages.Reason_HOLD_EXPIRED }
+// TakenBack reports whether the grant has ended because its owner has not released it in time.
+func (r *Request) TakenBack() bool { return r.takenBack }
 
 // now returns when the message in hand was received, or outside Receive the Now of the session. One
 // reading of the clock for each message spares an acquire within the process 10 % of its time.
@@ -124,20 +132,19 @@ func (l *Actor) countGrant(r *Request, granted *messages.Granted, step uint32) {
 	r.since = now
 }
 
-// countRelease counts the end of a grant that its owner has given back.
-func (l *Actor) countRelease(r *Request) {
-	if r.Holds() {
-		l.countEnd(r, &l.Tally.Released, 0)
-	}
-}
+// countRelease counts the end of a grant that its owner has given back or withdrawn.
+func (l *Actor) countRelease(r *Request) { l.countEnd(r, &l.Tally.Released, 0) }
 
 // countRefusal counts the end of a request that was not granted; or of a grant, which its owner has
-// withdrawn.
+// withdrawn, or released in vain: ZooKeeper has not confirmed a release whose session is lost.
 func (l *Actor) countRefusal(r *Request, reason messages.Reason) {
-	if r.Granted != nil {
-		l.countRelease(r)
-	} else {
+	switch {
+	case r.Granted == nil:
 		l.countEnd(r, &l.Tally.Refused[reason], reason)
+	case r.Released && reason == messages.Reason_SESSION_LOST:
+		l.countEnd(r, &l.Tally.Lost[reason], reason)
+	default:
+		l.countRelease(r)
 	}
 }
 
@@ -150,7 +157,7 @@ func (l *Actor) countLoss(r *Request, reason messages.Reason) {
 
 // countEnd adds to the number and notifies the monitor, at the end of a request or of its grant.
 func (l *Actor) countEnd(r *Request, number *atomic.Uint64, reason messages.Reason) {
-	if r.Granted != nil {
+	if r.Granted != nil && !r.Released {
 		l.held.holders--
 	}
 	if r.FromLockActor {

@@ -11,7 +11,8 @@ type Counters struct {
 	// Lost is how many grants ended otherwise, and Refused how many requests were never granted, by
 	// reason.
 	Lost, Refused [ReasonCount]uint64
-	// Held is how many grants hold, and Waiting how many requests wait.
+	// Held is how many grants hold, or are released without ZooKeeper's answer yet, and Waiting how many
+	// requests wait.
 	Held, Waiting int
 	// LocalHandOffs is how often the departure of a contender of this process led to a grant.
 	// RemoteHandOffs is how often the departure of another process's node led to one.

@@ -24,7 +24,7 @@ func (l *lockActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 
 // Cancel implements lock.Behavior.
 func (l *lockActor) Cancel(r *lock.Request, reason messages.Reason) {
-	l.queue.cancel(r.ID, r.HoldExpired(), requests.Reason(reason))
+	l.queue.cancel(r.ID, r.TakenBack(), requests.Reason(reason))
 }
 
 // NodesOf returns the node of a request, for manager.OpenRequest.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -69,5 +70,52 @@ func TestMonitorDurations(t *testing.T) {
 		if want := []time.Duration{0, 300 * ms, 400 * ms, 400 * ms, 500 * ms}; !slices.Equal(m.Took, want) {
 			v.Errorf("requests took %v, want %v", m.Took, want)
 		}
+	})
+}
+
+// A release that ZooKeeper has not confirmed holds the lock: it counts as held in an outage, and as lost if
+// the session is lost before the answer, as Unlock says. It does not count as released.
+func TestReleaseInAnOutage(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		var log locktest.Log
+		m := locktest.NewCountingMonitor(v)
+		locks := v.Locks(m.Config, log.Config)
+		var grants []*actors.Grant
+		for i := range 3 {
+			grants = append(grants, locktest.Lock(v, locks.Mutex(fmt.Sprint(v.LockPath, "/", i))))
+		}
+		restore := v.CutOff()
+		sessions := locks.Sessions(locktest.Within(v))
+		await := func(state messages.SessionState) {
+			for s := range sessions {
+				if s.State == state {
+					return
+				}
+			}
+		}
+		await(messages.SessionState_SUSPENDED)
+		var released []*actors.Future[struct{}]
+		for _, g := range grants {
+			released = append(released, g.Release())
+		}
+		synctest.Wait()
+		if s := locks.Stats(); s.Held != 3 || s.Released != 0 {
+			v.Errorf("in the outage: %s", locktest.StatsText(s))
+		}
+		await(messages.SessionState_LOST)
+		for _, r := range released {
+			_, err := r.Wait(locktest.Within(v))
+			locktest.Is(v, err, actors.ErrSessionLost)
+		}
+		synctest.Wait()
+		if s := locks.Stats(); s.Held != 0 || s.Released != 0 || s.Lost[actors.ErrSessionLost] != 3 {
+			v.Errorf("behind it: %s", locktest.StatsText(s))
+		}
+		locktest.Must(v, m.Compare(locks.Stats()))
+		if lines := log.With("session is lost", "held=3"); len(lines) != 1 {
+			v.Errorf("%q", log.Take())
+		}
+		restore()
 	})
 }
