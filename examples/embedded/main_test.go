@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -66,7 +67,7 @@ func TestServesUntilInterrupted(t *testing.T) {
 }
 
 func TestListenFails(t *testing.T) {
-	if err := serve(t.Context(), "nonsense", os.Stdout); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if err := serve(t.Context(), embedded.ServerConfig{Addr: "nonsense"}, os.Stdout); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("the error is %v; it should name the address", err)
 	}
 }

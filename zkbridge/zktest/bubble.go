@@ -28,6 +28,7 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 // session a minute.
 func Virtual(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
+	needsNoExternal(t, "an embedded")
 	o := collect(opts)
 	e, err := embedded.Start(embedded.ServerConfig{MemoryOnly: true, TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute,
 		MinSessionTimeout: 200 * time.Millisecond, Version: o.version})

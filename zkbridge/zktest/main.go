@@ -116,6 +116,9 @@ func (s *sharedServer) get(inst install) (*Server, error) {
 }
 
 func (s *sharedServer) launch(inst install) (*Server, error) {
+	if addr := externalAddr(); addr != "" {
+		return external(addr)
+	}
 	dir, err := os.MkdirTemp("", "zktest-")
 	if err != nil {
 		return nil, err
@@ -139,7 +142,9 @@ func (s *sharedServer) stop() error {
 	defer s.mu.Unlock()
 	var err error
 	if s.server != nil {
-		if n := s.server.nodes[0]; n.proc.ended() {
+		if s.server.external {
+			err = s.server.removeNodes()
+		} else if n := s.server.nodes[0]; n.proc.ended() {
 			err = fmt.Errorf("ended while tests ran, %s\n%s", n.proc.state, n.logTail())
 		}
 		err = errors.Join(err, s.server.inspector.close())

@@ -206,30 +206,30 @@ func (n *serverProcess) mode() string {
 
 var watchCount = regexp.MustCompile(`(?m)^zk_watch_count\s+(\d+)`)
 
-// watches returns the number of watches at this server, without those on the generation's node.
-func (n *serverProcess) watches() (int, error) {
-	reply, err := fourLetter(n.addr(), "mntr")
+// watches returns the number of watches at a server, without those on the generation's node.
+func watches(addr string) (int, error) {
+	reply, err := fourLetter(addr, "mntr")
 	if err != nil {
-		return 0, fmt.Errorf("mntr on %s: %w", n.addr(), err)
+		return 0, fmt.Errorf("mntr on %s: %w", addr, err)
 	}
 	m := watchCount.FindStringSubmatch(reply)
 	if m == nil {
-		return 0, fmt.Errorf("mntr on %s does not count watches: %q", n.addr(), reply)
+		return 0, fmt.Errorf("mntr on %s does not count watches: %q", addr, reply)
 	}
 	total, err := strconv.Atoi(m[1])
 	if err != nil {
 		return 0, err
 	}
-	ofGeneration, err := n.watchesByPath(isGeneration)
+	ofGeneration, err := watchesOnPaths(addr, isGeneration)
 	return total - ofGeneration, err
 }
 
-// watchesByPath returns the number of watches at this server on the paths that counts accepts,
+// watchesOnPaths returns the number of watches at a server on the paths that counts accepts,
 // without those on children.
-func (n *serverProcess) watchesByPath(counts func(path string) bool) (total int, err error) {
-	reply, err := fourLetter(n.addr(), "wchp")
+func watchesOnPaths(addr string, counts func(path string) bool) (total int, err error) {
+	reply, err := fourLetter(addr, "wchp")
 	if err != nil {
-		return 0, fmt.Errorf("wchp on %s: %w", n.addr(), err)
+		return 0, fmt.Errorf("wchp on %s: %w", addr, err)
 	}
 	counted := false
 	for line := range strings.Lines(reply) { // a path, and then a session in each line that begins with a tab

@@ -31,6 +31,9 @@ type Server struct {
 	members  []*Server        // one per node of an ensemble
 	shared   bool             // other tests use it, too
 	virtual  bool             // it has no network
+	external bool             // others have started it: see envServer
+	blind    bool             // it does not tell its watches
+	prefix   string           // of the names of the tests' nodes
 
 	// inspector is the connection of Nodes to a shared server, where a session for each call would
 	// cost too much. A server that tests stop and freeze has none.
@@ -62,13 +65,11 @@ func (s *Server) Version(t testing.TB) string {
 	if !s.Real() {
 		return s.embedded.Version()
 	}
-	reply, err := fourLetter(s.nodes[0].addr(), "srvr")
+	reply, err := fourLetter(strings.Split(s.addr, ",")[0], "srvr")
 	if err != nil {
 		t.Fatalf("zktest: the version of %s: %v", s.addr, err)
 	}
-	_, after, _ := strings.Cut(reply, "Zookeeper version: ")
-	version, _, _ := strings.Cut(after, "-")
-	return version
+	return versionIn(reply)
 }
 
 // Virtual reports whether the server is one of [Virtual], which has no network.
@@ -225,6 +226,9 @@ func (s *Server) Expire(t testing.TB, sessionID int64) {
 		}
 		return
 	}
+	if s.external && isKeeper(s.Version(t)) {
+		t.Skip("zktest: the server lets nobody resume a session, and so cannot end one")
+	}
 	if err := expireSession(strings.Split(s.addr, ","), sessionID); err != nil {
 		t.Fatalf("zktest: expire session %s: %v", messages.FormatSession(sessionID), err)
 	}
@@ -240,8 +244,12 @@ func (s *Server) Watches(t testing.TB) int {
 	if !s.Real() {
 		return watchesByPath(s.embedded, func(path string) bool { return !isGeneration(path) })
 	}
-	return s.sum(t, (*serverProcess).watches)
+	return s.sum(t, watches)
 }
+
+// TellsWatches reports whether [Server.Watches] and WatchesBelow can count. They skip the test on a
+// server of others that answers no such question.
+func (s *Server) TellsWatches() bool { return !s.blind }
 
 // WatchesBelow returns the number of watches on nodes whose path begins with prefix, and so leaves
 // out those of other tests. A real server, unlike the embedded one, does not tell watches on
@@ -250,18 +258,21 @@ func (s *Server) WatchesBelow(t testing.TB, prefix string) (total int) {
 	t.Helper()
 	below := func(path string) bool { return strings.HasPrefix(path, prefix) && !isGeneration(path) }
 	if s.Real() {
-		return s.sum(t, func(n *serverProcess) (int, error) { return n.watchesByPath(below) })
+		return s.sum(t, func(addr string) (int, error) { return watchesOnPaths(addr, below) })
 	}
 	return watchesByPath(s.embedded, below)
 }
 
 // sum adds the counts of all members.
-func (s *Server) sum(t testing.TB, of func(*serverProcess) (int, error)) (total int) {
+func (s *Server) sum(t testing.TB, of func(addr string) (int, error)) (total int) {
 	t.Helper()
-	for _, n := range s.nodes {
+	if s.blind {
+		t.Skip("zktest: the server does not tell its watches (4lw.commands.whitelist)")
+	}
+	for addr := range strings.SplitSeq(s.addr, ",") {
 		var count int
 		var err error
-		if !poll(TimeLimit, nil, func() bool { count, err = of(n); return err == nil }) {
+		if !poll(TimeLimit, nil, func() bool { count, err = of(addr); return err == nil }) {
 			t.Fatalf("zktest: %v", err)
 		}
 		total += count
@@ -293,7 +304,7 @@ func (s *Server) Path(t testing.TB) string {
 		}
 		return r
 	}, t.Name())
-	return fmt.Sprintf("/%s-%d", name, pathCounter.Add(1))
+	return fmt.Sprintf("/%s%s-%d", s.prefix, name, pathCounter.Add(1))
 }
 
 // start starts all processes that do not run, and waits until they serve.

@@ -42,9 +42,8 @@ func closeSession(addr string, id int64) (known bool, err error) {
 	if err := conn.SetDeadline(time.Now().Add(TimeLimit)); err != nil {
 		return false, err
 	}
-	const opClose = -11
-	resume := connectRequest(id, password(id))
-	if _, err := conn.Write(append(resume, frame(int32(1), int32(opClose))...)); err != nil {
+	resume := connectRequest(id, password(id), 10*time.Second)
+	if _, err := conn.Write(append(resume, closeRequest()...)); err != nil {
 		return false, err
 	}
 	var reply struct {
@@ -64,9 +63,15 @@ func closeSession(addr string, id int64) (known bool, err error) {
 }
 
 // connectRequest is the first message of a connection.
-func connectRequest(session int64, passwd []byte) []byte {
-	const protocol, lastZxid, timeout = int32(0), int64(0), int32(10_000)
-	return frame(protocol, lastZxid, timeout, session, int32(len(passwd)), passwd, false)
+func connectRequest(session int64, passwd []byte, timeout time.Duration) []byte {
+	const protocol, lastZxid = int32(0), int64(0)
+	return frame(protocol, lastZxid, int32(timeout.Milliseconds()), session, int32(len(passwd)), passwd, false)
+}
+
+// closeRequest is the message that ends a session.
+func closeRequest() []byte {
+	const xid, opClose = int32(1), int32(-11)
+	return frame(xid, opClose)
 }
 
 // frame encodes the fields as ZooKeeper does, with their length before them.

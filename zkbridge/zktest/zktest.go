@@ -136,6 +136,7 @@ func EachOwn(t *testing.T, f func(t *testing.T, s *Server), opts ...ServerOption
 // Embedded starts an embedded server for this test and closes it when the test ends.
 func Embedded(t testing.TB, opts ...ServerOption) *Server {
 	t.Helper()
+	needsNoExternal(t, "an embedded")
 	o := collect(opts)
 	e, err := embedded.Start(embedded.ServerConfig{
 		TickTime:          o.tick,
@@ -160,10 +161,16 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 // which takes about a second, and [Main] stops it. Tests use paths of their own ([Server.Path]),
 // and do not stop or freeze it. In a test binary that does not use Main every call is an [Own].
 //
+// With the environment variable ACTORLOCK_SERVER it is the server at that address, which
+// nobody else may use. Main removes the nodes of the tests there.
+//
 // Without a real ZooKeeper it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
 func Real(t testing.TB) *Server {
 	t.Helper()
-	inst := require(t)
+	var inst install
+	if externalAddr() == "" {
+		inst = require(t)
+	}
 	s, err := shared.get(inst)
 	if err != nil {
 		t.Fatalf("zktest: the shared ZooKeeper: %v", err)
@@ -188,6 +195,7 @@ func Own(t testing.TB, opts ...ServerOption) *Server {
 // does.
 func Ensemble(t testing.TB, n int, opts ...ServerOption) *Server {
 	t.Helper()
+	needsNoExternal(t, "a private")
 	inst := require(t)
 	o := collect(opts)
 	o.proxy = func(target string) *TCPProxy { return Proxy(t, target) }
