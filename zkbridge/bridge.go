@@ -100,6 +100,11 @@ func (b *Bridge) Connected(ctx context.Context) error {
 	default:
 	}
 	select {
+	case <-b.ready: // also if ctx has ended
+		return nil
+	default:
+	}
+	select {
 	case <-b.ready:
 		return nil
 	case <-b.stopped:

@@ -62,18 +62,30 @@ func (m *Manager) logSession(s *messages.SessionChanged) {
 type serverLog struct {
 	*slog.Logger
 	server string
+	level  slog.Level // of the lines of Warn
 }
 
 func (m *Manager) serverLog(attributes ...any) serverLog {
+	log := serverLog{m.Log.With(attributes...), "ZooKeeper", slog.LevelWarn}
 	if m.Remote != nil {
-		return serverLog{m.Log.With(attributes...), "lock server"}
+		log.server = "lock server"
+	} else if !m.wasReady() {
+		log.level = slog.LevelInfo
 	}
-	return serverLog{m.Log.With(attributes...), "ZooKeeper"}
+	return log
+}
+
+// wasReady reports whether a session has ever been ready for requests. ClickHouse Keeper may end the
+// first session of a process before that, at a request that it does not know: nothing is lost then.
+func (m *Manager) wasReady() bool {
+	noWait, cancel := context.WithCancel(context.Background())
+	cancel()
+	return m.Bridge.Connected(noWait) == nil
 }
 
 // Warn logs the text with the name of the server.
 func (l serverLog) Warn(text string, attributes ...any) {
-	l.Logger.Warn(strings.Replace(text, "ZooKeeper", l.server, 1), attributes...)
+	l.Log(context.Background(), l.level, strings.Replace(text, "ZooKeeper", l.server, 1), attributes...)
 }
 
 // Logger returns a logger that cannot stop an actor: of the one of a configuration, or, if that is nil,

@@ -158,3 +158,19 @@ func TestForgottenRelease(t *testing.T) {
 		return len(lines) == 1 && strings.Contains(lines[0], "path=/orders") && strings.Contains(lines[0], "owner=billing")
 	}, "the log has the dropped grant")
 }
+
+// A Keeper that hangs up on a request at the start of a process ends a session in which nothing is at
+// stake: of that the log has only what an operator has to know, that directories stay.
+func TestLogOfFirstSessionOnKeeper(t *testing.T) {
+	log := locktest.DefaultLog(t)
+	zktest.Bubble(t, func(t *testing.T) {
+		b := locktest.NewFixture(t, zktest.Virtual(t, zktest.Version("keeper-22.8")))
+		locks := b.Locks()
+		locktest.Unlock(b, locktest.Lock(b, locks.Mutex(b.LockPath)))
+		if locks.Stats().SessionsLost == 0 {
+			t.Error("no session was lost: this shows nothing")
+		}
+		log.Expect(b, "level=WARN", "the server does not know containers")
+		locktest.Must(b, locks.Close())
+	})
+}
