@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/actorlock/actorlock => ../
 
 require (
-	github.com/actorlock/actorlock v0.0.0
+	github.com/actorlock/actorlock v0.0.0-20261129003054-e4f89d3210a7
 	github.com/go-redsync/redsync/v4 v4.17.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/redis/go-redis/v9 v9.23.0
