@@ -30,6 +30,7 @@ type bridgeActor struct {
 	subscriptions uint64                   // so far
 	timers        timers                   // beside those of the epoch
 
+	rooms        rooms
 	former       formerTokens
 	lostSessions []*lostSession // that may live on at the servers
 }
@@ -46,6 +47,8 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 		a.call(msg)
 	case *atomicCreateRequest:
 		a.createAtomically(msg)
+	case roomWait:
+		a.awaitRoom(msg)
 	default:
 		if !messages.DispatchBridge(a, from, msg, from) {
 			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
@@ -89,6 +92,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 // sends what the messages asked for. The startJobs make the session ready for requests; from then
 // on the other jobs run, too (epoch.go).
 func (a *bridgeActor) Flush() {
+	a.endRoomWaits()
 	ep := a.epoch
 	if ep == nil || !ep.isConnected() || !ep.hasWork() {
 		return

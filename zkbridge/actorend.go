@@ -28,6 +28,7 @@ func (a *bridgeActor) Stopped(failure any) {
 		a.bridge.err, detail = a.fatal, a.fatal.Error()
 	}
 	defer a.unblockCallers()
+	defer a.endAllRoomWaits()
 	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
 	a.publish(detail)
 	a.subs = nil
@@ -59,5 +60,7 @@ func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
 		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)
 	case requestMessage:
 		a.replyTo(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
+	case roomWait:
+		msg.f()
 	}
 }

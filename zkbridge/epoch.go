@@ -120,6 +120,7 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
 	ep.timers.end()
 	ep.leave()
+	ep.actor.rooms.answers += uint64(ep.outstanding())
 	for _, r := range ep.open.InOrder() {
 		r.Fail(why, detail)
 	}
@@ -128,7 +129,10 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 }
 
 // close notes that a request is being answered: it is open no longer.
-func (ep *epoch) close(r reply.Request) { ep.open.Remove(r) }
+func (ep *epoch) close(r reply.Request) {
+	ep.open.Remove(r)
+	ep.actor.rooms.answers++
+}
 
 // Answer implements writer.Epoch.
 func (ep *epoch) Answer(r reply.Sender, msg any) {

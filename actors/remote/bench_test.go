@@ -18,7 +18,10 @@ import (
 
 // benchServer returns direct locks, locks of a lock server, and the address of that.
 func benchServer(b *testing.B) (direct, through *actors.Locks, addr string) {
-	zk := zktest.Embedded(b)
+	return benchServerOf(b, zktest.Embedded(b))
+}
+
+func benchServerOf(b *testing.B, zk *zktest.Server) (direct, through *actors.Locks, addr string) {
 	connect := func() *actors.Locks {
 		l, err := actors.Connect(b.Context(), zk.Addr(), actors.Config{OmitHolder: true})
 		if err != nil {

@@ -22,5 +22,5 @@
 // ask, and until when the lease is valid: it does no I/O, as numbered.go), dial.go, session.go, client.go
 // (the actor), clientstream.go and clientleave.go (the beginning and the end of streams), clientmessages.go,
 // clientquestions.go and clientlock.go (the actor of a lock); at the server answerqueue.go, server.go, servedclient.go (the actor of a client), serverstream.go, rate.go,
-// servedrequest.go and servedquestion.go.
+// servedrequest.go, servedturn.go (clients with many requests take turns) and servedquestion.go.
 package remote

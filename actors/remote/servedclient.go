@@ -37,6 +37,7 @@ type servedClient struct {
 	nodes     int                       // of requests
 	data      int                       // bytes of data in the nodes of requests
 	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
+	deferred  deferred                  // of requests
 	questions map[uint64]*servedQuestion
 	counted   struct{ messages, bytes int } // of messages, as the server counts them
 	timer     *time.Timer                   // until the lease may have ended
@@ -85,6 +86,8 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		<-msg.stream.room
 	case answered:
 		c.onAnswered(msg)
+	case turn:
+		c.onTurn()
 	case attached:
 		c.onAttached(msg)
 	case detached:

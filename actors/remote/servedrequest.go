@@ -35,11 +35,13 @@ type servedRequest struct {
 	id requests.ID // only the lock's actor uses it
 
 	// Only the client's actor uses these.
-	entry    *manager.Entry
+	entry    *manager.Entry    // nil while the request waits for a turn
 	granted  *messages.Granted // nil before
 	released bool              // the client has released
 	lost     bool              // the grant is lost, and the client may believe in it yet
 	over     bool              // the client needs no answer: it has cancelled, or has the last answer
+	turn     uint64            // in which it was begun
+	opening  bool              // it is begun, and neither granted nor ended
 }
 
 // answered is a message of a lock's actor about a request.
@@ -157,7 +159,7 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		NotifyContended: msg.NotifyContended, Revocable: msg.Revocable}
 	c.requests[number] = r
 	c.count(r, 1)
-	c.begin(r)
+	c.beginInTurn(r)
 }
 
 // nodesOf returns how many nodes a request needs: one for each permit, and one in the request queue of
@@ -309,17 +311,21 @@ func (c *servedClient) refuse(number uint64, reason messages.Reason, detail stri
 // grant.
 func (r *servedRequest) takeBack(why messages.Reason) {
 	r.over = true
-	if r.entry != nil {
-		r.entry.Self.Tell(lock.TakeBack{From: r, Why: why})
+	if r.entry == nil {
+		r.client.endDeferred(r)
+		return
 	}
+	r.entry.Self.Tell(lock.TakeBack{From: r, Why: why})
 }
 
 // cancel withdraws a request in whatever state it is. The lock takes a grant back.
 func (r *servedRequest) cancel() {
 	r.over = true
-	if r.entry != nil {
-		r.send(&messages.Cancel{})
+	if r.entry == nil {
+		r.client.endDeferred(r)
+		return
 	}
+	r.send(&messages.Cancel{})
 }
 
 // ---- messages of the locks
@@ -385,6 +391,7 @@ func (r *servedRequest) detail(d string) string {
 
 func (c *servedClient) onGranted(r *servedRequest, g *messages.Granted, step uint32) {
 	r.granted = g
+	c.noteOpened(r)
 	if r.over {
 		return // the Cancel takes it back
 	}
@@ -415,5 +422,6 @@ func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
 	delete(c.requests, r.number)
+	c.noteOpened(r)
 	c.count(r, -1)
 }

@@ -1,0 +1,66 @@
+package zkbridge
+
+// Room for many requests at one moment: who has thousands sends them in parts, so that those of others
+// come between. A single request never waits for that.
+
+// roomWait is a wait for room, as a message to the actor.
+type roomWait struct {
+	n   int    // requests that the waiter will send
+	due uint64 // answers, from which on it does not wait any more
+	f   func()
+}
+
+// rooms are the waits for room. They belong to the actor.
+type rooms struct {
+	waiting []roomWait
+	answers uint64 // to requests, so far
+	granted uint64 // answers: from then on all those are answered for which there was room
+}
+
+// maxBacklog is how many requests are unanswered at most when a wait for room ends. Fewer do not fill the
+// transactions that are under way; with more, others wait for longer.
+const maxBacklog = 256
+
+// AwaitRoom calls f, once, when few of the requests to the bridge are unanswered, so that n more do not
+// make others wait for long. The waits end one after the other, in their order, and each at the latest
+// when as many requests are answered as were unanswered at its beginning: nobody's requests make it wait
+// for ever while ZooKeeper answers. f is also called without a session, and once the bridge is closed. It
+// runs on the bridge's goroutine or that of the caller, and must not block. AwaitRoom never blocks.
+func (b *Bridge) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }
+
+func (a *bridgeActor) awaitRoom(w roomWait) {
+	w.due = a.rooms.answers + uint64(a.outstanding())
+	a.rooms.waiting = append(a.rooms.waiting, w)
+}
+
+// outstanding returns how many requests are not answered.
+func (a *bridgeActor) outstanding() int {
+	if a.epoch == nil {
+		return 0
+	}
+	return a.epoch.outstanding()
+}
+
+// endRoomWaits ends those waits for which there is room now.
+func (a *bridgeActor) endRoomWaits() {
+	for r := &a.rooms; len(r.waiting) > 0; {
+		w, n := r.waiting[0], a.outstanding()
+		// What there was room for counts from then on: it may be on its way.
+		backlog := max(n, int(int64(r.granted-r.answers)))
+		if n > 0 && backlog >= maxBacklog && r.answers < max(w.due, r.granted) {
+			return
+		}
+		r.waiting[0] = roomWait{}
+		r.waiting = r.waiting[1:]
+		r.granted = max(r.granted, r.answers+uint64(n)) + uint64(w.n)
+		w.f()
+	}
+}
+
+// endAllRoomWaits ends all waits, because the bridge has ended.
+func (a *bridgeActor) endAllRoomWaits() {
+	for _, w := range a.rooms.waiting {
+		w.f()
+	}
+	a.rooms.waiting = nil
+}

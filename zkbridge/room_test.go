@@ -1,0 +1,86 @@
+package zkbridge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Waits for room end without a session, in it, and when the bridge has ended.
+func TestAwaitRoomEnds(t *testing.T) {
+	s := zktest.Embedded(t)
+	b := connected(t, Config{Servers: s.Addr()})
+	await := func(n int) {
+		t.Helper()
+		done := make(chan struct{})
+		b.AwaitRoom(n, func() { close(done) })
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("the wait does not end")
+		}
+	}
+	for _, n := range []int{1, maxBacklog, 10 * maxBacklog, 1} {
+		await(n)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	await(1)
+}
+
+// The waits end one after the other, in their order: each when few requests are unanswered, those
+// included for which there was room before, or when all are answered that were unanswered at its
+// beginning. Without requests that are unanswered there is room.
+func TestRoomOrder(t *testing.T) {
+	a := &bridgeActor{epoch: &epoch{}}
+	var ended []int
+	wait := func(i, n int) { a.awaitRoom(roomWait{n: n, f: func() { ended = append(ended, i) }}) }
+	answer := func(n int) { // of the requests that are unanswered
+		a.epoch.fresh.n -= n
+		a.rooms.answers += uint64(n)
+	}
+	check := func(n int) {
+		t.Helper()
+		a.endRoomWaits()
+		if len(ended) != n {
+			t.Fatalf("%v have ended, not %d", ended, n)
+		}
+	}
+	a.epoch.fresh.n = maxBacklog
+	wait(0, maxBacklog)
+	wait(1, 1)
+	wait(2, 1)
+	check(0)
+	answer(1)
+	check(1) // there is room for one
+	check(1) // its requests may be on their way
+	a.epoch.fresh.n += maxBacklog
+	answer(maxBacklog)
+	check(2)
+	answer(1)
+	check(3)
+
+	// Others always have too many.
+	a.epoch.fresh.n = 10 * maxBacklog
+	wait(3, 1)
+	for range 9 {
+		answer(maxBacklog)
+		a.epoch.fresh.n += maxBacklog
+		check(3)
+	}
+	answer(maxBacklog)
+	a.epoch.fresh.n += maxBacklog
+	check(4)
+
+	wait(4, maxBacklog)
+	wait(5, maxBacklog)
+	a.epoch.fresh.n = 0
+	check(6)
+	for i, got := range ended {
+		if got != i {
+			t.Errorf("they end as %v", ended)
+		}
+	}
+}
