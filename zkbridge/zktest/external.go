@@ -40,6 +40,9 @@ func external(addr string) (*Server, error) {
 	// A server that does not answer, or does not let anybody see its watches, has none for the tests.
 	reply, err := fourLetterWithin(retryTime, addr, "wchp")
 	s.blind = err != nil || reply != "" && strings.Contains(reply, "not in the whitelist")
+	if reply, err = fourLetterWithin(retryTime, addr, "srvr"); err == nil {
+		s.version = versionIn(reply)
+	}
 	s.inspector, err = dial(addr, clientSession, s.Dial)
 	return s, err
 }
@@ -84,17 +87,17 @@ func sessionTimeout(addr string, asked time.Duration) (time.Duration, error) {
 	return time.Duration(reply.Timeout) * time.Millisecond, err
 }
 
-// isKeeper reports whether a version is one of ClickHouse Keeper.
-func isKeeper(version string) bool { return strings.HasPrefix(version, "keeper") }
-
 // versionIn returns the version in a server's answer to the command srvr, such as "3.9.3" or
 // "keeper-26.8".
 func versionIn(reply string) string {
 	line, _, _ := strings.Cut(reply, "\n")
 	name, version, _ := strings.Cut(line, " version: ")
-	version, keeper := strings.CutPrefix(version, "keeper-") // the embedded server
+	if kind, number, model := strings.Cut(version, "keeper-"); model { // of the embedded server
+		number, _, _ = strings.Cut(number, "-")
+		return kind + "keeper-" + number
+	}
 	number, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "-")
-	if keeper || strings.Contains(name, "Keeper") {
+	if strings.Contains(name, "Keeper") {
 		return "keeper-" + number
 	}
 	return number

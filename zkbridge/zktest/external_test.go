@@ -75,6 +75,7 @@ func TestVersionIn(t *testing.T) {
 		"Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\nLatency": "3.8.0",
 		"Zookeeper version: keeper-26.8-embedded, built on 02/25/2022 08:49 UTC\nLatency":                 "keeper-26.8",
 		"ClickHouse Keeper version: v23.3.1.2823-testing-46e85357ce2da2a99f56ee83a079e892d7ec3726\n":      "keeper-23.3.1.2823",
+		"Zookeeper version: raftkeeper-2.1-embedded, built on 02/25/2022 08:49 UTC\nLatency":              "raftkeeper-2.1",
 		"": "",
 	} {
 		if got := versionIn(reply); got != want {

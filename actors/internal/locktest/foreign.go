@@ -39,13 +39,23 @@ func (b *Fixture) ForeignNodeAt(conn *zk.Conn, path string) *ForeignNode {
 	return &ForeignNode{b, conn, path}
 }
 
+// makeDirectory creates a container where the server knows containers.
+func (b *Fixture) makeDirectory(conn *zk.Conn, path string) (err error) {
+	if b.KnowsContainers() {
+		_, err = conn.CreateContainer(path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+	} else {
+		_, err = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	}
+	return err
+}
+
 // ForeignNode creates a node with the prefix in the lock's directory.
 func (b *Fixture) ForeignNode(conn *zk.Conn, prefix string) *ForeignNode {
 	b.Helper()
 	var path string
 	var err error
 	for range 100 { // an empty container may go at any moment
-		_, err = conn.CreateContainer(b.LockPath, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+		err = b.makeDirectory(conn, b.LockPath)
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			b.Fatal(err)
 		}
@@ -153,7 +163,7 @@ func (c *CuratorSemaphore) Create(directory, marker string) string {
 			return node
 		}
 		for _, path := range []string{c.path, c.path + directory} {
-			if _, err := c.Conn.CreateContainer(path, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
+			if err := c.b.makeDirectory(c.Conn, path); err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
 				c.b.Fatal(err)
 			}
 		}

@@ -1,6 +1,8 @@
 package locktest
 
 import (
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -9,20 +11,40 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// keepers are the versions of ClickHouse Keeper on which tests run: see [embedded.ServerConfig].
-var keepers = []string{"keeper-26.8"}
+// keepers are the versions of ClickHouse Keeper on which tests run, and RaftKeeper: see
+// [embedded.ServerConfig]. The first knows most, the second least.
+var keepers = []string{"keeper-26.8", "keeper-22.8", "keeper-26.1", "raftkeeper-2.1"}
+
+// drawKeeper skips a test on one of the keepers in most runs by habit. With -run it is one run in six, but
+// none on the first, or where -run names the version.
+func drawKeeper(t *testing.T, version string) {
+	t.Helper()
+	selected := flag.Lookup("test.run").Value.String()
+	n := 6
+	switch {
+	case selected == "" && version == keepers[0]:
+		n = 12
+	case selected == "":
+		n = 36
+	case version == keepers[0] || strings.Contains(selected, version) || zktest.Exhaustive():
+		return
+	}
+	if rand.IntN(n) != 0 {
+		t.Skipf("runs in one run of %d; with -run of its name in all", n)
+	}
+}
 
 // Each runs f on both servers and on each of the Keepers, in parallel with other tests. f releases
 // the locks that it acquires: when it has returned, no node is left, and no watch. A run by habit
-// has one in three of the real halves, which take most of the processor time, and one in eight on
-// a Keeper; a run with -run has all. One with ACTORLOCK_EXHAUSTIVE=1 has all of the real halves.
+// has one in three of the real halves, which take most of the processor time, and a sample
+// of those on a Keeper; a run with -run has all on the newest Keeper. One with ACTORLOCK_EXHAUSTIVE=1 has all of the real halves.
 func Each(t *testing.T, f func(b *Fixture)) {
 	t.Helper()
 	t.Parallel()
 	eachServer(t, f)
 	for _, version := range keepers {
 		t.Run(version, func(t *testing.T) {
-			zktest.OneRunInAlways(t, 8)
+			drawKeeper(t, version)
 			t.Parallel()
 			OnServer(t, zktest.Embedded(t, zktest.Version(version)), f)
 		})
@@ -44,8 +66,40 @@ func eachServer(t *testing.T, f func(b *Fixture)) {
 // connection.
 func (b *Fixture) NeedsResumption() {
 	b.Helper()
-	if strings.HasPrefix(b.Version(b), "keeper-") {
+	if strings.HasPrefix(b.Keeper(), "keeper-") {
 		b.Skip("ClickHouse Keeper resumes no session")
+	}
+}
+
+// Knows reports whether the server knows what ClickHouse Keeper knows from a version on, such as 26 and 8
+// for containers. RaftKeeper knows no containers, and all that is older.
+func (b *Fixture) Knows(major, minor int) bool {
+	b.Helper()
+	name, number, isKeeper := strings.Cut(b.Keeper(), "keeper-")
+	if !isKeeper {
+		return true
+	}
+	var has, of int
+	if _, err := fmt.Sscanf(number, "%d.%d", &has, &of); err != nil {
+		b.Fatalf("version %q: %v", b.Keeper(), err)
+	}
+	if name == "raft" {
+		return major < 26 || major == 26 && minor < 8
+	}
+	return has > major || has == major && of >= minor
+}
+
+// KnowsContainers reports whether the server deletes empty directories of locks.
+func (b *Fixture) KnowsContainers() bool {
+	b.Helper()
+	return b.Knows(26, 8)
+}
+
+// NeedsContainers skips a test on a server that has no containers.
+func (b *Fixture) NeedsContainers() {
+	b.Helper()
+	if !b.KnowsContainers() {
+		b.Skip("the server knows no containers")
 	}
 }
 

@@ -214,7 +214,7 @@ func TestInspectForeignForms(t *testing.T) {
 }
 
 // olderThan384 are the versions of ZooKeeper whose exists needs no right, and ClickHouse Keeper.
-var olderThan384 = regexp.MustCompile(`^keeper|^3\.([0-7]\.\d+|8\.[0-3]|9\.[01])$`)
+var olderThan384 = regexp.MustCompile(`keeper|^3\.([0-7]\.\d+|8\.[0-3]|9\.[01])$`)
 
 // A node that the process may not read is a contender.
 func TestInspectUnreadable(t *testing.T) {

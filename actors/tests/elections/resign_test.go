@@ -126,7 +126,8 @@ func TestResignFromOutside(t *testing.T) {
 		locktest.Closes(b, term.Context().Done(), "the context of the term")
 		locktest.Is(b, context.Cause(term.Context()), actors.ErrResigned)
 		two.Leads()
-		term.Resign() // of a term that is over
+		term.Resign()  // of a term that is over
+		b.WaitNodes(2) // the first candidate queues again
 		two.Resigns()
 		one.Leads()
 	})

@@ -195,6 +195,7 @@ func TestDowngradeBesideCurator(t *testing.T) {
 func TestCuratorDies(t *testing.T) {
 	zktest.OneRunIn(t, 8)
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsContainers() // which Curator creates
 		curator := curator(b, interop.SessionTimeout(8*time.Second))
 		theirs := curator.Mutex(b.LockPath)
 		if held, err := theirs.TryAcquire(); !held {

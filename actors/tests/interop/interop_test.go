@@ -213,6 +213,7 @@ func TestNoAuthToDelete(t *testing.T) {
 // ZooKeeper deletes the directory, a container, after the last use of the lock.
 func TestContainerCleanup(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
+		b.NeedsContainers()
 		conn := b.Client(b)
 		mu := b.Mutex()
 		for range 2 {

@@ -66,6 +66,9 @@ func TestManyPaths(t *testing.T) {
 			wg.Go(func() { b.PassAround(6, 5, one.Mutex(path), two.Mutex(path)) })
 		}
 		wg.Wait()
+		if !b.KnowsContainers() {
+			return // the directories stay
+		}
 		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.LockNodes()) == 0 }, "the containers are deleted: %v", b.LockNodes())
 	})
 }
