@@ -103,7 +103,8 @@ _OPTIONS = [("grpc.keepalive_time_ms", 10000), ("grpc.keepalive_timeout_ms", 500
             ("grpc.use_local_subchannel_pool", 1)]  # a stream that is opened anew has a connection of its own
 
 TLS = collections.namedtuple("TLS", "ca cert key")
-TLS.__doc__ = "The names of PEM files: the authority of the servers, and the certificate and key of the client."
+TLS.__doc__ = """The names of PEM files: the authority of the servers, and the certificate and key of the client. They are read again for each
+connection."""
 
 
 class Error(Exception):
@@ -280,7 +281,9 @@ class Client:
         if not self._servers or not all(self._servers):
             raise ValueError("servers %r: it must have a host:port" % (servers,))
         random.shuffle(self._servers)  # so that clients with one list are shared out
-        self._credentials = tls and grpc.ssl_channel_credentials(*[self._read_file(f) for f in (tls.ca, tls.key, tls.cert)])
+        self._tls, self._credentials = tls, None
+        if tls is not None:
+            self._read_tls()
         self._name = name or os.path.basename(sys.argv[0]) or "python"
         self._lock, self._ready, self._events = threading.RLock(), threading.Event(), queue.Queue()
         self._requests, self._last = {}, 0
@@ -294,10 +297,12 @@ class Client:
             self.close(timeout=0.5)
             raise Unavailable("no lock server grants a lease: " + (", ".join("%s: %s" % f for f in self._failures.items()) or "no answer"))
 
-    @staticmethod
-    def _read_file(name):
-        with open(name, "rb") as file:
-            return file.read()
+    def _read_tls(self):
+        texts = []
+        for name in (self._tls.ca, self._tls.key, self._tls.cert):
+            with open(name, "rb") as file:
+                texts.append(file.read())
+        self._credentials = grpc.ssl_channel_credentials(*texts)
 
     def lock(self, path, timeout=None):
         """Returns a mutex, whose time-out in seconds counts for with."""
@@ -450,7 +455,13 @@ class Client:
             self._renew_at = float("inf")
 
     def _channel(self, server):
-        return grpc.secure_channel(server, self._credentials, _OPTIONS) if self._credentials else grpc.insecure_channel(server, _OPTIONS)
+        if self._tls is None:
+            return grpc.insecure_channel(server, _OPTIONS)
+        try:
+            self._read_tls()  # they may be renewed
+        except OSError as why:
+            _log.error("the files of certificates cannot be read, and those before count on: %s", why)
+        return grpc.secure_channel(server, self._credentials, _OPTIONS)
 
     # ---- the thread
 

@@ -113,14 +113,17 @@ func python(t *testing.T) string {
 	return debian
 }
 
-// startLockd builds lockd and starts it.
-func startLockd(t *testing.T, zk *zktest.Server) (p *program, addr string) {
+// startLockd builds lockd and starts it, without TLS unless flags say otherwise.
+func startLockd(t *testing.T, zk *zktest.Server, flags ...string) (p *program, addr string) {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "lockd")
 	if out, err := exec.Command("go", "build", "-o", bin, "../lockd").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p = start(t, bin, "-zk", zk.Addr(), "-listen", "127.0.0.1:0", "-insecure", "-lease", "5s")
+	if len(flags) == 0 {
+		flags = []string{"-insecure"}
+	}
+	p = start(t, bin, append([]string{"-zk", zk.Addr(), "-listen", "127.0.0.1:0", "-lease", "5s"}, flags...)...)
 	return p, p.wantLine(t, "serving on ")
 }
 
