@@ -92,3 +92,42 @@ func TestLimitRefusals(t *testing.T) {
 		}
 	}
 }
+
+// Renewals that come when less than half of the lease is left count as late, and messages that the client has
+// not confirmed as pending until it has.
+func TestLateAndPending(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "server")
+		w.startServer("server")
+		l, other := w.dial("client", w.names), w.dial("other", w.names)
+		server := w.servers[0].server
+		held := lockOf(t, l.Mutex("/a"))
+		<-time.After(3 * leaseTime) // renewals in time
+		if s := server.Stats(); s.LateRenewals != 0 || s.PendingMessages != 0 || s.PendingBytes != 0 {
+			t.Errorf("all is well: %+v", s)
+		}
+		w.cut("client", "server", 5*leaseTime/8)
+		<-time.After(leaseTime)
+		if s := server.Stats(); s.LateRenewals == 0 || held.Err() != nil {
+			t.Errorf("behind a slow network: %+v, %v", s, held.Err())
+		}
+		waits := other.Mutex("/a").Acquire(t.Context())
+		w.cut("server", "other", leaseTime/2)
+		if err := held.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(leaseTime / 8)
+		if s := server.Stats(); s.PendingMessages == 0 || s.PendingBytes == 0 {
+			t.Errorf("the grant is under way: %+v", s)
+		}
+		if _, err := waits.Result(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(leaseTime)
+		if s := server.Stats(); s.PendingMessages != 0 || s.PendingBytes != 0 {
+			t.Errorf("the client has confirmed: %+v", s)
+		}
+		w.closeAll(l, other)
+	})
+}

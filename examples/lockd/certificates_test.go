@@ -136,3 +136,34 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// A certificate for ZooKeeper that is renewed on the disk counts for the next connection: clients keep their
+// locks over a restart of the server behind the end of the former certificate.
+func TestRenewedTowardsZooKeeper(t *testing.T) {
+	zktest.OneRunIn(t, 8)
+	t.Parallel()
+	a := zktest.NewAuthority(t)
+	secure, settings := a.SecureSettings()
+	zk := zktest.Own(t, settings...)
+	ends := time.Now().Add(15 * time.Second) // lockd starts before
+	keys, trust := a.Files(a.IssueChanged("lockd", func(c *x509.Certificate) { c.NotAfter = ends }))
+	p := start(t, zk, "-zk", secure, "-zk-tls-ca", trust, "-zk-tls-cert", keys, "-zk-tls-key", keys, "-insecure", "-session", "40s")
+	locks := p.client(t)
+	held := hold(t, locks, zk.Path(t))
+	renewed, _ := a.Files(a.Issue("lockd"))
+	if err := os.Rename(renewed, keys); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(ends) + time.Second) // the end of a certificate is a time
+	zk.Stop(t)
+	zk.Start(t)
+	if err := hold(t, locks, zk.Path(t)+"/next").Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := held.Unlock(t.Context()); err != nil {
+		t.Errorf("%v; %s", err, p.log())
+	}
+	if text := p.log(); !strings.Contains(text, "connection to ZooKeeper is back") {
+		t.Error(text)
+	}
+}
