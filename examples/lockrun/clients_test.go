@@ -3,8 +3,14 @@
 package main
 
 import (
+	"bufio"
+	"crypto/x509"
+	"net/url"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/examples/internal/servetest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -36,5 +42,53 @@ func TestClients(t *testing.T) {
 		if p := launch(t, "", append([]string{"clients"}, args...)...); p.code(t) != exitUsage || !strings.Contains(p.stderr.String(), text) {
 			t.Errorf("%q: %s", args, &p.stderr)
 		}
+	}
+}
+
+// A real lockd with certificates and rules lists its clients by the identities in their certificates, to whom
+// the rules allow to inspect all.
+func TestClientsByCertificate(t *testing.T) {
+	zktest.OneRunIn(t, 8)
+	t.Parallel()
+	zk := zktest.Embedded(t)
+	path := zk.Path(t)
+	bin := filepath.Join(t.TempDir(), "lockd")
+	if text, err := exec.Command("go", "build", "-o", bin, "../lockd").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	a := zktest.NewAuthority(t)
+	issue := func(identity string) string {
+		keys, _ := a.Files(a.IssueChanged(identity, func(c *x509.Certificate) {
+			c.DNSNames, c.URIs, c.NotAfter = nil, []*url.URL{{Scheme: "spiffe", Host: "prod", Path: identity}}, time.Now().AddDate(0, 1, 0)
+		}))
+		return keys
+	}
+	serverKeys, trust := a.Files(a.Issue("lockd"))
+	rules := writeFile(t, "allow spiffe://prod/holder "+path+" acquire\nallow spiffe://prod/operator / inspect\n", 0o600)
+	server := exec.Command(bin, "-zk", zk.Addr(), "-listen", "127.0.0.1:0", "-tls-cert", serverKeys, "-tls-key", serverKeys, "-tls-client-ca", trust, "-allow", rules)
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	zktest.Spawn(t, server)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, port, is := strings.Cut(strings.TrimSpace(line), "serving on 127.0.0.1:")
+	if err != nil || !is {
+		t.Fatalf("%q, %v", line, err)
+	}
+	addr := "localhost:" + port
+	holderKeys, operatorKeys := issue("/holder"), issue("/operator")
+	flags := func(keys string) []string {
+		return []string{"-server", addr, "-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
+	}
+	holder := launch(t, "", append(flags(holderKeys), "-lock", path, "--", "sh", "-c", "echo up; sleep 1000")...)
+	holder.line(t)
+	all := objects(t, output(t, 0, append([]string{"clients", "-json"}, flags(operatorKeys)...)...))
+	if len(all) != 2 || all[0]["identity"] != "spiffe://prod/holder" || all[0]["held"] != 1.0 || all[1]["identity"] != "spiffe://prod/operator" || all[1]["held"] != 0.0 {
+		t.Errorf("%v", all)
+	}
+	const want = `"spiffe://prod/holder" may not inspect /: no rule of the lock server allows it`
+	if p := launch(t, "", append([]string{"clients"}, flags(holderKeys)...)...); p.code(t) != exitUnavailable || !strings.Contains(p.stderr.String(), want) {
+		t.Errorf("a client that may not got code %d, %s", p.cmd.ProcessState.ExitCode(), &p.stderr)
 	}
 }
