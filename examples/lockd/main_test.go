@@ -60,7 +60,7 @@ func (p *lockd) log() string {
 }
 
 // start starts lockd on a free port, and waits until it is ready. The test kills it at its end.
-func start(t *testing.T, zk *zktest.Server, flags ...string) *lockd {
+func start(t testing.TB, zk *zktest.Server, flags ...string) *lockd {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
@@ -97,7 +97,7 @@ func start(t *testing.T, zk *zktest.Server, flags ...string) *lockd {
 	return p
 }
 
-func (p *lockd) signal(t *testing.T, s os.Signal) {
+func (p *lockd) signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func (p *lockd) wantCode(t *testing.T, want int) {
 	}
 }
 
-func dial(t *testing.T, servers string, secured *tls.Config) (*actors.Locks, error) {
+func dial(t testing.TB, servers string, secured *tls.Config) (*actors.Locks, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 	defer cancel()
@@ -125,7 +125,7 @@ func dial(t *testing.T, servers string, secured *tls.Config) (*actors.Locks, err
 }
 
 // client returns the locks of a client of lockd.
-func (p *lockd) client(t *testing.T) *actors.Locks {
+func (p *lockd) client(t testing.TB) *actors.Locks {
 	t.Helper()
 	locks, err := dial(t, p.addr, nil)
 	if err != nil {
