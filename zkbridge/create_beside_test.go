@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
@@ -108,5 +109,23 @@ func TestCreateBesideDirectoryDeleted(t *testing.T) {
 			return nil
 		}
 		u.failed(u.createBeside(dir, "r-0000000000", first), messages.Reason_NODE_DELETED, dir+"/r-0000000000")
+	})
+}
+
+// A create that the server hangs up on each time, as on one that is too large, fails.
+func TestCreateBesideHungUpOn(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		u, dir := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial, SessionTimeout: 40 * time.Second})), s.Path(t)
+		first, other := u.created(dir, "w-"), u.created("/other", "n-")
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: dir + "/r-", Action: embedded.CutBefore, Times: -1})
+		u.failed(u.createBeside(dir, "r-0000000000", first.GetNode()), messages.Reason_UNAVAILABLE, "jute.maxbuffer")
+		if n := len(fault.Firings()); n > 8 {
+			t.Errorf("the server hung up %d times", n)
+		}
+		if _, exists, err := u.exists("/other/" + other.GetNode()); !exists || err != nil || u.epoch() != 1 {
+			t.Errorf("the other node exists: %v, %v, epoch %d", exists, err, u.epoch())
+		}
 	})
 }

@@ -104,9 +104,9 @@ func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 				switch {
 				case err == nil:
 					w.finish(ep)
-				case zkconn.IsTransient(err):
-					ep.RetryLater(func() { w.watchSince(ep, nodes, since) })
+				case zkconn.IsTransient(err) && ep.retryRead(&w.hangUps, err, func() { w.watchSince(ep, nodes, since) }) == nil:
 				default:
+					w.hangUps = 0 // the reads are other requests
 					w.start(ep, nodes, 0)
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -139,5 +140,28 @@ func TestWatchSinceRefused(t *testing.T) {
 		setRights(t, conn, dir+"/"+other.GetNode(), zk.PermAll&^zk.PermRead)
 		u.refused(u.watchSince(one.GetCzxid(), dir, other.GetNode()), messages.Reason_NO_AUTH, dir+"/"+other.GetNode())
 		u.noWake()
+	})
+}
+
+// Where a server hangs up on the message that sets many watches each time, as on one that is too large,
+// though it knows such messages, reads set the watches.
+func TestWatchSinceHungUpOn(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: s.Dial, SessionTimeout: 40 * time.Second}))
+		first, second := u.created("/d", "n-"), u.created("/d", "n-")
+		// The probe names no node.
+		fault := s.Embedded().Inject(embedded.Fault{Op: embedded.OpSetWatches, Path: "/d/", Action: embedded.CutBefore, Times: -1})
+		id := u.watchSince(second.GetCzxid(), "/d", first.GetNode(), second.GetNode())
+		if m := next[*messages.Watched](u); m.GetId() != id {
+			t.Errorf("%v", m)
+		}
+		if n := len(fault.Firings()); n == 0 || n > 8 {
+			t.Errorf("the server hung up %d times", n)
+		}
+		fault.Remove()
+		must(t, s.Client(t).Delete("/d/"+first.GetNode(), -1))
+		u.waitDeleted([]string{first.GetNode()})
 	})
 }

@@ -37,6 +37,7 @@ func (w *Writer) onBesideFailure(c *Create, err error) {
 	case outcome == zkconn.NotSent:
 		w.epoch.RetryLater(func() { w.Create(c.group) })
 	default:
+		c.group.hangUps.Note(err) // a further attempt looks whether there is to be one
 		w.lookUpLater(c)
 	}
 }
