@@ -41,14 +41,10 @@ type task func(*bridgeActor)
 // Receive implements host.Actor.
 func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case task:
-		msg(a)
 	case callRequest: // of a goroutine that waits (call.go)
 		a.call(msg)
-	case *atomicCreateRequest:
-		a.createAtomically(msg)
-	case roomWait:
-		a.awaitRoom(msg)
+	case handled:
+		msg.handle(a)
 	default:
 		if !messages.DispatchBridge(a, from, msg, from) {
 			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")

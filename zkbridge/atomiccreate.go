@@ -64,7 +64,7 @@ func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
 	}
 }
 
-func (a *bridgeActor) createAtomically(r *atomicCreateRequest) {
+func (r *atomicCreateRequest) handle(a *bridgeActor) {
 	if a.epoch == nil || !a.epoch.take(newCreate{parts: r}, r.creates()...) {
 		a.openAtomicCreate(r, len(r.specs))
 	}

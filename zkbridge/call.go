@@ -29,6 +29,11 @@ type call struct {
 func (c *call) forEpoch() uint64 { return c.epoch }
 func (c *call) failsFast() bool  { return c.failFast }
 
+// handled is a message to the actor that is neither a callRequest nor one of service Bridge.
+type handled interface{ handle(a *bridgeActor) }
+
+func (t task) handle(a *bridgeActor) { t(a) }
+
 // call starts a request of a goroutine, or answers why it does not.
 func (a *bridgeActor) call(r callRequest) {
 	if r.failsFast() && a.session.state == messages.SessionState_SUSPENDED {

@@ -28,7 +28,7 @@ const maxBacklog = 256
 // runs on the bridge's goroutine or that of the caller, and must not block. AwaitRoom never blocks.
 func (b *Bridge) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }
 
-func (a *bridgeActor) awaitRoom(w roomWait) {
+func (w roomWait) handle(a *bridgeActor) {
 	w.due = a.rooms.answers + uint64(a.outstanding())
 	a.rooms.waiting = append(a.rooms.waiting, w)
 }

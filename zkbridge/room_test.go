@@ -36,7 +36,7 @@ func TestAwaitRoomEnds(t *testing.T) {
 func TestRoomOrder(t *testing.T) {
 	a := &bridgeActor{epoch: &epoch{}}
 	var ended []int
-	wait := func(i, n int) { a.awaitRoom(roomWait{n: n, f: func() { ended = append(ended, i) }}) }
+	wait := func(i, n int) { roomWait{n: n, f: func() { ended = append(ended, i) }}.handle(a) }
 	answer := func(n int) { // of the requests that are unanswered
 		a.epoch.fresh.n -= n
 		a.rooms.answers += uint64(n)
