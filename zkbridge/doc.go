@@ -32,6 +32,7 @@
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - newcreates.go: creates in directories that may be missing, until the writer can take them.
+//   - readlimit.go: bounds on what is read of directories for others.
 //   - room.go: how senders of thousands of requests wait until the bridge has few.
 //   - watches.go, reads.go: lists, and watches of nodes.
 //   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.

@@ -81,7 +81,7 @@ type Child struct {
 // each node. All calls of Children and WatchChildren have at most 16 requests under way, so that
 // locks do not wait for them.
 func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
-	found, err := newSurvey(ctx, b, directory, directory, nil, wanted).wait(b)
+	found, err := b.survey(newSurvey(ctx, b, directory, directory, nil, wanted))
 	return found.children, err
 }
 
@@ -94,7 +94,7 @@ func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted fun
 	if err := checkComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	found, err := newSurvey(ctx, b, directory, noBarrier, to, wanted).wait(b)
+	found, err := b.survey(newSurvey(ctx, b, directory, noBarrier, to, wanted))
 	return found.children, found.czxid, err
 }
 
@@ -114,10 +114,30 @@ func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask
 	return r
 }
 
+// survey waits for a survey, which begins when the ReadLimit of its context allows it.
+func (b *Bridge) survey(r *readRequest[survey]) (survey, error) {
+	if r.ctx == nil {
+		return survey{}, errNilContext
+	}
+	end, err := readLimitOf(r.ctx).begin(r.ctx)
+	if err != nil {
+		return survey{}, fmt.Errorf("zkbridge: look at %s: %w", r.path, err)
+	}
+	defer end()
+	return r.wait(b)
+}
+
 func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
 	listing, err := zkconn.Children(c, directory, watch)
 	if err != nil {
 		return survey{}, zkconn.ExplainRight(c, err, "READ", directory)
+	}
+	count, names := readLimitOf(ctx).count(directory), 0
+	for _, name := range listing.Children {
+		names += len(name)
+	}
+	if err := count(len(listing.Children), names); err != nil {
+		return survey{}, err
 	}
 	var all, read []Child
 	for _, name := range listing.Children {
@@ -128,7 +148,9 @@ func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory s
 		}
 	}
 	err = s.each(ctx, len(read), func(i int) (err error) {
-		read[i], err = readChild(c, directory, read[i].Name)
+		if read[i], err = readChild(c, directory, read[i].Name); err == nil {
+			err = count(0, len(read[i].Data))
+		}
 		return err
 	})
 	all = append(all, slices.DeleteFunc(read, func(c Child) bool { return c.Name == "" })...)
@@ -234,7 +256,7 @@ func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) { // otherwise it has its reason
 		if zkconn.IsTransient(err) {
 			if err = ep.retryRead(&r.hangUps, err, func() { r.start(ep) }); err == nil {
 				return

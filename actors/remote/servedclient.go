@@ -13,6 +13,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // servedClient is the server's end of a client, for the life of one lease. Its actor takes the
@@ -39,6 +40,7 @@ type servedClient struct {
 	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
 	deferred  deferred                  // of requests
 	questions map[uint64]*servedQuestion
+	reading   *zkbridge.ReadLimit           // of all questions
 	counted   struct{ messages, bytes int } // of messages, as the server counts them
 	timer     *time.Timer                   // until the lease may have ended
 	draining  bool

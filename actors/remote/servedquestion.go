@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // servedQuestion is a question until its goroutine has ended, also if it was withdrawn.
@@ -29,6 +30,13 @@ type answerTo struct {
 // maxAnswer bounds the bytes of a question and of an answer: no transport carries a larger one.
 const maxAnswer = 1 << 20
 
+// Of how many directories the questions of a client read the nodes at once, and how many bytes of each.
+// Other questions wait, and fail with LIMIT_EXCEEDED for a larger directory: its answer would be too large.
+const (
+	maxReading = 4
+	maxRead    = 8 << 20
+)
+
 // question has a goroutine answer a question of the client.
 func (c *servedClient) question(q *messages.Question) {
 	id := q.GetId()
@@ -48,7 +56,7 @@ func (c *servedClient) question(q *messages.Question) {
 		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", len(c.questions)))
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(zkbridge.WithReadLimit(context.Background(), c.reading))
 	asked := &servedQuestion{id: id, cancel: cancel}
 	c.questions[id] = asked
 	go func() {
