@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -175,5 +176,62 @@ func (with grantOfNodes) loseIn(t *testing.T, name string, lose func(w *world, n
 				})
 			})
 		}
+	}
+}
+
+// A client asks for a multi-lock before it has heard that it has lost another one, which has a member in
+// common with the first. It gets the second when it has heard of the loss. The attempt began anew
+// without end, within one moment.
+func TestMultiLockBesideALostOne(t *testing.T) {
+	t.Parallel()
+	for _, second := range []string{"a first", "a behind", "with a semaphore", "try"} {
+		t.Run(second, func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				w := newWorld(t, 1, "server")
+				w.startServer("server")
+				l := w.dial("client", w.names)
+				me := actors.WithOwner("me")
+				g := lockOf(t, l.MultiLock(l.Mutex("/a"), l.Mutex("/b")), me, actors.Revocable()) // it watches its nodes from the start
+				w.cut("server", "client", time.Hour)
+				if err := w.zk.Client(t).Delete(g.Nodes()[0], -1); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Second / 4) // the server hears of it
+				members, options := []actors.Member{l.Mutex("/a"), l.Mutex("/c")}, []actors.Option{me}
+				switch second {
+				case "a behind":
+					members = []actors.Member{l.Mutex("/c"), l.Mutex("/a")}
+				case "with a semaphore":
+					members = []actors.Member{l.Mutex("/a"), l.Semaphore("/s", 1)}
+				case "try":
+					options = append(options, actors.Try())
+				}
+				next := l.MultiLock(members...).Acquire(t.Context(), options...)
+				<-time.After(time.Second)
+				select {
+				case <-next.Done():
+					t.Error("the second is answered before the client can have heard of anything")
+				default:
+				}
+				w.heal()
+				granted, err := next.Wait(t.Context())
+				if second == "try" {
+					if !errors.Is(err, actors.ErrNotAcquired) {
+						t.Errorf("the try: %v", err)
+					}
+				} else if err != nil {
+					t.Fatal(err)
+				} else if err := granted.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if !errors.Is(g.Err(), actors.ErrNodeDeleted) {
+					t.Errorf("the first: %v", g.Err())
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				w.closeServer(w.servers[0])
+			})
+		})
 	}
 }

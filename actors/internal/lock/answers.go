@@ -245,8 +245,16 @@ func (l *Actor) forgetLost(r *Request) {
 
 // lossWait is a call that is due when no owner believes in its lost grant any more.
 type lossWait struct {
-	owners int // elsewhere that may believe
+	owners int // that may believe
 	call   func()
+}
+
+// add has the call wait for the owner of a request, too. Of several calls the last one comes first: the
+// end of a failed actor precedes what waits for it.
+func (d *lossWait) add(r *Request) {
+	d.owners++
+	x := r.needExtras()
+	x.lossWait = slices.Insert(x.lossWait, 0, d)
 }
 
 // AwaitLossConfirmed is called behind the Lose of grants, of which nodes are left. If some of the
@@ -256,16 +264,27 @@ func (l *Actor) AwaitLossConfirmed(lost []*Request, f func()) bool {
 	d := &lossWait{call: f}
 	for _, r := range lost {
 		if l.mustConfirmLoss(r) {
-			d.owners++
-			x := r.needExtras()
-			x.lossWait = slices.Insert(x.lossWait, 0, d) // the end of a failed actor comes first
+			d.add(r)
 		}
 	}
 	return d.owners > 0
 }
 
+// LostOf returns the requests of grants that the named owner has lost and not released, those of other
+// locks' actors among them.
+func (l *Actor) LostOf(owner string) []*Request { return l.lost[owner] }
+
+// AwaitRelease has f called when the owners of lost grants, of which there is at least one, have
+// released all of them.
+func AwaitRelease(lost []*Request, f func()) {
+	d := &lossWait{call: f}
+	for _, r := range lost {
+		d.add(r)
+	}
+}
+
 // LostBy returns why a named owner has lost a grant that it has not released; 0 if there is none.
-// Grants of other locks' actors do not count: these release at once what they have lost.
+// Grants of other locks' actors do not count: see LostOf.
 func (l *Actor) LostBy(owner string) messages.Reason { return l.Manager.LostBy(l.Path, owner) }
 
 // NodesOf returns the full paths of all nodes of a grant.
