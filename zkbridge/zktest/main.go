@@ -58,8 +58,8 @@ func run(tests func() int, report func(string), ignore ...goleak.Option) int {
 		report(notice)
 		preventCaching()
 	}
-	if code != 0 {
-		return code // a failed test may leave goroutines
+	if code != 0 || externalAddr() != "" {
+		return code // a failed test may leave goroutines, and so may one that cannot go on with a server of others
 	}
 	if err := goleak.Find(ignore...); err != nil {
 		fmt.Fprintf(os.Stderr, "zktest: %v\n", err)
