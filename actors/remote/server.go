@@ -50,7 +50,7 @@ type ServerConfig struct {
 	// one time. It may be nil.
 	Changed func(client Peer, change Change, err error)
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
-	// server keep some 120 MB, for which its process grows by 240 MB: 8 MiB of its requests' data and
+	// server keep some 120 MB, and its process grew by 240 MB in a test: 8 MiB of its requests' data and
 	// 20 MB of the requests themselves, 32 MiB that it has not confirmed, 16 MiB of answers that wait, and
 	// five frames of 7 MB that are not handled yet. So let in those only that you trust.
 	MaxClients int
