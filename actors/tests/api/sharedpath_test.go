@@ -93,6 +93,7 @@ func TestPersistentContender(t *testing.T) {
 	} {
 		t.Run(c.recipe, func(t *testing.T) {
 			locktest.Each(t, func(b *locktest.Fixture) {
+				b.NeedsContainers() // what is below the node goes with its lock, so that it can be deleted
 				var log locktest.Log
 				conn, locks, r := b.Client(b), b.Locks(log.Config), locktest.Named(c.recipe)[0]
 				kept := locktest.Lock(b, locks.Mutex(b.LockPath+c.end+"/inside")) // makes the directories, and keeps them
