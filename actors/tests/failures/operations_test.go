@@ -46,7 +46,8 @@ var operations = []userOperation{
 		s.createDirectory("theirs", zk.PermAll)
 		return behind((*matrixRun).acquireBehind)(s)
 	}},
-	{name: "three of one session behind another", prepare: behind((*matrixRun).acquireThreeBehind)},
+	// One transaction, or two, create the three nodes.
+	{name: "three of one session behind another", prepare: behind((*matrixRun).acquireThreeBehind), varies: true},
 	{name: "try", prepare: func(s *matrixRun) func() { return func() { s.try(nil) } }},
 	{name: "try behind another", prepare: behind((*matrixRun).try)},
 	{name: "wait for too long", prepare: behind((*matrixRun).timeout)},
@@ -135,7 +136,12 @@ func (s *matrixRun) acquireThreeBehind(theirs *actors.Grant) {
 		f := <-granted
 		g := s.granted(f)
 		fs = slices.DeleteFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return other == f })
-		locktest.Pending(s, fs...)
+		// On a busy machine this goroutine may come so late that the fault has ended the grant, and the next
+		// one is made.
+		others := slices.ContainsFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return locktest.IsClosed(other.Done()) })
+		if others && g.Err() == nil {
+			s.Errorf("another request is granted beside %v", g)
+		}
 		s.release(g)
 	}
 }
