@@ -136,11 +136,14 @@ func (s *matrixRun) acquireThreeBehind(theirs *actors.Grant) {
 		f := <-granted
 		g := s.granted(f)
 		fs = slices.DeleteFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return other == f })
-		// On a busy machine this goroutine may come so late that the fault has ended the grant, and the next
-		// one is made.
-		others := slices.ContainsFunc(fs, func(other *actors.Future[*actors.Grant]) bool { return locktest.IsClosed(other.Done()) })
-		if others && g.Err() == nil {
-			s.Errorf("another request is granted beside %v", g)
+		// On a busy machine this goroutine may come so late that the fault has ended one grant, and the next one
+		// is made.
+		for _, other := range fs {
+			if locktest.IsClosed(other.Done()) {
+				if h, err := other.Result(); err == nil && h.Err() == nil && g.Err() == nil {
+					s.Errorf("%v and %v hold at one time", g, h)
+				}
+			}
 		}
 		s.release(g)
 	}
