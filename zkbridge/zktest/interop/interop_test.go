@@ -266,6 +266,8 @@ func TestExpiredAndKilled(t *testing.T) {
 	}
 	release(t, next)
 
+	// The server may delete the container that Curator has made, and a lock of kazoo makes its directory only once.
+	next = second.Lock(path, "-lock-")
 	acquire(t, next)
 	id := second.SessionID()
 	second.Kill()
