@@ -22,8 +22,10 @@ func TestReadLimit(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := limit.begin(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("a third directory: %v", err)
+	for range 20 { // begin would take a free place one time in two, as the context has ended, too
+		if _, err := limit.begin(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("a third directory: %v", err)
+		}
 	}
 	ends[0]()
 	if _, err := limit.begin(t.Context()); err != nil {

@@ -32,7 +32,7 @@ func TestAwaitRoomEnds(t *testing.T) {
 
 // The waits end one after the other, in their order: each when few requests are unanswered, those
 // included for which there was room before, or when all are answered that were unanswered at its
-// beginning. Without requests that are unanswered there is room.
+// beginning. Without requests that are unanswered there is room. When the bridge ends, all of them end.
 func TestRoomOrder(t *testing.T) {
 	a := &bridgeActor{epoch: &epoch{}}
 	var ended []int
@@ -78,6 +78,15 @@ func TestRoomOrder(t *testing.T) {
 	wait(5, maxBacklog)
 	a.epoch.fresh.n = 0
 	check(6)
+
+	// The bridge ends beside two that wait.
+	a.epoch.fresh.n = 10 * maxBacklog
+	a.rooms.granted = a.rooms.answers + 10*maxBacklog
+	wait(6, 1)
+	wait(7, 1)
+	check(6)
+	a.endAllRoomWaits()
+	check(8)
 	for i, got := range ended {
 		if got != i {
 			t.Errorf("they end as %v", ended)
