@@ -184,7 +184,7 @@ func (with grantOfNodes) loseIn(t *testing.T, name string, lose func(w *world, n
 // without end, within one moment.
 func TestMultiLockBesideALostOne(t *testing.T) {
 	t.Parallel()
-	for _, second := range []string{"a first", "a behind", "with a semaphore", "try"} {
+	for _, second := range []string{"a first", "a behind", "with a semaphore", "try", "cancelled"} {
 		t.Run(second, func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
 				w := newWorld(t, 1, "server")
@@ -213,9 +213,20 @@ func TestMultiLockBesideALostOne(t *testing.T) {
 					t.Error("the second is answered before the client can have heard of anything")
 				default:
 				}
+				if second == "cancelled" {
+					next.Cancel()
+					<-time.After(time.Second)
+				}
 				w.heal()
 				granted, err := next.Wait(t.Context())
-				if second == "try" {
+				if second == "cancelled" {
+					if !errors.Is(err, actors.ErrCancelled) {
+						t.Errorf("the cancelled one: %v", err)
+					}
+					if err := lockOf(t, l.MultiLock(members...), me).Unlock(t.Context()); err != nil {
+						t.Error(err)
+					}
+				} else if second == "try" {
 					if !errors.Is(err, actors.ErrNotAcquired) {
 						t.Errorf("the try: %v", err)
 					}

@@ -75,13 +75,6 @@ func (c *atomicCreate) reportNone() {
 	}
 }
 
-// isDone reports whether the transaction is sent or the attempt has ended.
-func (c *atomicCreate) isDone() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.done
-}
-
 // nodes returns the names of the nodes, without their sequence numbers.
 func (c *atomicCreate) nodes() (names []string) {
 	c.mu.Lock()

@@ -16,9 +16,6 @@ func (l *lockActor) acquireMember(from ask.Recipient, msg acquireMember) {
 		msg.create.multiLock.Tell(ownerLost{msg.create.attempt, reason, fmt.Sprintf("owner %q has lost %s and not released it", msg.Owner, l.Path)})
 		return
 	}
-	if msg.create.isDone() { // the attempt has ended while the message waited
-		return
-	}
 	if lost := l.LostOf(msg.Owner); len(lost) > 0 {
 		if msg.Try {
 			ask.Send(from, &messages.Refused{RequestId: msg.RequestId, Reason: messages.Reason_NOT_ACQUIRED}, l.Self)
