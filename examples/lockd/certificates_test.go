@@ -145,7 +145,7 @@ func TestRenewedTowardsZooKeeper(t *testing.T) {
 	a := zktest.NewAuthority(t)
 	secure, settings := a.SecureSettings()
 	zk := zktest.Own(t, settings...)
-	ends := time.Now().Add(15 * time.Second) // lockd starts before
+	ends := time.Now().Add(25 * time.Second) // lockd starts before
 	keys, trust := a.Files(a.IssueChanged("lockd", func(c *x509.Certificate) { c.NotAfter = ends }))
 	p := start(t, zk, "-zk", secure, "-zk-tls-ca", trust, "-zk-tls-cert", keys, "-zk-tls-key", keys, "-insecure", "-session", "40s")
 	locks := p.client(t)

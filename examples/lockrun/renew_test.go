@@ -21,7 +21,7 @@ func TestRenewedTowardsZooKeeper(t *testing.T) {
 	a := zktest.NewAuthority(t)
 	secure, settings := a.SecureSettings()
 	s := zktest.Own(t, settings...)
-	ends := time.Now().Add(15 * time.Second)
+	ends := time.Now().Add(25 * time.Second) // the command runs before
 	ending := func(c *x509.Certificate) { c.NotAfter = ends }
 	keys, trust := a.Files(a.IssueChanged("client", ending))
 	former, _ := a.Files(a.IssueChanged("client", ending))
