@@ -8,8 +8,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// ReadLimit bounds what those take at once who read the nodes of directories for others: by Children and
-// WatchChildren with a context of WithReadLimit. Several goroutines may use it.
+// ReadLimit bounds how many directories a program reads at once for one of its clients, and how many bytes of
+// each. Children and WatchChildren heed the one in their context (WithReadLimit). Several goroutines may use
+// one ReadLimit.
 type ReadLimit struct {
 	slots chan struct{}
 	bytes int64

@@ -1,7 +1,7 @@
 package zkbridge
 
-// Room for many requests at one moment: who has thousands sends them in parts, so that those of others
-// come between. A single request never waits for that.
+// A program that has thousands of requests at one moment sends them in parts, and awaits room before each
+// part, so that the requests of others come between. A single request never waits for room.
 
 // roomWait is a wait for room, as a message to the actor.
 type roomWait struct {
@@ -23,9 +23,9 @@ const maxBacklog = 256
 
 // AwaitRoom calls f, once, when few of the requests to the bridge are unanswered, so that n more do not
 // make others wait for long. The waits end one after the other, in their order, and each at the latest
-// when as many requests are answered as were unanswered at its beginning: nobody's requests make it wait
-// for ever while ZooKeeper answers. f is also called without a session, and once the bridge is closed. It
-// runs on the bridge's goroutine or that of the caller, and must not block. AwaitRoom never blocks.
+// when as many requests are answered as were unanswered at its beginning. So each wait ends while ZooKeeper
+// answers. The bridge also calls f without a session, and when it is closed. f runs on the bridge's goroutine
+// or on the caller's, and must not block. AwaitRoom never blocks.
 func (b *Bridge) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }
 
 func (w roomWait) handle(a *bridgeActor) {
@@ -45,7 +45,7 @@ func (a *bridgeActor) outstanding() int {
 func (a *bridgeActor) endRoomWaits() {
 	for r := &a.rooms; len(r.waiting) > 0; {
 		w, n := r.waiting[0], a.outstanding()
-		// What there was room for counts from then on: it may be on its way.
+		// A wait that has ended counts with its n requests, which may be on their way.
 		backlog := max(n, int(int64(r.granted-r.answers)))
 		if n > 0 && backlog >= maxBacklog && r.answers < max(w.due, r.granted) {
 			return

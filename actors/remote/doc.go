@@ -21,7 +21,7 @@
 // once), frames.go, transport.go and grpc.go (streams); at the client clientlease.go (which server to
 // ask, and until when the lease is valid: it does no I/O, as numbered.go), dial.go, session.go, client.go
 // (the actor), clientstream.go and clientleave.go (the beginning and the end of streams), clientmessages.go,
-// clientquestions.go and clientlock.go (the actor of a lock); at the server answerqueue.go, server.go,
+// clientquestions.go and clientlock.go (the actor of a lock); at the server answerqueue.go, serverconfig.go, server.go,
 // servedclient.go (the actor of a client) and servedend.go (the end of its lease), serverstream.go, rate.go,
 // servedrequest.go, servedlimits.go (what a client may ask for), servedturn.go (clients with many requests
 // take turns) and servedquestion.go.

@@ -27,8 +27,8 @@ func (c *servedClient) drain() {
 	}
 }
 
-// closeDown asks the client to let go of its lease. What it has is given back when it has, or when
-// it believes no more.
+// closeDown asks the client to end its lease. The server gives back what the client has when the client has answered,
+// or when the lease is not valid any more.
 func (c *servedClient) closeDown() {
 	if c.over {
 		return
@@ -45,8 +45,8 @@ func (c *servedClient) closeDown() {
 // closing is the detail of leases that end with the server.
 const closing = "the lock server is about to end"
 
-// endLease gives back all that the client has. The client believes no more, or the ZooKeeper session
-// is lost: the bridge keeps that for as long as the client may believe.
+// endLease gives back all that the client has. The caller knows that the client's lease is not valid any more,
+// or that the ZooKeeper session is lost: the bridge keeps a lost session for as long as the client's lease.
 func (c *servedClient) endLease(reason messages.Reason, detail string) {
 	if c.over {
 		return

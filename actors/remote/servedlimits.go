@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What a client may ask for, and how much of it at one time.
+// A client has limits: for each request, and for all of its open requests.
 
 // nodesOf returns how many nodes a request needs: one for each permit, and one in the request queue of
 // each semaphore.
@@ -23,8 +23,8 @@ func nodesOf(r *manager.Recipe, msg *messages.Acquire) (n int) {
 	return n
 }
 
-// overLimit returns the limit because of which the client may have no request with so many nodes more, each
-// of which has the data, and a text about it; "" if it may.
+// overLimit returns the limit that the client exceeds by a request of so many nodes, with so many bytes of
+// data in each, and a text about it. It returns "" if the request exceeds none.
 func (c *servedClient) overLimit(nodes, data int) (Limit, string) {
 	if n := c.nodes + nodes; n > c.server.cfg.MaxRequestsPerClient {
 		return LimitRequests, fmt.Sprintf("the open requests need %d nodes with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxRequestsPerClient)

@@ -30,8 +30,8 @@ type answerTo struct {
 // maxAnswer bounds the bytes of a question and of an answer: no transport carries a larger one.
 const maxAnswer = 1 << 20
 
-// Of how many directories the questions of a client read the nodes at once, and how many bytes of each.
-// Other questions wait, and fail with LIMIT_EXCEEDED for a larger directory: its answer would be too large.
+// The questions of a client read maxReading directories at once, and maxRead bytes of each. Other questions
+// wait. A question about a larger directory fails with LIMIT_EXCEEDED: its answer would be too large.
 const (
 	maxReading = 4
 	maxRead    = 8 << 20

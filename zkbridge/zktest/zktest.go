@@ -161,8 +161,8 @@ func Embedded(t testing.TB, opts ...ServerOption) *Server {
 // which takes about a second, and [Main] stops it. Tests use paths of their own ([Server.Path]),
 // and do not stop or freeze it. In a test binary that does not use Main every call is an [Own].
 //
-// With the environment variable ACTORLOCK_SERVER it is the server at that address, which
-// nobody else may use. Main removes the nodes of the tests there.
+// With the environment variable ACTORLOCK_SERVER it is the server at that address. Only the tests
+// may use that server. Main removes their nodes from it.
 //
 // Without a real ZooKeeper it skips the test, or fails it if ACTORLOCK_REQUIRE_ZOOKEEPER=1.
 func Real(t testing.TB) *Server {

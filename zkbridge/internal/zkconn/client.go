@@ -3,7 +3,6 @@ package zkconn
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -285,84 +284,6 @@ func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) 
 		}
 		then(found, err)
 	})
-}
-
-func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
-	if !c.session.cfg.knows(optCreate2) {
-		c.createAndRead(path, data, then)
-		return
-	}
-	sendQuery(c.session, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
-		func(r *reader) ([]zk.MultiResponse, error) {
-			made, stat := c.root.strip(r.text()), r.stat()
-			stat.Mzxid = stat.Czxid
-			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
-		}, then)
-}
-
-// createAndRead is CreateSequential for servers that answer a create without the stat.
-func (c zkClient) createAndRead(path string, data []byte, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.session, encodeCreate(opCreate, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
-		func(r *reader) (string, error) { return c.root.strip(r.text()), nil },
-		func(made string, err error) {
-			if err != nil {
-				then(nil, err)
-				return
-			}
-			go func() { // a callback must not send
-				stat, exists, err := c.Exists(made, false)
-				if !exists || err != nil { // it is to be looked for
-					then(nil, fmt.Errorf("%w before the stat of %s was read", zk.ErrConnectionClosed, made))
-					return
-				}
-				then([]zk.MultiResponse{{String: made, Stat: &stat}}, nil)
-			}()
-		})
-}
-
-func (c zkClient) Create(path string, flags int32) error { return c.create(opCreate, path, flags) }
-
-func (c zkClient) create(op int32, path string, flags int32) error {
-	if path == "/" && c.session.cfg.RequireChroot {
-		return c.rootError()
-	}
-	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
-		func(r *reader) (string, error) { return r.text(), nil })
-	if err == nil && path == "/" {
-		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", made)
-	}
-	return err
-}
-
-// rootError returns the error of a create of the root that is not sent: zk.ErrNodeExists, as
-// ZooKeeper's, or ErrNoChroot.
-func (c zkClient) rootError() error {
-	switch _, exists, err := c.Exists("/", false); {
-	case exists:
-		return zk.ErrNodeExists
-	case err != nil:
-		return err
-	}
-	return ErrNoChroot
-}
-
-func (c zkClient) CreateBeside(path string, data []byte, other string) error {
-	results, err := Multi(c, CheckExists(other), Op{Kind: OpCreate, Path: path, Data: data, ACL: c.acl, Flags: zk.FlagEphemeral})
-	if _, cause := FirstFailedOp(results); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// CreateContainer sends a request of its own type: no other creates containers. It creates a
-// persistent node if servers do not know the request.
-func (c zkClient) CreateContainer(path string) error {
-	if !c.session.cfg.knowsContainers() {
-		return c.Create(path, zk.FlagPersistent)
-	}
-	err := c.create(opCreateContainer, path, zk.FlagContainer)
-	c.session.cfg.noteResult(optContainer, err)
-	return err
 }
 
 func (c zkClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
