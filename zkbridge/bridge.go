@@ -236,8 +236,8 @@ func (b *Bridge) noteConnectError(err error) {
 }
 
 // NoTokens returns why no lock can be granted in the present session: the generation of tokens is
-// not known, or too low after it or ZooKeeper's transactions went back. It returns nil otherwise.
-// It never blocks.
+// not known, or too low after it or ZooKeeper's transactions went back, or the session is a local one,
+// which the servers do not upgrade. It returns nil otherwise. It never blocks.
 func (b *Bridge) NoTokens() error {
 	if why := b.noTokens.Load(); why != nil {
 		return *why

@@ -159,6 +159,12 @@ func (ep *epoch) setNoGeneration(err error) {
 		ep.actor.cfg.Log.Error("the generation of tokens is not known: no lock can be granted", "node", GenerationPath, "error", err,
 			"do", "grant READ and WRITE on the node, or write a number to it that is greater than any before")
 	}
+	ep.refuseCreates(err, ep.readGeneration)
+}
+
+// refuseCreates has creates fail because of err. It calls again after a pause, which must read the
+// generation at last.
+func (ep *epoch) refuseCreates(err error, again func()) {
 	ep.noGeneration = err
 	var failed error = &messages.Failed{Epoch: ep.number, Reason: reasonOf(err), Detail: err.Error()}
 	ep.actor.bridge.noTokens.Store(&failed)
@@ -166,7 +172,7 @@ func (ep *epoch) setNoGeneration(err error) {
 		ep.generationDue = true
 		ep.AfterFunc(generationPause, func() {
 			ep.generationDue = false
-			ep.readGeneration()
+			again()
 		})
 	}
 	ep.setReady()

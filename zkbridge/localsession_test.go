@@ -4,27 +4,104 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
-// A program ends at its start, with the setting that helps, if the servers have local sessions that they do
-// not upgrade. A lock would wait for ever: within a transaction they say that the session has expired.
+const upgrading = "localSessionsUpgradingEnabled" // the setting that helps
+
+// On servers with local sessions that they do not upgrade, a program ends at its start, with the setting
+// that helps. In a process that had a session before, each create fails with it, alone or among others, until
+// the servers are set as before. A lock would wait for ever: within a transaction they say that the session
+// has expired.
 func TestLocalSessions(t *testing.T) {
 	t.Parallel()
 	zktest.OneRunIn(t, 8)
-	s := zktest.Ensemble(t, 3, zktest.Setting("localSessionsEnabled", "true"), zktest.Setting("localSessionsUpgradingEnabled", "false"))
+	s := zktest.Ensemble(t, 3)
+	var users []*user
+	for _, member := range s.Members() {
+		u := newUser(t, connected(t, Config{Servers: member.Addr(), SessionTimeout: time.Second}))
+		u.created(s.Path(t), "n-")
+		users = append(users, u)
+	}
+	s.Reconfigure(t, "localSessionsEnabled=true", upgrading+"=false")
 	for _, member := range s.Members() {
 		system := host.NewSystem(nil, nil)
 		b, err := Open(system, Config{Servers: member.Addr()})
 		must(t, err)
 		err = b.Connected(within(t))
-		if !errors.Is(err, messages.Reason_UNAVAILABLE) || !strings.Contains(err.Error(), "localSessionsUpgradingEnabled") {
+		if !errors.Is(err, messages.Reason_UNAVAILABLE) || !strings.Contains(err.Error(), upgrading) {
 			t.Errorf("leader %v: %v", member == s.Leader(t), err)
 		}
 		b.Close()
 		system.Close()
 	}
+	for _, u := range users {
+		zktest.Eventually(t, zktest.TimeLimit, func() bool { return u.bridge.NoTokens() != nil }, "the session is a local one")
+		u.refusedInLocalSession()
+	}
+	s.Reconfigure(t, "localSessionsEnabled=false")
+	for _, u := range users {
+		zktest.Eventually(t, zktest.TimeLimit, func() bool { return u.bridge.NoTokens() == nil }, "the session has tokens")
+		u.created(s.Path(t), "n-")
+	}
+}
+
+// refusedInLocalSession checks that creates fail, and that reads do not.
+func (u *user) refusedInLocalSession() {
+	u.t.Helper()
+	if err := u.bridge.NoTokens(); !errors.Is(err, messages.Reason_UNAVAILABLE) || !strings.Contains(err.Error(), upgrading) {
+		u.t.Errorf("no tokens: %v", err)
+	}
+	u.failed(u.create("/new", "n-"), messages.Reason_UNAVAILABLE, upgrading)
+	u.batch(func() {
+		u.create("/new", "n-")
+		u.create("/other", "n-")
+	})
+	for range 2 {
+		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_UNAVAILABLE || !strings.Contains(m.GetDetail(), upgrading) {
+			u.t.Errorf("among others: %v", m)
+		}
+	}
+	u.list("/")
+}
+
+// A session in which creates fail is tried again, and loses nothing with its connection.
+func TestLocalSessionIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := zktest.Virtual(t)
+		var d testDialer
+		d.dial = s.Dial
+		u := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial, SessionTimeout: 20 * time.Second}))
+		u.created("/d", "n-")
+		var faults []*embedded.Injected
+		refuse := func(op embedded.Op, path string, code int32) {
+			faults = append(faults, s.Embedded().Inject(embedded.Fault{Op: op, Path: path, Action: embedded.Refuse, Code: code, Times: -1}))
+		}
+		refuse(embedded.OpCreate, "", -120)
+		refuse(embedded.OpCreate2, "", -120)
+		refuse(embedded.OpMulti, "/new", -112)
+		s.Expire(t, u.bridge.Session().ID)
+		time.Sleep(time.Second)
+		u.refusedInLocalSession()
+		d.cut()
+		time.Sleep(2 * generationPause)
+		u.refusedInLocalSession()
+		if n := u.epoch(); n != 2 || u.bridge.Session().State != messages.SessionState_CONNECTED {
+			t.Errorf("epoch %d, %v", n, u.bridge.Session())
+		}
+		for _, f := range faults {
+			f.Remove()
+		}
+		time.Sleep(generationPause)
+		u.created("/d", "n-")
+		if n := u.epoch(); n != 2 || u.bridge.NoTokens() != nil {
+			t.Errorf("epoch %d, no tokens: %v", n, u.bridge.NoTokens())
+		}
+	})
 }

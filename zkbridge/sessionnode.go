@@ -75,6 +75,9 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	case zkconn.IsLocalSession(err) && !ep.actor.wasReady:
 		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_UNAVAILABLE, err))
 		return
+	case zkconn.IsLocalSession(err) && !ep.begun: // a transaction would be refused with SESSIONEXPIRED, and sent again for ever
+		ep.setLocalSession(err)
+		return
 	default:
 		if zkconn.IsTransient(err) || zkconn.IsMissing(err) {
 			ep.RetryLater(ep.createSessionNode)
@@ -92,6 +95,16 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	ep.begun = true
 	ep.noteFirstZxid(ep.conn.Zxid())
 	ep.readGeneration() // and then the session is ready
+}
+
+// setLocalSession has creates fail in a session that the servers do not upgrade: they have been reconfigured
+// since an earlier session of this process.
+func (ep *epoch) setLocalSession(err error) {
+	if ep.noGeneration == errGenerationUnread {
+		ep.actor.cfg.Log.Error("the session is a local one: no lock can be granted", "epoch", ep.number, "error", err,
+			"do", "set localSessionsUpgradingEnabled on the servers, or localSessionsEnabled=false")
+	}
+	ep.refuseCreates(err, ep.createSessionNode)
 }
 
 // setReady lets requests go.

@@ -102,12 +102,22 @@ func (n *serverProcess) write(id, config string) error {
 	if err := os.WriteFile(filepath.Join(n.data(), "myid"), []byte(id), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(n.dir, "zoo.cfg"), []byte(config), 0o644)
+	return os.WriteFile(n.configFile(), []byte(config), 0o644)
 }
 
-func (n *serverProcess) data() string    { return filepath.Join(n.dir, "data") }
-func (n *serverProcess) logFile() string { return filepath.Join(n.dir, "log") }
-func (n *serverProcess) addr() string    { return n.port.addr() }
+// configure adds lines to the configuration. Of two lines with one key the last one counts.
+func (n *serverProcess) configure(lines []string) error {
+	config, err := os.ReadFile(n.configFile())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(n.configFile(), append(config, strings.Join(lines, "\n")+"\n"...), 0o644)
+}
+
+func (n *serverProcess) configFile() string { return filepath.Join(n.dir, "zoo.cfg") }
+func (n *serverProcess) data() string       { return filepath.Join(n.dir, "data") }
+func (n *serverProcess) logFile() string    { return filepath.Join(n.dir, "log") }
+func (n *serverProcess) addr() string       { return n.port.addr() }
 
 // start starts the process unless it runs, and waits until it serves.
 func (n *serverProcess) start(timeout time.Duration) error {
@@ -140,7 +150,7 @@ func (n *serverProcess) spawn() (*Process, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	cmd := n.install.command(filepath.Join(n.dir, "zoo.cfg"), n.interval, n.heap)
+	cmd := n.install.command(n.configFile(), n.interval, n.heap)
 	cmd.Stdout, cmd.Stderr = log, log
 	n.proc, err = spawn(cmd)
 	return n.proc, err

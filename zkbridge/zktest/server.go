@@ -161,6 +161,19 @@ func (s *Server) Upgrade(t testing.TB, dir string) {
 	s.Start(t)
 }
 
+// Reconfigure stops a real server that belongs to this test, adds lines to its zoo.cfg as [Setting]
+// does, and starts it on its data. It blocks as Start does.
+func (s *Server) Reconfigure(t testing.TB, lines ...string) {
+	t.Helper()
+	s.Stop(t)
+	for _, n := range s.nodes {
+		if err := n.configure(lines); err != nil {
+			t.Fatalf("zktest: reconfigure %s: %v", n.addr(), err)
+		}
+	}
+	s.Start(t)
+}
+
 // Freeze suspends the server, as a long pause of its virtual machine would: its connections stay
 // open, and it answers nothing until [Server.Thaw]. Sessions of the embedded server expire during
 // the freeze, and those of a real one only after it. Freeze returns when the server has stopped.
