@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -28,7 +29,7 @@ type bridgeActor struct {
 	failed        bool                     // the bridge has ended by a panic
 	subs          map[ask.Recipient]uint64 // with the number of each subscription
 	subscriptions uint64                   // so far
-	timers        timers                   // beside those of the epoch
+	timers        jobs.Timers              // beside those of the epoch
 
 	rooms        rooms
 	former       formerTokens
@@ -97,12 +98,12 @@ func (a *bridgeActor) Flush() {
 		conn.Cork()
 		defer conn.Uncork()
 	}
-	ep.startJobs.flush()
+	ep.startJobs.Flush()
 	if ep.ready {
 		ep.takeUpNewCreates()
 		ep.writer.Flush() // before the jobs, to which the writer adds jobs
 		for _, j := range ep.allJobs() {
-			j.flush()
+			j.Flush()
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (a *bridgeActor) giveUp(err error) {
 // Stopped implements host.Actor.
 func (a *bridgeActor) Stopped(failure any) {
 	a.failed = failure != nil
-	a.timers.end()
+	a.timers.End()
 	why, retire, detail := messages.Reason_CLOSED, a.bridge.closeSession, "the bridge is closed"
 	a.bridge.err = fmt.Errorf("zkbridge: %w", why)
 	switch {

@@ -7,13 +7,14 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
-	a.timers = newTimers(func(f func()) { self.TellAhead(task(func(*bridgeActor) { f() })) })
-	a.timers.after(probePause, a.probeUnknown)
+	a.timers = jobs.NewTimers(a.postAhead)
+	a.timers.After(probePause, a.probeUnknown)
 	a.session.state = messages.SessionState_LOST
 	a.store("there was no session yet")
 	return a
@@ -39,13 +40,13 @@ const probePause = 5 * time.Minute
 
 // probeUnknown asks the present server for the requests that servers have not known, now and then.
 func (a *bridgeActor) probeUnknown() {
-	a.timers.after(probePause, a.probeUnknown)
+	a.timers.After(probePause, a.probeUnknown)
 	if a.epoch == nil || len(a.cfg.UnknownRequests()) == 0 {
 		return
 	}
 	if conn := a.epoch.conn.Active(); conn != nil {
 		ctx := a.epoch.conn.Context()
-		a.epoch.closings.addBlocking(func() func() {
+		a.epoch.closings.AddBlocking(func() func() {
 			if err := zkconn.ProbeUnknown(ctx, &a.cfg.Settings, conn.Server); err != nil {
 				a.cfg.Log.Debug("the server could not be asked for requests that it did not know", "server", conn.Server, "error", err)
 			}
@@ -55,7 +56,7 @@ func (a *bridgeActor) probeUnknown() {
 }
 
 func (a *bridgeActor) openAfterPause() {
-	a.timers.after(reopenPause, a.open)
+	a.timers.After(reopenPause, a.open)
 }
 
 // onConnEvent handles an event of the epoch's connections.

@@ -34,6 +34,15 @@ type handled interface{ handle(a *bridgeActor) }
 
 func (t task) handle(a *bridgeActor) { t(a) }
 
+// posted is a task that knows what it works on. As a message it takes no memory of its own.
+type posted func()
+
+func (f posted) handle(*bridgeActor) { f() }
+
+// postAhead has the actor call f before it handles the requests that wait in its mailbox: as many may
+// have come at one moment as a process has locks. Any goroutine may call postAhead.
+func (a *bridgeActor) postAhead(f func()) { a.self.TellAhead(posted(f)) }
+
 // call starts a request of a goroutine, or answers why it does not.
 func (a *bridgeActor) call(r callRequest) {
 	if r.failsFast() && a.session.state == messages.SessionState_SUSPENDED {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
@@ -24,14 +25,14 @@ type epoch struct {
 	open  reply.Open // requests that are not answered
 	fresh newCreates // creates that are to be opened
 
-	startJobs *jobs // of what must be done before requests; it runs also before the session is ready
+	startJobs *jobs.Jobs // of what must be done before requests; it runs also before the session is ready
 	writer    *writer.Writer
 	// Each kind of work has slots of its own, so that none of it waits for another kind.
-	singles  *jobs // of what locks need and is not part of a batch
-	reads    *jobs // of locks
-	closings *jobs // of lost sessions
-	calls    *jobs // of users that wait for a transaction, or for a read of one node
-	surveys  *jobs // of users that read all nodes of a directory
+	singles  *jobs.Jobs // of what locks need and is not part of a batch
+	reads    *jobs.Jobs // of locks
+	closings *jobs.Jobs // of lost sessions
+	calls    *jobs.Jobs // of users that wait for a transaction, or for a read of one node
+	surveys  *jobs.Jobs // of users that read all nodes of a directory
 	watches  watchTable
 
 	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
@@ -45,7 +46,7 @@ type epoch struct {
 
 	retries  []func() // to be called when the session is connected again, or after a pause
 	retryDue bool     // the timer of that pause is set
-	timers   timers
+	timers   jobs.Timers
 	jitter   zkconn.Jitter
 }
 
@@ -55,28 +56,40 @@ const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether a job, or the writer, has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.startJobs.hasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.allJobs(), (*jobs).hasWork))
+	return ep.startJobs.HasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.allJobs(), (*jobs.Jobs).HasWork))
 }
 
 // allJobs returns the jobs of a session that is ready, in the order in which they are flushed:
 // what locks need comes first.
-func (ep *epoch) allJobs() []*jobs {
-	return []*jobs{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
+func (ep *epoch) allJobs() []*jobs.Jobs {
+	return []*jobs.Jobs{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
 }
+
+// How many jobs of each kind may run at a time, beside writer.MaxSingle. Most jobs are one request at
+// a time, and some up to 8; those that read the nodes of a directory share as many read slots as may
+// run of them. The sum keeps far from the 1000 requests at which a server stops reading. The fewer
+// reads users have under way, the fewer answers come ahead of a lock's: each may have the size of a
+// large node.
+const (
+	maxReads          = 32
+	maxClosingsAtOnce = 2
+	maxCalls          = 29
+	maxSurveys        = 16
+)
 
 func openEpoch(a *bridgeActor, number uint64) *epoch {
 	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread}
-	ep.timers = newTimers(ep.Post)
+	ep.timers = jobs.NewTimers(ep.Post)
 	ep.conn = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
-	ep.startJobs = newJobs(ep, 1)
+	ep.startJobs = jobs.New(1, &a.blockingJobs, a.postAhead)
 	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, Root: a.cfg.Root, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
-	ep.singles = newJobs(ep, writer.MaxSingle)
-	ep.reads = newJobs(ep, maxReads)
-	ep.closings = newJobs(ep, maxClosingsAtOnce)
-	ep.calls = newJobs(ep, maxCalls)
-	ep.surveys = newJobs(ep, maxSurveys)
+	ep.singles = jobs.New(writer.MaxSingle, &a.blockingJobs, a.postAhead)
+	ep.reads = jobs.New(maxReads, &a.blockingJobs, a.postAhead)
+	ep.closings = jobs.New(maxClosingsAtOnce, &a.blockingJobs, a.postAhead)
+	ep.calls = jobs.New(maxCalls, &a.blockingJobs, a.postAhead)
+	ep.surveys = jobs.New(maxSurveys, &a.blockingJobs, a.postAhead)
 	return ep
 }
 
@@ -118,7 +131,10 @@ func (ep *epoch) use(conn *zkconn.Conn) {
 // end ends the epoch. It answers all requests that are open.
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
-	ep.timers.end()
+	for _, j := range append(ep.allJobs(), ep.startJobs) {
+		j.End()
+	}
+	ep.timers.End()
 	ep.leave()
 	ep.actor.rooms.answers += uint64(ep.outstanding())
 	for _, r := range ep.open.InOrder() {
@@ -169,21 +185,20 @@ func (ep *epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
 
 // Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
-	ep.singles.addBlocking(func() func() { return work(ep.client) })
+	ep.singles.AddBlocking(func() func() { return work(ep.client) })
 }
 
-// Post implements writer.Epoch. The actor calls f before it handles the requests that wait in its
-// mailbox: as many may have come at one moment as a process has locks.
+// Post implements writer.Epoch.
 func (ep *epoch) Post(f func()) {
-	ep.actor.self.TellAhead(task(func(*bridgeActor) {
+	ep.actor.postAhead(func() {
 		if !ep.over {
 			f()
 		}
-	}))
+	})
 }
 
 // AfterFunc implements writer.Epoch.
-func (ep *epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.timers.after(d, f) }
+func (ep *epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.timers.After(d, f) }
 
 // EndSession implements writer.Epoch.
 func (ep *epoch) EndSession(path string, err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -39,7 +40,7 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkpath.Split(path)
-	return newRead(ctx, b, path, directory, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(ctx, b, path, directory, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
 		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
 	}).wait(b)
@@ -58,7 +59,7 @@ func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
 }
 
 func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
-	return newRead(ctx, b, path, barrier, func(c zkconn.Client, _ readSlots) (NodeView, error) {
+	return newRead(ctx, b, path, barrier, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(c, err, "READ", path); err != nil {
 			return NodeView{}, err
@@ -107,7 +108,7 @@ type survey struct {
 // newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is
 // nil.
 func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *readRequest[survey] {
-	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s readSlots) (survey, error) {
+	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s jobs.ReadSlots) (survey, error) {
 		return readChildren(ctx, c, s, directory, to != nil, wanted)
 	})
 	r.survey, r.watch = true, to
@@ -127,7 +128,7 @@ func (b *Bridge) survey(r *readRequest[survey]) (survey, error) {
 	return r.wait(b)
 }
 
-func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
+func readChildren(ctx context.Context, c zkconn.Client, s jobs.ReadSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
 	listing, err := zkconn.Children(c, directory, watch)
 	if err != nil {
 		return survey{}, zkconn.ExplainRight(c, err, "READ", directory)
@@ -147,7 +148,7 @@ func readChildren(ctx context.Context, c zkconn.Client, s readSlots, directory s
 			all = append(all, Child{Name: name})
 		}
 	}
-	err = s.each(ctx, len(read), func(i int) (err error) {
+	err = s.Each(ctx, len(read), func(i int) (err error) {
 		if read[i], err = readChild(c, directory, read[i].Name); err == nil {
 			err = count(0, len(read[i].Data))
 		}
@@ -183,7 +184,7 @@ type readRequest[T any] struct {
 	result    *ask.Promise[T]
 	path      string // for errors
 	directory string // of the barrier: nothing that is older than the call is read in it
-	read      func(zkconn.Client, readSlots) (T, error)
+	read      func(zkconn.Client, jobs.ReadSlots) (T, error)
 	survey    bool // it may read many nodes
 	missing   bool // there is no such node or directory
 	hangUps   zkconn.HangUps
@@ -199,7 +200,7 @@ const noBarrier = ""
 
 // newRead returns a request that calls do behind a barrier. The zero value stands for a directory
 // that does not exist.
-func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, readSlots) (T, error)) *readRequest[T] {
+func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *readRequest[T] {
 	return &readRequest[T]{call: call{epoch: b.Session().Epoch, failFast: b.failFast}, ctx: ctx, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
 }
 
@@ -223,17 +224,17 @@ func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
 		r.watcher = ep.watches.add(r.watch, zkpath.Children(r.path))
 	}
-	jobs := ep.calls
+	in := ep.calls
 	if r.survey {
-		jobs = ep.surveys
+		in = ep.surveys
 	}
-	jobs.addBlocking(func() func() {
-		value, err := r.behindBarrier(ep.client, jobs.readSlots)
+	in.AddBlocking(func() func() {
+		value, err := r.behindBarrier(ep.client, in.Slots)
 		return func() { r.handleResult(ep, value, err) }
 	})
 }
 
-func (r *readRequest[T]) behindBarrier(c zkconn.Client, s readSlots) (value T, err error) {
+func (r *readRequest[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value T, err error) {
 	if err = context.Cause(r.ctx); err != nil {
 		return value, err
 	}

@@ -158,7 +158,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 	}
 	var n int
 	u.bridge.runInActor(func(c *bridgeActor) {
-		n = c.epoch.writer.InFlight() + c.epoch.singles.running + c.epoch.reads.running
+		n = c.epoch.writer.InFlight() + c.epoch.singles.Running() + c.epoch.reads.Running()
 	})
 	if n > writer.MaxInFlight+writer.MaxSingle+maxReads {
 		t.Errorf("%d calls are in flight", n)

@@ -52,7 +52,7 @@ func (a *bridgeActor) addLostSession(conn *zkconn.SessionConn) {
 // scheduleClose has a lost session closed after a pause.
 func (a *bridgeActor) scheduleClose(s *lostSession, pause time.Duration) {
 	s.due = time.Now().Add(pause)
-	a.timers.after(pause, a.closeLostSessions)
+	a.timers.After(pause, a.closeLostSessions)
 }
 
 // closeLostSessions closes the lost sessions that are due, as soon as the present session is ready.
@@ -66,7 +66,7 @@ func (a *bridgeActor) closeLostSessions() {
 			continue
 		}
 		s.closing = ep
-		ep.closings.addBlocking(func() func() {
+		ep.closings.AddBlocking(func() func() {
 			err := zk.ErrNoServer
 			if conn := ep.conn.Active(); conn != nil {
 				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -123,8 +124,8 @@ const (
 // start starts a Multi.
 func (t *transaction) start(ep *epoch) { t.startIn(ep, ep.calls) }
 
-func (t *transaction) startIn(ep *epoch, in *jobs) {
-	in.addBlocking(func() func() {
+func (t *transaction) startIn(ep *epoch, in *jobs.Jobs) {
+	in.AddBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
@@ -146,7 +147,7 @@ func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	return zkconn.Multi(c, t.ops...)
 }
 
-func (t *transaction) handleResult(ep *epoch, in *jobs, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep *epoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return

@@ -57,8 +57,8 @@ func TestAnswersGoBeforeRequests(t *testing.T) {
 	b.runInActor(func(a *bridgeActor) {
 		a.self.Tell(task(func(*bridgeActor) { note("a request")() }))
 		a.epoch.Post(note("the answer to a transaction"))
-		a.epoch.calls.add(func(end func(func())) { end(note("the answer to a read")) })
-		a.epoch.calls.flush()
+		a.epoch.calls.Add(func(end func(func())) { end(note("the answer to a read")) })
+		a.epoch.calls.Flush()
 	})
 	b.runInActor(func(*bridgeActor) {})
 	if want := []string{"the answer to a transaction", "the answer to a read", "a request"}; !slices.Equal(order, want) {

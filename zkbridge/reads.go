@@ -28,7 +28,7 @@ func (l *listRequest) start(ep *epoch) {
 }
 
 func (l *listRequest) read(ep *epoch) {
-	ep.reads.add(func(end func(func())) {
+	ep.reads.Add(func(end func(func())) {
 		ep.client.List(l.directory, l.watch, func(listing zkconn.Listing, err error) {
 			end(func() { l.finish(ep, listing, err) })
 		})
@@ -95,7 +95,7 @@ func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 		paths[i] = zkpath.Join(w.directory, node)
 		watchers[i] = ep.watches.add(w.Recipient, paths[i])
 	}
-	ep.reads.add(func(end func(func())) {
+	ep.reads.Add(func(end func(func())) {
 		ep.client.WatchSince(paths, since, func(err error) {
 			end(func() {
 				for _, watcher := range watchers {
@@ -117,7 +117,7 @@ func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 // readNode reads the node's data, for the watch that this sets. An exists would set a watch on a
 // missing node, too, which could not be taken back.
 func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
-	ep.reads.add(func(end func(func())) {
+	ep.reads.Add(func(end func(func())) {
 		ep.client.Get(zkpath.Join(w.directory, node), true, func(found zkconn.Content, err error) {
 			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
 		})

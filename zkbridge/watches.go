@@ -160,7 +160,7 @@ func (ep *epoch) unwatchDirectory(path string) {
 	if !ep.writer.Unwatch(path) {
 		return
 	}
-	ep.surveys.add(func(end func(func())) { // no caller waits for it
+	ep.surveys.Add(func(end func(func())) { // no caller waits for it
 		done := func() { end(func() {}) }
 		if ep.writer.IsWatched(path) || len(ep.watches.byPath[path]) > 0 || path == GenerationPath { // the server has one watch for all
 			done()
