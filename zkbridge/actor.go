@@ -9,6 +9,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -76,7 +77,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 	if msg.GetWithData() { // the answer has the czxids of the nodes as well
 		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
 	}
-	err := checkComparable(from)
+	err := watches.CheckComparable(from)
 	for _, node := range msg.GetNodes() {
 		err = cmp.Or(err, zkpath.CheckNode(w.directory, node))
 	}

@@ -67,7 +67,7 @@ func (ep *epoch) onConnEvent(event any) {
 			ep.onGenerationChanged()
 		}
 		ep.writer.OnChanged(event.Path)
-		ep.watches.onEvent(ep, event.Path, event.Deleted)
+		ep.watches.OnEvent(event.Path, event.Deleted)
 	case zkconn.Established:
 		ep.join(event)
 	case zkconn.Disconnected:

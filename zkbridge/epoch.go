@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -33,7 +34,7 @@ type epoch struct {
 	closings *jobs.Jobs // of lost sessions
 	calls    *jobs.Jobs // of users that wait for a transaction, or for a read of one node
 	surveys  *jobs.Jobs // of users that read all nodes of a directory
-	watches  watchTable
+	watches  watches.Table
 
 	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
 	misreads      int                 // reads of the generation in a row whose answer does not say what there is
@@ -78,7 +79,7 @@ const (
 )
 
 func openEpoch(a *bridgeActor, number uint64) *epoch {
-	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread}
+	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: a.cfg.Log}}
 	ep.timers = jobs.NewTimers(ep.Post)
 	ep.conn = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
@@ -98,7 +99,7 @@ func openEpoch(a *bridgeActor, number uint64) *epoch {
 // process has seen, and the answer to a request would raise that zxid. It reads the generation before
 // any request is sent, too.
 func (ep *epoch) join(event zkconn.Established) {
-	nodes, directories := ep.watches.paths()
+	nodes, directories := ep.watches.Paths()
 	ep.client.SetWatches(event.Conn, nodes, directories)
 	if ep.rejoining = &event; ep.begun {
 		ep.readGenerationOver(event.Conn)
@@ -126,6 +127,22 @@ func (ep *epoch) leave() {
 func (ep *epoch) use(conn *zkconn.Conn) {
 	ep.writer.OnConnection()
 	ep.conn.Use(conn)
+}
+
+// unwatchDirectory takes back the writer's watch on a directory itself, which would stay for as long
+// as the directory and the connection. (A container goes when it is idle, and its watch with it.)
+func (ep *epoch) unwatchDirectory(path string) {
+	if !ep.writer.Unwatch(path) {
+		return
+	}
+	ep.surveys.Add(func(end func(func())) { // no caller waits for it
+		done := func() { end(func() {}) }
+		if ep.writer.IsWatched(path) || ep.watches.Has(path) || path == GenerationPath { // the server has one watch for all
+			done()
+			return
+		}
+		ep.client.RemoveWatch(path, done)
+	})
 }
 
 // end ends the epoch. It answers all requests that are open.

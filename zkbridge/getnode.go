@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -92,7 +93,7 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 // watch, if there is no directory. An Unsubscribe of to takes all its watches back; they are gone,
 // too, when the session is lost.
 func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, czxid int64, err error) {
-	if err := checkComparable(to); err != nil {
+	if err := watches.CheckComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	found, err := b.survey(newSurvey(ctx, b, directory, noBarrier, to, wanted))
@@ -192,7 +193,7 @@ type readRequest[T any] struct {
 	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil.
 	// watcher is not nil then, while the read is under way.
 	watch   ask.Recipient
-	watcher *watcher
+	watcher *watches.Watcher
 }
 
 // noBarrier is in the place of a barrier's directory.
@@ -222,7 +223,7 @@ func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
 
 func (r *readRequest[T]) start(ep *epoch) {
 	if r.watch != nil { // before the read is sent: the event may come before the answer
-		r.watcher = ep.watches.add(r.watch, zkpath.Children(r.path))
+		r.watcher = ep.watches.Add(r.watch, zkpath.Children(r.path))
 	}
 	in := ep.calls
 	if r.survey {
@@ -253,7 +254,7 @@ func (r *readRequest[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value
 }
 
 func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
-	ep.watches.onRead(r.watcher, err == nil && !r.missing)
+	ep.watches.OnRead(r.watcher, err == nil && !r.missing)
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting
 	}

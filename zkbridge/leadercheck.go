@@ -34,7 +34,7 @@ func (ep *epoch) scheduleLeaderCheck() {
 
 // checkWithLeader asks the leader for the watched nodes that have not changed for long.
 func (ep *epoch) checkWithLeader() {
-	nodes := ep.watches.unchangedSince(time.Now().Add(-ep.leaderCheckPause()))
+	nodes := ep.watches.UnchangedSince(time.Now().Add(-ep.leaderCheckPause()))
 	if len(nodes) == 0 {
 		ep.scheduleLeaderCheck()
 		return
@@ -44,7 +44,7 @@ func (ep *epoch) checkWithLeader() {
 		confirmed, phantoms := checkWithLeader(ep.client, nodes)
 		return func() {
 			for _, path := range confirmed {
-				ep.watches.confirmed(path)
+				ep.watches.Confirmed(path)
 			}
 			if len(phantoms) > 0 && conn != nil && conn == ep.conn.Active() { // all answers came over conn
 				ep.onPhantoms(conn, phantoms)

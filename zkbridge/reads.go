@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -17,12 +18,12 @@ type listRequest struct {
 	directory string
 	watch     bool
 	hangUps   zkconn.HangUps
-	watcher   *watcher // if watch, until the read has set the watch or failed
+	watcher   *watches.Watcher // if watch, until the read has set the watch or failed
 }
 
 func (l *listRequest) start(ep *epoch) {
 	if l.watch { // before the read is sent: the event may come before the answer
-		l.watcher = ep.watches.add(l.Recipient, zkpath.Children(l.directory))
+		l.watcher = ep.watches.Add(l.Recipient, zkpath.Children(l.directory))
 	}
 	l.read(ep)
 }
@@ -37,7 +38,7 @@ func (l *listRequest) read(ep *epoch) {
 
 func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		ep.watches.onRead(l.watcher, err == nil)
+		ep.watches.OnRead(l.watcher, err == nil)
 		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children, DirectoryCzxid: listing.Czxid})
 		return
 	}
@@ -47,7 +48,7 @@ func (l *listRequest) finish(ep *epoch, listing zkconn.Listing, err error) {
 		}
 	}
 	why := zkconn.ReasonFor(err)
-	ep.watches.onRead(l.watcher, false)
+	ep.watches.OnRead(l.watcher, false)
 	ep.Fail(l, why, "list %s: %v", l.directory, zkconn.ExplainRight(ep.client, err, "READ", l.directory))
 }
 
@@ -82,7 +83,7 @@ func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
 	w.left = len(nodes)
 	for _, node := range nodes {
 		// The watcher comes before the read: the event may come before the answer.
-		w.readNode(ep, node, ep.watches.add(w.Recipient, zkpath.Join(w.directory, node)))
+		w.readNode(ep, node, ep.watches.Add(w.Recipient, zkpath.Join(w.directory, node)))
 	}
 	w.finish(ep)
 }
@@ -90,16 +91,16 @@ func (w *watchRequest) start(ep *epoch, nodes []string, since int64) {
 // watchSince sets all watches by one message. If the server refuses that, reads of the nodes show
 // why.
 func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
-	paths, watchers := make([]string, len(nodes)), make([]*watcher, len(nodes))
+	paths, watchers := make([]string, len(nodes)), make([]*watches.Watcher, len(nodes))
 	for i, node := range nodes {
 		paths[i] = zkpath.Join(w.directory, node)
-		watchers[i] = ep.watches.add(w.Recipient, paths[i])
+		watchers[i] = ep.watches.Add(w.Recipient, paths[i])
 	}
 	ep.reads.Add(func(end func(func())) {
 		ep.client.WatchSince(paths, since, func(err error) {
 			end(func() {
 				for _, watcher := range watchers {
-					ep.watches.onRead(watcher, err == nil)
+					ep.watches.OnRead(watcher, err == nil)
 				}
 				switch {
 				case err == nil:
@@ -116,7 +117,7 @@ func (w *watchRequest) watchSince(ep *epoch, nodes []string, since int64) {
 
 // readNode reads the node's data, for the watch that this sets. An exists would set a watch on a
 // missing node, too, which could not be taken back.
-func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
+func (w *watchRequest) readNode(ep *epoch, node string, watcher *watches.Watcher) {
 	ep.reads.Add(func(end func(func())) {
 		ep.client.Get(zkpath.Join(w.directory, node), true, func(found zkconn.Content, err error) {
 			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
@@ -124,11 +125,11 @@ func (w *watchRequest) readNode(ep *epoch, node string, watcher *watcher) {
 	})
 }
 
-func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, found zkconn.Content, err error) {
+func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watches.Watcher, found zkconn.Content, err error) {
 	path := zkpath.Join(w.directory, node)
 	switch {
 	case err == nil:
-		ep.watches.onRead(watcher, true)
+		ep.watches.OnRead(watcher, true)
 		if w.data != nil {
 			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
 		}
@@ -139,13 +140,13 @@ func (w *watchRequest) onNodeRead(ep *epoch, node string, watcher *watcher, foun
 		if err = ep.retryRead(&w.hangUps, err, func() { w.readNode(ep, node, watcher) }); err == nil {
 			return
 		}
-		ep.watches.onRead(watcher, false)
+		ep.watches.OnRead(watcher, false)
 		w.err = err
 	case errors.Is(err, zk.ErrNoNode):
-		ep.watches.remove(w.Recipient, path)
+		ep.watches.Remove(w.Recipient, path)
 		w.gone = append(w.gone, node)
 	default:
-		ep.watches.onRead(watcher, false)
+		ep.watches.OnRead(watcher, false)
 		w.err = zkconn.ExplainRight(ep.client, err, "READ", path)
 	}
 	w.left--

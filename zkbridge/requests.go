@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
@@ -19,7 +20,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 	if from == nil {
 		return
 	}
-	if err := checkComparable(from); err != nil {
+	if err := watches.CheckComparable(from); err != nil {
 		reply.To{Recipient: from, Log: a.cfg.Log}.Fail(messages.Reason_INVALID, err.Error())
 		return
 	}
@@ -37,12 +38,12 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe)
 			a.epoch.unwatchDirectory(directory)
 		}
 	}
-	if checkComparable(from) != nil {
+	if watches.CheckComparable(from) != nil {
 		return // it has neither
 	}
 	delete(a.subs, from)
 	if a.epoch != nil {
-		a.epoch.watches.dropAll(from)
+		a.epoch.watches.DropAll(from)
 	}
 }
 
@@ -59,7 +60,7 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(), watch: msg.GetWatch()}
 	err := zkpath.Check(l.directory)
 	if err == nil && l.watch {
-		err = checkComparable(from)
+		err = watches.CheckComparable(from)
 	}
 	if a.accept(l, msg.GetEpoch(), err) {
 		l.start(a.epoch)
