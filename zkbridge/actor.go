@@ -1,7 +1,6 @@
 package zkbridge
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 
@@ -9,9 +8,8 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
-	"github.com/actorlock/actorlock/zkbridge/internal/watches"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // bridgeActor is the actor. Only the goroutine that serves its mailbox changes its fields.
@@ -43,7 +41,7 @@ type task func(*bridgeActor)
 // Receive implements host.Actor.
 func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case callRequest: // of a goroutine that waits (call.go)
+	case requests.Waited: // of a goroutine that waits (call.go)
 		a.call(msg)
 	case handled:
 		msg.handle(a)
@@ -70,22 +68,6 @@ func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int
 	}
 }
 
-// Watch implements messages.BridgeHandler. A read of each node sets its watch, or one message those
-// of all (reads.go). The event of the watch wakes the sender (watches.go).
-func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w := &watchRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory()}
-	if msg.GetWithData() { // the answer has the czxids of the nodes as well
-		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
-	}
-	err := watches.CheckComparable(from)
-	for _, node := range msg.GetNodes() {
-		err = cmp.Or(err, zkpath.CheckNode(w.directory, node))
-	}
-	if a.accept(w, msg.GetEpoch(), err) {
-		w.start(a.epoch, msg.GetNodes(), msg.GetSince())
-	}
-}
-
 // Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
 // sends what the messages asked for. The startJobs make the session ready for requests; from then
 // on the other jobs run, too (epoch.go).
@@ -99,11 +81,11 @@ func (a *bridgeActor) Flush() {
 		conn.Cork()
 		defer conn.Uncork()
 	}
-	ep.startJobs.Flush()
+	ep.jobs.Start.Flush()
 	if ep.ready {
 		ep.takeUpNewCreates()
 		ep.writer.Flush() // before the jobs, to which the writer adds jobs
-		for _, j := range ep.allJobs() {
+		for _, j := range ep.jobs.Ready() {
 			j.Flush()
 		}
 	}

@@ -46,7 +46,7 @@ func (a *bridgeActor) probeUnknown() {
 	}
 	if conn := a.epoch.conn.Active(); conn != nil {
 		ctx := a.epoch.conn.Context()
-		a.epoch.closings.AddBlocking(func() func() {
+		a.epoch.jobs.Closings.AddBlocking(func() func() {
 			if err := zkconn.ProbeUnknown(ctx, &a.cfg.Settings, conn.Server); err != nil {
 				a.cfg.Log.Debug("the server could not be asked for requests that it did not know", "server", conn.Server, "error", err)
 			}

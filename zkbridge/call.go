@@ -6,30 +6,13 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
 
 // errNilContext is the error of a call with a nil context.
 var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.ErrNilContext)
 
-// callRequest is a request of a goroutine that waits for the result.
-type callRequest interface {
-	reply.Request
-	forEpoch() uint64
-	failsFast() bool
-	start(ep *epoch)
-}
-
-// call is what each callRequest has.
-type call struct {
-	reply.Place
-	epoch    uint64
-	failFast bool // see Bridge.FailFast
-}
-
-func (c *call) forEpoch() uint64 { return c.epoch }
-func (c *call) failsFast() bool  { return c.failFast }
-
-// handled is a message to the actor that is neither a callRequest nor one of service Bridge.
+// handled is a message to the actor that is neither a requests.Waited nor one of service Bridge.
 type handled interface{ handle(a *bridgeActor) }
 
 func (t task) handle(a *bridgeActor) { t(a) }
@@ -44,19 +27,24 @@ func (f posted) handle(*bridgeActor) { f() }
 func (a *bridgeActor) postAhead(f func()) { a.self.TellAhead(posted(f)) }
 
 // call starts a request of a goroutine, or answers why it does not.
-func (a *bridgeActor) call(r callRequest) {
-	if r.failsFast() && a.session.state == messages.SessionState_SUSPENDED {
+func (a *bridgeActor) call(r requests.Waited) {
+	if c := r.Called(); c.FailFast && a.session.state == messages.SessionState_SUSPENDED {
 		r.Fail(messages.Reason_DISCONNECTED, a.bridge.OutageText())
-	} else if a.accept(r, r.forEpoch(), nil) { // otherwise accept has answered Failed
-		r.start(a.epoch)
+	} else if a.accept(r, c.Epoch, nil) { // otherwise accept has answered Failed
+		r.Start(a.epoch)
 	}
+}
+
+// callIn returns what a request of a goroutine has that is for an epoch.
+func (b *Bridge) callIn(epoch uint64) requests.Call {
+	return requests.Call{Epoch: epoch, FailFast: b.failFast}
 }
 
 // withdraw drops a request whose caller has stopped waiting.
 func (b *Bridge) withdraw(r reply.Request) {
 	b.ref.Tell(task(func(a *bridgeActor) {
 		if a.epoch != nil {
-			a.epoch.close(r)
+			a.epoch.Close(r)
 		}
 	}))
 }

@@ -77,7 +77,7 @@ func TestCloseInEachState(t *testing.T) {
 // panicInActor stops the bridge by a panic of its actor.
 func (b *Bridge) panicInActor() {
 	b.ref.Tell(task(func(c *bridgeActor) {
-		c.epoch.reads.AddBlocking(func() func() { panic("oops") })
+		c.epoch.jobs.Reads.AddBlocking(func() func() { panic("oops") })
 	}))
 }
 

@@ -26,7 +26,7 @@
 //   - actor.go: the actor, and the way of a Create and of a Watch through it.
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
-//   - epoch.go, jobs.go, timers.go: all that the bridge does within one session, how much at a time, and when.
+//   - epoch.go: all that the bridge does within one session.
 //   - sessionnode.go, generation.go, losthistory.go: how an epoch gets ready for requests: the
 //     session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
@@ -34,11 +34,11 @@
 //   - newcreates.go: creates in directories that may be missing, until the writer can take them.
 //   - readlimit.go: bounds on what is read of directories for others.
 //   - room.go: how senders of thousands of requests wait until the bridge has few.
-//   - watches.go, reads.go: lists, and watches of nodes.
 //   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.
 //   - leadercheck.go, lostsession.go: what the bridge does by itself.
 //
-// Package internal/writer creates and deletes nodes, package internal/zkconn is the connection, and
-// package internal/reply answers requests. Each knows only those named after it. Package zkpath has the
-// paths for all.
+// Package internal/requests reads for lock actors and for goroutines that wait, package internal/writer
+// creates and deletes nodes, package internal/watches knows whom the change of a node wakes, package
+// internal/zkconn is the connection, package internal/reply answers requests, and package internal/jobs
+// runs work, so much at a time. Each knows only those named after it. Package zkpath has the paths for all.
 package zkbridge

@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
@@ -26,15 +27,9 @@ type epoch struct {
 	open  reply.Open // requests that are not answered
 	fresh newCreates // creates that are to be opened
 
-	startJobs *jobs.Jobs // of what must be done before requests; it runs also before the session is ready
-	writer    *writer.Writer
-	// Each kind of work has slots of its own, so that none of it waits for another kind.
-	singles  *jobs.Jobs // of what locks need and is not part of a batch
-	reads    *jobs.Jobs // of locks
-	closings *jobs.Jobs // of lost sessions
-	calls    *jobs.Jobs // of users that wait for a transaction, or for a read of one node
-	surveys  *jobs.Jobs // of users that read all nodes of a directory
-	watches  watches.Table
+	jobs    *jobs.Kinds
+	writer  *writer.Writer
+	watches watches.Table
 
 	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
 	misreads      int                 // reads of the generation in a row whose answer does not say what there is
@@ -57,26 +52,8 @@ const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether a job, or the writer, has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.startJobs.HasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.allJobs(), (*jobs.Jobs).HasWork))
+	return ep.jobs.Start.HasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.jobs.Ready(), (*jobs.Jobs).HasWork))
 }
-
-// allJobs returns the jobs of a session that is ready, in the order in which they are flushed:
-// what locks need comes first.
-func (ep *epoch) allJobs() []*jobs.Jobs {
-	return []*jobs.Jobs{ep.singles, ep.reads, ep.closings, ep.calls, ep.surveys}
-}
-
-// How many jobs of each kind may run at a time, beside writer.MaxSingle. Most jobs are one request at
-// a time, and some up to 8; those that read the nodes of a directory share as many read slots as may
-// run of them. The sum keeps far from the 1000 requests at which a server stops reading. The fewer
-// reads users have under way, the fewer answers come ahead of a lock's: each may have the size of a
-// large node.
-const (
-	maxReads          = 32
-	maxClosingsAtOnce = 2
-	maxCalls          = 29
-	maxSurveys        = 16
-)
 
 func openEpoch(a *bridgeActor, number uint64) *epoch {
 	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: a.cfg.Log}}
@@ -84,13 +61,8 @@ func openEpoch(a *bridgeActor, number uint64) *epoch {
 	ep.conn = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
 	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
-	ep.startJobs = jobs.New(1, &a.blockingJobs, a.postAhead)
+	ep.jobs = jobs.NewKinds(writer.MaxSingle, &a.blockingJobs, a.postAhead)
 	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, Root: a.cfg.Root, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
-	ep.singles = jobs.New(writer.MaxSingle, &a.blockingJobs, a.postAhead)
-	ep.reads = jobs.New(maxReads, &a.blockingJobs, a.postAhead)
-	ep.closings = jobs.New(maxClosingsAtOnce, &a.blockingJobs, a.postAhead)
-	ep.calls = jobs.New(maxCalls, &a.blockingJobs, a.postAhead)
-	ep.surveys = jobs.New(maxSurveys, &a.blockingJobs, a.postAhead)
 	return ep
 }
 
@@ -135,7 +107,7 @@ func (ep *epoch) unwatchDirectory(path string) {
 	if !ep.writer.Unwatch(path) {
 		return
 	}
-	ep.surveys.Add(func(end func(func())) { // no caller waits for it
+	ep.jobs.Surveys.Add(func(end func(func())) { // no caller waits for it
 		done := func() { end(func() {}) }
 		if ep.writer.IsWatched(path) || ep.watches.Has(path) || path == GenerationPath { // the server has one watch for all
 			done()
@@ -148,9 +120,7 @@ func (ep *epoch) unwatchDirectory(path string) {
 // end ends the epoch. It answers all requests that are open.
 func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.over = true
-	for _, j := range append(ep.allJobs(), ep.startJobs) {
-		j.End()
-	}
+	ep.jobs.End()
 	ep.timers.End()
 	ep.leave()
 	ep.actor.rooms.answers += uint64(ep.outstanding())
@@ -161,21 +131,21 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.failNewCreates(why, detail)
 }
 
-// close notes that a request is being answered: it is open no longer.
-func (ep *epoch) close(r reply.Request) {
+// Close implements requests.Epoch.
+func (ep *epoch) Close(r reply.Request) {
 	ep.open.Remove(r)
 	ep.actor.rooms.answers++
 }
 
 // Answer implements writer.Epoch.
 func (ep *epoch) Answer(r reply.Sender, msg any) {
-	ep.close(r)
+	ep.Close(r)
 	r.Tell(msg)
 }
 
 // Fail implements writer.Epoch.
 func (ep *epoch) Fail(r reply.Request, why messages.Reason, format string, args ...any) {
-	ep.close(r)
+	ep.Close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
 
@@ -191,18 +161,27 @@ func (ep *epoch) resume() {
 	}
 }
 
-// The epoch is the writer's Epoch.
-var _ writer.Epoch = (*epoch)(nil)
+// The epoch is the Epoch of its parts.
+var (
+	_ writer.Epoch   = (*epoch)(nil)
+	_ requests.Epoch = (*epoch)(nil)
+)
 
 // Client implements writer.Epoch.
 func (ep *epoch) Client() zkconn.Client { return ep.client }
+
+// Jobs implements requests.Epoch.
+func (ep *epoch) Jobs() *jobs.Kinds { return ep.jobs }
+
+// Watches implements requests.Epoch.
+func (ep *epoch) Watches() *watches.Table { return &ep.watches }
 
 // IsOpen implements writer.Epoch.
 func (ep *epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
 
 // Run implements writer.Epoch.
 func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
-	ep.singles.AddBlocking(func() func() { return work(ep.client) })
+	ep.jobs.Singles.AddBlocking(func() func() { return work(ep.client) })
 }
 
 // Post implements writer.Epoch.

@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
@@ -41,10 +42,10 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
 	directory, node := zkpath.Split(path)
-	return newRead(ctx, b, path, directory, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
+	return wait(b, newRead(ctx, b, path, directory, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
 		l, err := zkconn.LookUp(c, directory, node)
 		return NodeView{Exists: l.Exists, Stat: l.Stat, Names: l.Listing.Children, DirectoryCzxid: l.Listing.Czxid}, err
-	}).wait(b)
+	}))
 }
 
 // GetData is GetNode with the node's data, and without the directory.
@@ -56,17 +57,17 @@ func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
 // PeekData is GetData without the transaction: on a server that lags behind it may see less than
 // ZooKeeper had acknowledged to other clients, though not less than this session has seen before.
 func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
-	return b.getData(ctx, path, noBarrier)
+	return b.getData(ctx, path, requests.NoBarrier)
 }
 
 func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
-	return newRead(ctx, b, path, barrier, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
+	return wait(b, newRead(ctx, b, path, barrier, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(c, err, "READ", path); err != nil {
 			return NodeView{}, err
 		}
 		return NodeView{Exists: true, Stat: found.Stat, Data: found.Data}, nil
-	}).wait(b)
+	}))
 }
 
 // Child is one node of a directory as [Bridge.Children] has read it. A node that this client may
@@ -96,7 +97,7 @@ func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted fun
 	if err := watches.CheckComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	found, err := b.survey(newSurvey(ctx, b, directory, noBarrier, to, wanted))
+	found, err := b.survey(newSurvey(ctx, b, directory, requests.NoBarrier, to, wanted))
 	return found.children, found.czxid, err
 }
 
@@ -108,25 +109,25 @@ type survey struct {
 
 // newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is
 // nil.
-func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *readRequest[survey] {
+func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *requests.Read[survey] {
 	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s jobs.ReadSlots) (survey, error) {
 		return readChildren(ctx, c, s, directory, to != nil, wanted)
 	})
-	r.survey, r.watch = true, to
+	r.Survey, r.Watcher = true, to
 	return r
 }
 
 // survey waits for a survey, which begins when the ReadLimit of its context allows it.
-func (b *Bridge) survey(r *readRequest[survey]) (survey, error) {
-	if r.ctx == nil {
+func (b *Bridge) survey(r *requests.Read[survey]) (survey, error) {
+	if r.Ctx == nil {
 		return survey{}, errNilContext
 	}
-	end, err := readLimitOf(r.ctx).begin(r.ctx)
+	end, err := readLimitOf(r.Ctx).begin(r.Ctx)
 	if err != nil {
-		return survey{}, fmt.Errorf("zkbridge: look at %s: %w", r.path, err)
+		return survey{}, fmt.Errorf("zkbridge: look at %s: %w", r.Path, err)
 	}
 	defer end()
-	return r.wait(b)
+	return wait(b, r)
 }
 
 func readChildren(ctx context.Context, c zkconn.Client, s jobs.ReadSlots, directory string, watch bool, wanted func(string) bool) (survey, error) {
@@ -178,102 +179,24 @@ func readChild(c zkconn.Client, directory, name string) (Child, error) {
 	return Child{name, found.Data, found.Stat}, zkconn.ExplainRight(c, err, "READ", path)
 }
 
-// readRequest is a call that only reads. The bridge may send it again at any time.
-type readRequest[T any] struct {
-	call
-	ctx       context.Context
-	result    *ask.Promise[T]
-	path      string // for errors
-	directory string // of the barrier: nothing that is older than the call is read in it
-	read      func(zkconn.Client, jobs.ReadSlots) (T, error)
-	survey    bool // it may read many nodes
-	missing   bool // there is no such node or directory
-	hangUps   zkconn.HangUps
-
-	// watch gets a Wake for the watch on the names in path that read sets, if it is not nil.
-	// watcher is not nil then, while the read is under way.
-	watch   ask.Recipient
-	watcher *watches.Watcher
+// newRead returns a request that calls do behind a barrier.
+func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *requests.Read[T] {
+	return requests.NewRead(ctx, b.callIn(b.Session().Epoch), path, directory, do)
 }
 
-// noBarrier is in the place of a barrier's directory.
-const noBarrier = ""
-
-// newRead returns a request that calls do behind a barrier. The zero value stands for a directory
-// that does not exist.
-func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *readRequest[T] {
-	return &readRequest[T]{call: call{epoch: b.Session().Epoch, failFast: b.failFast}, ctx: ctx, result: ask.NewPromise[T](nil), path: path, directory: directory, read: do}
-}
-
-func (r *readRequest[T]) wait(b *Bridge) (none T, err error) {
-	if r.ctx == nil {
+// wait sends a read and waits for its result.
+func wait[T any](b *Bridge, r *requests.Read[T]) (none T, err error) {
+	if r.Ctx == nil {
 		return none, errNilContext
 	}
-	if err := zkpath.Check(r.path); err != nil {
+	if err := zkpath.Check(r.Path); err != nil {
 		return none, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	b.ref.Tell(r)
-	if !r.result.Await(r.ctx) {
+	if !r.Result.Await(r.Ctx) {
 		b.withdraw(r)
-		return none, b.explained(r.ctx, fmt.Errorf("zkbridge: look at %s: %w", r.path, context.Cause(r.ctx)))
+		return none, b.explained(r.Ctx, fmt.Errorf("zkbridge: look at %s: %w", r.Path, context.Cause(r.Ctx)))
 	}
-	value, err := r.result.Take()
-	return value, b.explained(r.ctx, err)
-}
-
-func (r *readRequest[T]) start(ep *epoch) {
-	if r.watch != nil { // before the read is sent: the event may come before the answer
-		r.watcher = ep.watches.Add(r.watch, zkpath.Children(r.path))
-	}
-	in := ep.calls
-	if r.survey {
-		in = ep.surveys
-	}
-	in.AddBlocking(func() func() {
-		value, err := r.behindBarrier(ep.client, in.Slots)
-		return func() { r.handleResult(ep, value, err) }
-	})
-}
-
-func (r *readRequest[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value T, err error) {
-	if err = context.Cause(r.ctx); err != nil {
-		return value, err
-	}
-	barrier := func() error { return nil }
-	if r.directory != noBarrier {
-		barrier = zkconn.SendBarrier(c, r.directory)
-	}
-	value, err = r.read(c, s) // which is answered behind the barrier
-	if passed := barrier(); passed != nil && !zkconn.IsMissing(passed) {
-		err = zkconn.ExplainRight(c, passed, "READ", r.directory)
-	}
-	if r.missing = zkconn.IsMissing(err); r.missing { // the directory, and all its nodes
-		err = nil
-	}
-	return value, err
-}
-
-func (r *readRequest[T]) handleResult(ep *epoch, value T, err error) {
-	ep.watches.OnRead(r.watcher, err == nil && !r.missing)
-	if !ep.IsOpen(r) {
-		return // the caller has stopped waiting
-	}
-	if err != nil && !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) { // otherwise it has its reason
-		if zkconn.IsTransient(err) {
-			if err = ep.retryRead(&r.hangUps, err, func() { r.start(ep) }); err == nil {
-				return
-			}
-		}
-		why := zkconn.ReasonFor(err)
-		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.path, why, err)
-	}
-	ep.close(r)
-	r.result.Complete(value, err)
-}
-
-// Fail implements reply.Failer.
-func (r *readRequest[T]) Fail(why messages.Reason, detail string) {
-	var none T
-	r.result.Complete(none, fmt.Errorf("zkbridge: look at %s: %w", r.path,
-		&messages.Failed{Epoch: r.epoch, Reason: why, Detail: detail}))
+	value, err := r.Result.Take()
+	return value, b.explained(r.Ctx, err)
 }

@@ -39,7 +39,7 @@ func (ep *epoch) checkWithLeader() {
 		ep.scheduleLeaderCheck()
 		return
 	}
-	ep.singles.AddBlocking(func() func() {
+	ep.jobs.Singles.AddBlocking(func() func() {
 		conn := ep.conn.Active()
 		confirmed, phantoms := checkWithLeader(ep.client, nodes)
 		return func() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -144,7 +145,7 @@ func TestDirectoriesAreContainers(t *testing.T) {
 func TestWorkQueuesAreBounded(t *testing.T) {
 	t.Parallel()
 	const serverStopsReadingAt = 1000
-	if n := writer.MaxInFlight + writer.MaxSingle + maxReads; n > serverStopsReadingAt/10 {
+	if n := writer.MaxInFlight + writer.MaxSingle + jobs.MaxReads; n > serverStopsReadingAt/10 {
 		t.Errorf("%d calls at a time", n)
 	}
 	s := zktest.Embedded(t)
@@ -158,9 +159,9 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 	}
 	var n int
 	u.bridge.runInActor(func(c *bridgeActor) {
-		n = c.epoch.writer.InFlight() + c.epoch.singles.Running() + c.epoch.reads.Running()
+		n = c.epoch.writer.InFlight() + c.epoch.jobs.Singles.Running() + c.epoch.jobs.Reads.Running()
 	})
-	if n > writer.MaxInFlight+writer.MaxSingle+maxReads {
+	if n > writer.MaxInFlight+writer.MaxSingle+jobs.MaxReads {
 		t.Errorf("%d calls are in flight", n)
 	}
 	s.Embedded().Resume()
@@ -179,7 +180,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 		running, most := make(chan struct{}, 10_000), 0
 		f := &faultyClient{}
 		u := userOfFaulty(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
-		const nodes, callers, limit = 2 * maxSurveys, 10, maxSurveys
+		const nodes, callers, limit = 2 * jobs.MaxSurveys, 10, jobs.MaxSurveys
 		for range nodes {
 			u.created("/d", "n-")
 		}

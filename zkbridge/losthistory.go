@@ -80,7 +80,7 @@ func (ep *epoch) raiseGeneration(n NodeView, value uint64) {
 	ep.raising = true
 	t := &transaction{ops: []zkconn.Op{opOf(ep.actor.bridge.generationOp(n, raised))}, within: GenerationDirectory,
 		deliver: func(_ []Result, err error) { ep.onGenerationRaised(raised, why, err) }}
-	t.startIn(ep, ep.startJobs)
+	t.startIn(ep, ep.jobs.Start)
 }
 
 // NextGeneration returns the generation above one: the present Unix time in seconds, or one more if

@@ -66,7 +66,7 @@ func (a *bridgeActor) closeLostSessions() {
 			continue
 		}
 		s.closing = ep
-		ep.closings.AddBlocking(func() func() {
+		ep.jobs.Closings.AddBlocking(func() func() {
 			err := zk.ErrNoServer
 			if conn := ep.conn.Active(); conn != nil {
 				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)

@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -72,7 +73,7 @@ func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []a
 		return nil, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
 	result := ask.NewPromise[[]zk.MultiResponse](nil)
-	t := &transaction{call: call{epoch: epoch, failFast: b.failFast}, ops: copies, within: within, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
+	t := &transaction{Call: b.callIn(epoch), ops: copies, within: within, deliver: func(results []zk.MultiResponse, err error) { result.Complete(results, err) }}
 	b.ref.Tell(t)
 	if !result.Await(ctx) {
 		result.Complete(nil, t.abandon(context.Cause(ctx))) // unless the result has come just now
@@ -108,7 +109,7 @@ func (e *OpError) Unwrap() []error {
 // and the actor decide by its phase, without waiting for each other, whether the bridge still sends
 // it.
 type transaction struct {
-	call
+	requests.Call
 	ops     []zkconn.Op
 	within  string // see Transact.directory
 	phase   atomic.Int32
@@ -121,15 +122,15 @@ const (
 	phaseOver           // not sent, nor will it be
 )
 
-// start starts a Multi.
-func (t *transaction) start(ep *epoch) { t.startIn(ep, ep.calls) }
+// Start implements requests.Waited, for a Multi.
+func (t *transaction) Start(ep requests.Epoch) { t.startIn(ep, ep.Jobs().Calls) }
 
-func (t *transaction) startIn(ep *epoch, in *jobs.Jobs) {
+func (t *transaction) startIn(ep requests.Epoch, in *jobs.Jobs) {
 	in.AddBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
-		results, err := t.send(ep.client)
+		results, err := t.send(ep.Client())
 		return func() { t.handleResult(ep, in, results, err) }
 	})
 }
@@ -147,14 +148,14 @@ func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
 	return zkconn.Multi(c, t.ops...)
 }
 
-func (t *transaction) handleResult(ep *epoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep requests.Epoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return
 	}
 	if i, cause := zkconn.FirstFailedOp(results); i >= 0 && len(results) == len(t.ops) {
 		op := t.ops[i]
-		t.finish(ep, nil, &OpError{Index: i, Kind: op.Kind.Name, Path: op.Path, Err: zkconn.ExplainRight(ep.client, cause, op.Kind.Right, op.Path)})
+		t.finish(ep, nil, &OpError{Index: i, Kind: op.Kind.Name, Path: op.Path, Err: zkconn.ExplainRight(ep.Client(), cause, op.Kind.Right, op.Path)})
 		return
 	}
 	if err == nil {
@@ -174,15 +175,15 @@ func (t *transaction) handleResult(ep *epoch, in *jobs.Jobs, results []zk.MultiR
 	}
 }
 
-func (t *transaction) finish(ep *epoch, results []zk.MultiResponse, err error) {
-	ep.close(t)
+func (t *transaction) finish(ep requests.Epoch, results []zk.MultiResponse, err error) {
+	ep.Close(t)
 	t.deliver(results, err)
 }
 
 // Fail implements reply.Failer: the epoch is over, or was before the transaction came, or the
 // transaction does not wait for a connection.
 func (t *transaction) Fail(why messages.Reason, detail string) {
-	t.deliver(nil, t.abandon(&messages.Failed{Epoch: t.epoch, Reason: why, Detail: detail}))
+	t.deliver(nil, t.abandon(&messages.Failed{Epoch: t.Epoch, Reason: why, Detail: detail}))
 }
 
 // abandon returns the error for a caller that does not wait any longer. The transaction is not sent

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
 
 // minOutage is how long a request is unanswered before Outage reports it.
@@ -85,7 +86,7 @@ func (b *Bridge) explained(ctx context.Context, err error) error {
 // failFastCalls fails the calls that do not wait for a connection.
 func (ep *epoch) failFastCalls() {
 	for _, r := range ep.open.InOrder() {
-		if c, is := r.(callRequest); is && c.failsFast() {
+		if w, is := r.(requests.Waited); is && w.Called().FailFast {
 			ep.Fail(r, messages.Reason_DISCONNECTED, "%s", ep.actor.bridge.OutageText())
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -57,8 +58,8 @@ func TestAnswersGoBeforeRequests(t *testing.T) {
 	b.runInActor(func(a *bridgeActor) {
 		a.self.Tell(task(func(*bridgeActor) { note("a request")() }))
 		a.epoch.Post(note("the answer to a transaction"))
-		a.epoch.calls.Add(func(end func(func())) { end(note("the answer to a read")) })
-		a.epoch.calls.Flush()
+		a.epoch.jobs.Calls.Add(func(end func(func())) { end(note("the answer to a read")) })
+		a.epoch.jobs.Calls.Flush()
 	})
 	b.runInActor(func(*bridgeActor) {})
 	if want := []string{"the answer to a transaction", "the answer to a read", "a request"}; !slices.Equal(order, want) {
@@ -122,7 +123,7 @@ func TestLocksDoNotWaitForUsers(t *testing.T) {
 		users.Go(func() { u.bridge.Multi(ctx, &zk.DeleteRequest{Path: "/userMulti"}) })
 	}
 	zktest.Eventually(t, timeLimit, func() bool {
-		return k.underWay("userNodes") >= maxSurveys && k.underWay("userNode")+k.underWay("userMulti") >= maxCalls
+		return k.underWay("userNodes") >= jobs.MaxSurveys && k.underWay("userNode")+k.underWay("userMulti") >= jobs.MaxCalls
 	}, "the users' requests fill their slots")
 
 	u.created(directory+"/new/path", "n-") // makes directories
@@ -135,11 +136,11 @@ func TestLocksDoNotWaitForUsers(t *testing.T) {
 	u.release(directory, node)
 	next[*messages.NodeReleased](u)
 
-	if n := k.underWay("userNodes"); n != maxSurveys {
-		t.Errorf("%d reads of directories' nodes are under way, not %d", n, maxSurveys)
+	if n := k.underWay("userNodes"); n != jobs.MaxSurveys {
+		t.Errorf("%d reads of directories' nodes are under way, not %d", n, jobs.MaxSurveys)
 	}
-	if n := k.underWay("userNode") + k.underWay("userMulti"); n != maxCalls {
-		t.Errorf("%d calls are under way, not %d", n, maxCalls)
+	if n := k.underWay("userNode") + k.underWay("userMulti"); n != jobs.MaxCalls {
+		t.Errorf("%d calls are under way, not %d", n, jobs.MaxCalls)
 	}
 	cancel()
 	users.Wait()
@@ -150,7 +151,7 @@ func TestLocksDoNotWaitForUsers(t *testing.T) {
 		_, err2 := u.bridge.GetNode(within(t), directory)
 		return errors.Join(err, err2) == nil
 	}, "calls are answered")
-	if n := k.underWay("userNodes"); n > maxSurveys {
-		t.Errorf("%d reads of nodes were sent for callers that do not wait", n-maxSurveys)
+	if n := k.underWay("userNodes"); n > jobs.MaxSurveys {
+		t.Errorf("%d reads of nodes were sent for callers that do not wait", n-jobs.MaxSurveys)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/watches"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
@@ -57,13 +58,18 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l := &listRequest{To: a.replyTo(from, msg), directory: msg.GetDirectory(), watch: msg.GetWatch()}
-	err := zkpath.Check(l.directory)
-	if err == nil && l.watch {
-		err = watches.CheckComparable(from)
+	l, invalid := requests.NewList(a.replyTo(from, msg), msg)
+	if a.accept(l, msg.GetEpoch(), invalid) {
+		l.Start(a.epoch)
 	}
-	if a.accept(l, msg.GetEpoch(), err) {
-		l.start(a.epoch)
+}
+
+// Watch implements messages.BridgeHandler. A read of each node sets its watch, or one message those
+// of all. The event of the watch wakes the sender (package watches).
+func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
+	w, invalid := requests.NewWatch(a.replyTo(from, msg), msg)
+	if a.accept(w, msg.GetEpoch(), invalid) {
+		w.Start(a.epoch)
 	}
 }
 
@@ -79,7 +85,7 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 		return
 	}
 	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
-	t := &transaction{call: call{epoch: to.Epoch}, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
+	t := &transaction{Call: requests.Call{Epoch: to.Epoch}, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
 	if a.accept(t, to.Epoch, nil) {
 		a.epoch.transact(t, done)
 	}

@@ -30,7 +30,7 @@ func (ep *epoch) createSessionNode() {
 	if !ep.begun { // nothing is at stake yet
 		probe = ep.client.Probe
 	}
-	ep.startJobs.AddBlocking(func() func() {
+	ep.jobs.Start.AddBlocking(func() func() {
 		probed, path := probe(), sessionNodePath(ep.conn.ID()) // in one flight
 		err := cmp.Or(createSessionNode(ep.client, path), probed())
 		if err != nil && !zkconn.IsTransient(err) { // a server may refuse it without the leader

@@ -27,7 +27,7 @@ func (ep *epoch) transact(t *transaction, done *messages.Transacted) {
 	if done.Generation = ep.writer.Generation; ep.noGeneration != nil {
 		done.NoGeneration = reasonOf(ep.noGeneration)
 	}
-	t.startIn(ep, ep.singles)
+	t.startIn(ep, ep.jobs.Singles)
 }
 
 // answerTransact answers a Transact by done, which has the generation, or by the error.

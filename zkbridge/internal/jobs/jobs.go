@@ -27,9 +27,7 @@ type Jobs struct {
 	waiting  []Job
 }
 
-// New returns jobs of which at most limit run at a time. post, which any goroutine may call, has the
-// actor call a function. The goroutines of the jobs are among those of blocking.
-func New(limit int, blocking *sync.WaitGroup, post func(f func())) *Jobs {
+func newJobs(limit int, blocking *sync.WaitGroup, post func(f func())) *Jobs {
 	return &Jobs{post: post, blocking: blocking, limit: limit, Slots: make(ReadSlots, limit)}
 }
 
@@ -69,9 +67,6 @@ func (j *Jobs) Flush() {
 
 // Running returns how many jobs have been started and are not done.
 func (j *Jobs) Running() int { return j.running }
-
-// End has no further result handled: the epoch is over, and its requests have been answered.
-func (j *Jobs) End() { j.ended = true }
 
 // onDone handles a job's result.
 func (j *Jobs) onDone(then func()) {

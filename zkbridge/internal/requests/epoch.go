@@ -1,0 +1,56 @@
+// Package requests has the requests to the bridge that only read, and what each request of a goroutine
+// that waits has.
+package requests
+
+import (
+	"time"
+
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/watches"
+	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+)
+
+// Epoch is what a request needs of the epoch that it runs in. Its methods do not block, and must be
+// called in the bridge's actor. Those that writer.Epoch has are described there.
+type Epoch interface {
+	Client() zkconn.Client
+	Jobs() *jobs.Kinds
+	Watches() *watches.Table
+
+	IsOpen(r reply.Request) bool
+	// Close notes that a request is being answered: it is open no longer.
+	Close(r reply.Request)
+	Answer(r reply.Sender, msg any)
+	Fail(r reply.Request, why messages.Reason, format string, args ...any)
+
+	RetryLater(f func())
+	RetryAfter(pause time.Duration, f func())
+}
+
+// Waited is a request of a goroutine that waits for the result.
+type Waited interface {
+	reply.Request
+	Called() *Call
+	Start(ep Epoch)
+}
+
+// Call is what each Waited has.
+type Call struct {
+	reply.Place
+	Epoch    uint64 // in which alone the request runs
+	FailFast bool   // it does not wait for a connection
+}
+
+// Called returns the Call of a request.
+func (c *Call) Called() *Call { return c }
+
+// retryRead sends a read again that has failed with the connection, or returns why the read fails.
+func retryRead(ep Epoch, h *zkconn.HangUps, err error, read func()) error {
+	final := h.Note(err)
+	if final == nil {
+		ep.RetryAfter(h.Pause(), read)
+	}
+	return final
+}
