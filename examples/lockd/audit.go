@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,18 +21,20 @@ type audit struct {
 	name    string // of the file; "-" is standard output
 	out     io.Writer
 	warn    func(format string, args ...any)
-	records chan auditRecord
+	added   chan struct{} // has a value once a record waits
 	reopens chan struct{}
 	closing chan struct{}
 	ended   chan struct{}
 	dropped atomic.Uint64 // all of them
-	written time.Time     // of the last warning
-	told    uint64        // dropped lines that a line of the audit has
+	warned  time.Time     // of the last warning
+
+	mu      sync.Mutex
+	waiting []auditRecord // at most auditRoom
 }
 
 // auditRecord is a line. Its fields are a contract.
 type auditRecord struct {
-	Time     time.Time       `json:"time"`
+	Time     string          `json:"time"`  // as RFC 3339 has it
 	Event    string          `json:"event"` // grant, release, loss, dropped, or the kind of a change
 	Identity string          `json:"identity,omitempty"`
 	Address  string          `json:"address,omitempty"`
@@ -44,15 +47,23 @@ type auditRecord struct {
 	Change   json.RawMessage `json:"arguments,omitempty"`
 	Error    string          `json:"error,omitempty"`
 	Lines    uint64          `json:"lines,omitempty"` // how many were dropped
+	at       time.Time
 	token    actors.Token
 }
 
 // auditRoom is how many records wait for the disk at most.
 const auditRoom = 1 << 16
 
+// auditSpare is how many records have room that is kept for the next.
+const auditSpare = 1 << 12
+
+// auditPause is how long records wait at most for others that are written with them: without it each
+// record wakes the writer, and costs a system call. A killed lockd loses the records that wait.
+const auditPause = 10 * time.Millisecond
+
 // openAudit begins an audit, which close ends.
 func openAudit(name string, out io.Writer, warn func(format string, args ...any)) (*audit, error) {
-	a := &audit{name: name, out: out, warn: warn, records: make(chan auditRecord, auditRoom), reopens: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
+	a := &audit{name: name, out: out, warn: warn, added: make(chan struct{}, 1), reopens: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
 	if name != "-" {
 		if err := a.open(); err != nil {
 			return nil, err
@@ -72,12 +83,7 @@ func (a *audit) open() error {
 }
 
 // reopen opens the file again, which another program may have moved away.
-func (a *audit) reopen() {
-	select {
-	case a.reopens <- struct{}{}:
-	default:
-	}
-}
+func (a *audit) reopen() { notify(a.reopens) }
 
 // auditEnd is how long close waits for the disk.
 const auditEnd = time.Second
@@ -88,62 +94,103 @@ func (a *audit) close() {
 	select {
 	case <-a.ended:
 	case <-time.After(auditEnd):
-		a.warn("-audit %s: %d lines are not written, as the output blocks", a.name, len(a.records))
+		a.warn("-audit %s: %d lines or more are not written, as the output blocks", a.name, a.pending())
 	}
 }
 
 // add adds a record. It never blocks.
 func (a *audit) add(r auditRecord) {
-	select {
-	case a.records <- r:
-	default:
+	a.mu.Lock()
+	n := len(a.waiting)
+	if n < auditRoom {
+		a.waiting = append(a.waiting, r)
+	}
+	a.mu.Unlock()
+	switch n {
+	case 0:
+		notify(a.added)
+	case auditRoom:
 		a.dropped.Add(1)
 	}
 }
 
-// write writes the records until close, and what waits at one moment at once.
+// notify leaves a value in a channel of one.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pending returns the number of records that wait.
+func (a *audit) pending() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.waiting)
+}
+
+// take returns the records that wait, and has others wait in spare.
+func (a *audit) take(spare []auditRecord) []auditRecord {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.waiting
+	a.waiting = spare
+	return taken
+}
+
+// write writes the records until close, and what waits at one moment at once, every auditPause.
 func (a *audit) write() {
 	defer close(a.ended)
 	buffered := bufio.NewWriterSize(a.out, 64<<10)
+	encoder := json.NewEncoder(buffered)
 	lines := uint64(0) // in buffered
-	put := func(r auditRecord) {
-		if r.token != (actors.Token{}) {
-			r.Token = r.token.String()
-		}
-		text, err := json.Marshal(r)
-		if err == nil {
-			_, err = buffered.Write(append(text, '\n'))
-		}
-		if lines++; err != nil {
+	said := uint64(0)  // dropped lines that a line of the audit has
+	written := func(err error) bool {
+		if err != nil {
 			a.failed(err, lines)
 			buffered.Reset(a.out)
 			lines = 0
 		}
+		return err == nil
 	}
+	put := func(r auditRecord) {
+		r.Time = r.at.Format(time.RFC3339Nano)
+		if r.token != (actors.Token{}) {
+			r.Token = r.token.String()
+		}
+		lines++
+		written(encoder.Encode(r))
+	}
+	var spare []auditRecord
 	flush := func() {
-		if err := buffered.Flush(); err != nil {
-			a.failed(err, lines)
-			buffered.Reset(a.out)
+		taken := a.take(spare[:0])
+		for _, r := range taken {
+			put(r)
+		}
+		dropped := a.dropped.Load()
+		if dropped > said {
+			put(auditRecord{at: time.Now(), Event: "dropped", Lines: dropped - said})
+		}
+		if written(buffered.Flush()) {
+			said = dropped
 		}
 		lines = 0
+		clear(taken)
+		spare = taken
+		if len(taken) > auditSpare {
+			spare = nil
+		}
 	}
 	for {
 		select {
 		case <-a.closing:
-			for len(a.records) > 0 {
-				put(<-a.records)
-			}
 			flush()
 			return
-		case r := <-a.records:
-			if all := a.dropped.Load(); all > a.told && len(a.records) < auditRoom/2 {
-				before := a.told
-				a.told = all
-				put(auditRecord{Time: time.Now(), Event: "dropped", Lines: all - before})
-			}
-			put(r)
-			if len(a.records) == 0 {
-				flush()
+		case <-a.added:
+			flush()
+			select {
+			case <-time.After(auditPause):
+			case <-a.closing:
 			}
 		case <-a.reopens:
 			flush()
@@ -164,15 +211,15 @@ func (a *audit) write() {
 // failed counts lines that could not be written. A line of the log says so once in ten seconds.
 func (a *audit) failed(err error, lines uint64) {
 	all := a.dropped.Add(lines)
-	if now := time.Now(); now.Sub(a.written) >= 10*time.Second {
-		a.written = now
+	if now := time.Now(); now.Sub(a.warned) >= 10*time.Second {
+		a.warned = now
 		a.warn("-audit %s: %v; %d lines are dropped so far", a.name, err, all)
 	}
 }
 
 // changed implements remote.ServerConfig.Changed.
 func (a *audit) changed(client remote.Peer, change remote.Change, err error) {
-	r := auditRecord{Time: time.Now(), Event: change.Kind, Identity: client.Name, Address: client.Address, Path: change.Path}
+	r := auditRecord{at: time.Now(), Event: change.Kind, Identity: client.Name, Address: client.Address, Path: change.Path}
 	if json.Valid(change.Arguments) {
 		r.Change = change.Arguments
 	}
