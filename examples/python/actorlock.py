@@ -90,16 +90,19 @@ def _message(name):
     return message_factory.MessageFactory(_pool).GetPrototype(found)
 
 
-_ClientFrame, _ServerFrame = _message("ClientFrame"), _message("ServerFrame")
+_ClientFrame, _ClientMessage, _ServerFrame = _message("ClientFrame"), _message("ClientMessage"), _message("ServerFrame")
 _reasons = {v.number: v.name for v in _pool.FindEnumTypeByName("actorlock.Reason").values}
 _log = logging.getLogger("actorlock")
 
-_MAX_MESSAGE = 2 << 20  # bytes of a frame
+_MAX_FRAME = 2 << 20  # bytes of a frame
+_MAX_MESSAGE = 1 << 20  # bytes of a message in it
+_MAX_MESSAGES = 256  # messages in a frame
 _MAX_UNHANDLED = 16  # frames of a stream that are not handled yet
 _MAX_PROMISE = 3600  # seconds; no server promises more
 _DRIFT = 1 / 200  # of a promise, for the difference of clocks
+_TRY = 15  # seconds until the answer to a try
 _PAUSE = 0.2  # seconds until the next attempt
-_OPTIONS = [("grpc.keepalive_time_ms", 10000), ("grpc.keepalive_timeout_ms", 5000), ("grpc.max_receive_message_length", _MAX_MESSAGE),
+_OPTIONS = [("grpc.keepalive_time_ms", 10000), ("grpc.keepalive_timeout_ms", 5000), ("grpc.max_receive_message_length", _MAX_FRAME),
             ("grpc.use_local_subchannel_pool", 1)]  # a stream that is opened anew has a connection of its own
 
 TLS = collections.namedtuple("TLS", "ca cert key")
@@ -190,7 +193,9 @@ class Lock:
 
     def acquire(self, timeout=None):
         """Waits for the lock and returns a Grant. timeout is in seconds: None waits without limit, 0 tries once. It raises NotAcquired,
-        Refused, Closed, or Unavailable for a try without a lease."""
+        Refused, Closed, Unavailable for a try without a lease, or ValueError for a path, number or timeout that no server can have."""
+        if timeout is not None and not 0 <= timeout <= threading.TIMEOUT_MAX:
+            raise ValueError("timeout %r: it must be a number of seconds from 0, or None" % (timeout,))
         return self._client._acquire_lock(self, timeout)
 
     def __enter__(self):
@@ -211,9 +216,15 @@ class _Request:
         self.client, self.number, self.lock, self.attempt = client, number, lock, attempt
         self.answered, self.released = threading.Event(), threading.Event()
         self.grant = self.error = self.early = None  # early: a Granted before the first promise
-
-    def message(self):
-        return {"acquire": {"path": self.lock.path, "lock": self.lock._spec, "acquire": {"request_id": self.number, "try": self.attempt, **self.lock._acquire}}}
+        if not isinstance(lock.path, str):
+            raise ValueError("path %r: it must be a str" % (lock.path,))
+        try:
+            self.message = _ClientMessage(acquire={"path": lock.path, "lock": lock._spec, "acquire": {"request_id": number, "try": attempt, **lock._acquire}})
+            size = self.message.ByteSize()
+        except (TypeError, ValueError) as err:  # a text that is not UTF-8, a number that is not one of permits
+            raise ValueError("%.200r, %r, %r: %s" % (lock.path, lock._spec, lock._acquire, err)) from err
+        if size > _MAX_MESSAGE:
+            raise ValueError("path of %d characters: a message must be at most %d bytes" % (len(lock.path), _MAX_MESSAGE))
 
     def answer(self, grant=None, error=None):
         self.grant, self.error = grant, error
@@ -284,7 +295,7 @@ class Client:
         self._tls, self._credentials = tls, None
         if tls is not None:
             self._read_tls()
-        self._name = name or os.path.basename(sys.argv[0]) or "python"
+        self._name = (name or os.path.basename(sys.argv[0]) or "python").encode(errors="replace").decode()
         self._lock, self._ready, self._events = threading.RLock(), threading.Event(), queue.Queue()
         self._requests, self._last = {}, 0
         self._lease = self._stream = self._closing = None
@@ -348,16 +359,19 @@ class Client:
                 raise Closed("the client is closed")
             if timeout == 0 and not self._usable():
                 raise Unavailable("no lock server has granted a lease at present")
+            r = _Request(self, self._last + 1, lock, timeout == 0)
             self._last += 1
-            r = self._requests[self._last] = _Request(self, self._last, lock, timeout == 0)
+            self._requests[r.number] = r
             if self._usable():
-                self._send(r.message())
+                self._send(r.message)
         try:
-            answered = r.answered.wait(None if timeout == 0 else timeout)
+            answered = r.answered.wait(_TRY if timeout == 0 else timeout)
         except BaseException:  # such as KeyboardInterrupt
             self._withdraw(r, granted=True)
             raise
         if not answered and self._withdraw(r):
+            if timeout == 0:
+                raise Unavailable("no answer within %s s" % _TRY)
             raise NotAcquired("%s is not granted within %s s" % (lock.path, timeout))
         if r.error is not None:
             raise r.error
@@ -370,7 +384,7 @@ class Client:
                 return False
             self._requests.pop(r.number, None)
             if self._lease is not None and self._lease.id:
-                self._send({"cancel": {"request_id": r.number}})
+                self._send(_ClientMessage(cancel={"request_id": r.number}))
             return True
 
     def _release(self, r, grant, timeout):
@@ -379,7 +393,7 @@ class Client:
             if self._requests.get(r.number) is not r:
                 raise Closed("the grant was released before")
             if not r.released.is_set():
-                self._send({"release": {"request_id": r.number}})
+                self._send(_ClientMessage(release={"request_id": r.number}))
         r.released.wait(timeout)
         with self._lock:
             done, why = r.released.is_set(), r.error
@@ -404,6 +418,18 @@ class Client:
         if self._stream is not None and self._stream.welcomed:
             self._stream.out.put(_ClientFrame(received=lease.received, first=lease.sent, messages=[what]))
 
+    def _send_again(self):
+        """Sends what the server may not have, in frames that it accepts."""
+        lease, first = self._lease, 0
+        while first < len(lease.unconfirmed):
+            last, size = first + 1, lease.unconfirmed[first].ByteSize()
+            while last < len(lease.unconfirmed) and last - first < _MAX_MESSAGES and size + lease.unconfirmed[last].ByteSize() < _MAX_MESSAGE:
+                size += lease.unconfirmed[last].ByteSize() + 8  # with its header
+                last += 1
+            self._stream.out.put(_ClientFrame(received=lease.received, first=lease.sent - len(lease.unconfirmed) + first + 1,
+                                              messages=lease.unconfirmed[first:last]))
+            first = last
+
     def _say_bye(self):
         if self._stream is not None and self._stream.welcomed:
             self._stream.out.put(_ClientFrame(received=self._lease.received, bye=True))
@@ -426,20 +452,20 @@ class Client:
             return
         _log.warning("the lease of %s is lost: %s", self._lease.server, why)
         self._failures[self._lease.server] = why
+        self._next(why)
+
+    def _next(self, why):
+        """Has another server asked, after a pause."""
         self._lease = None
         self._renew_at = float("inf")
-        self._next()
+        self._end_stream()
+        self._at = (self._at + 1) % len(self._servers)
         for r in list(self._requests.values()):
             r.early = None
             if r.grant is not None:
                 self._drop(r, why, Lost(why))
             elif r.attempt:
                 self._drop(r, why, Unavailable(why))
-
-    def _next(self):
-        """Has another server asked, after a pause."""
-        self._end_stream()
-        self._at = (self._at + 1) % len(self._servers)
 
     def _end_stream(self):
         if self._stream is not None:
@@ -466,6 +492,19 @@ class Client:
     # ---- the thread
 
     def _run(self):
+        try:
+            self._serve()
+        except Exception as why:  # a defect of this module: nothing may hang for it
+            _log.exception("the client has failed")
+            with self._lock:
+                self._closing, self._confirmed = self._closing or _clock(), False
+                self._end_stream()
+                for r in list(self._requests.values()):
+                    self._drop(r, repr(why), Closed("the client has failed: %r" % why) if r.grant is None else Lost(repr(why)))
+                self._lease = None
+                self._ended.set()
+
+    def _serve(self):
         while True:
             with self._lock:
                 wake = min(self._open_at if self._stream is None else float("inf"), self._renew_at, self._closing or float("inf"),
@@ -522,13 +561,9 @@ class Client:
         """Ends a stream. The lease goes on until its end."""
         lease = self._lease
         if lease is None or not lease.promised:
-            self._lease = None
-            for r in self._requests.values():
-                r.early = None
-            self._renew_at = float("inf")
-            self._next()
-            return
-        self._end_stream()
+            self._next(why)
+        else:
+            self._end_stream()
 
     def _pause(self, now):
         """Returns the time between two renewals."""
@@ -596,9 +631,9 @@ class Client:
         self._renew(now)
         if fresh:
             for r in self._requests.values():
-                self._send(r.message())
-        elif lease.unconfirmed:
-            stream.out.put(_ClientFrame(received=lease.received, first=lease.sent - len(lease.unconfirmed) + 1, messages=lease.unconfirmed))
+                self._send(r.message)
+        else:
+            self._send_again()
         if self._closing is not None:
             self._say_bye()
 
@@ -637,7 +672,7 @@ class Client:
         elif kind == "revoke_requested" and r.grant is not None:
             r.grant.revoked.set()
         elif kind == "lost":
-            self._send({"release": {"request_id": r.number}})
+            self._send(_ClientMessage(release={"request_id": r.number}))
             why = "%s: %s" % (_reasons.get(m.lost.reason, m.lost.reason), m.lost.detail)
             self._drop(r, why, Lost(why))
         elif kind == "refused":

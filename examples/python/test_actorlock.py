@@ -1,5 +1,5 @@
 """Tests of actorlock.py, with a lock server at $LOCKD below the path $LOCK: the Go test of this folder starts one."""
-import concurrent.futures, os, threading, time, unittest
+import concurrent.futures, os, random, threading, time, unittest
 
 import grpc
 
@@ -68,6 +68,21 @@ class Locks(unittest.TestCase):
                 with self.assertRaises(actorlock.Refused) as refused:
                     client.lock(path).acquire(timeout=60)
                 self.assertEqual(refused.exception.reason, "INVALID")
+
+    def test_cannot_be_sent(self):
+        """What no frame can carry is refused at once, and costs nothing else."""
+        with connect(name="caf\udce9") as client, client.lock(LOCK + "/held") as held:
+            for path in ("/caf\udce9", None, b"/bytes", 5, "/" + (2 << 20) * "x"):
+                with self.assertRaises(ValueError):
+                    client.lock(path).acquire(timeout=60)
+            for permits in (-1, 2**40, "x", 1.5):
+                with self.assertRaises(ValueError):
+                    client.semaphore(LOCK + "/permits", permits, take=permits).acquire(timeout=60)
+            for timeout in (-1, float("nan"), 1e300):
+                with self.assertRaises(ValueError):
+                    client.lock(LOCK + "/timeout").acquire(timeout)
+            with client.lock(LOCK + "/after", timeout=60):
+                held.check()
 
     def test_close(self):
         path = LOCK + "/close"
@@ -142,7 +157,112 @@ def grant(number, first=1, confirmed=1):
     return frame(received=confirmed, first=first, messages=[{"granted": {"request_id": number, "path": "/a", "node": "n", "czxid": 5}}])
 
 
+def drawn(r, message, depth=0):
+    """Fills a message with any values."""
+    for f in message.DESCRIPTOR.fields:
+        if r.random() < 0.5:
+            continue
+        if f.type == f.TYPE_MESSAGE:
+            each = (lambda: getattr(message, f.name).add()) if f.label == f.LABEL_REPEATED else (lambda: getattr(message, f.name))
+            for _ in range(r.randrange(3) if f.label == f.LABEL_REPEATED else depth < 4):
+                part = each()
+                part.SetInParent()
+                drawn(r, part, depth + 1)
+        elif f.label == f.LABEL_REPEATED:
+            continue
+        elif f.type == f.TYPE_STRING:
+            setattr(message, f.name, r.choice(["", "/a", "n", "\0", "x" * 1000]))
+        elif f.type == f.TYPE_BYTES:
+            setattr(message, f.name, r.randbytes(r.randrange(20)))
+        elif f.type == f.TYPE_BOOL:
+            setattr(message, f.name, r.random() < 0.5)
+        else:
+            largest = {f.CPPTYPE_INT32: 2**31 - 1, f.CPPTYPE_UINT32: 2**32 - 1, f.CPPTYPE_UINT64: 2**64 - 1}.get(f.cpp_type, 2**31 - 1 if f.enum_type else 2**63 - 1)
+            setattr(message, f.name, r.choice([0, 1, 2, 3, r.randrange(10), largest]))
+    return message
+
+
+def draw(r, frames, renews, counts):
+    """A server that keeps to the protocol most of the time as far as the lease goes, and to none with the rest. counts are the numbers
+    of messages by the lease."""
+    hello = next(frames).hello
+    resumed = hello.lease == 7
+    if not resumed:
+        counts.update(received=0, sent=0)
+    newest, acquires, over = [0], [1], threading.Event()
+
+    def listen():
+        try:
+            for f in frames:
+                newest[0] = max(newest[0], f.renew.number)
+                if f.messages:
+                    counts["received"] = max(counts["received"], f.first + len(f.messages) - 1)
+                acquires.extend(m.acquire.acquire.request_id for m in f.messages if m.HasField("acquire"))
+        except grpc.RpcError:
+            pass  # the stream has ended
+        over.set()
+    threading.Thread(target=listen, daemon=True).start()
+    yield frame(welcome={**WELCOME, "resumed": resumed}, received=counts["received"]) if r.random() < 0.8 else drawn(r, frame())
+    for _ in range(r.randrange(300)):
+        time.sleep(0.02 * r.random())
+        if over.is_set():
+            return
+        f = drawn(r, frame()) if r.random() < 0.03 else frame()
+        if r.random() < 0.9:
+            f.ClearField("welcome")
+            f.ClearField("ended")
+            f.received, f.first = counts["received"], counts["sent"] + 1
+            for _ in range(r.randrange(3)):
+                m = drawn(r, f.messages.add())
+                if m.WhichOneof("what") and hasattr(getattr(m, m.WhichOneof("what")), "request_id"):
+                    getattr(m, m.WhichOneof("what")).request_id = r.choice(acquires[-3:])
+        f.ClearField("renewed")
+        if renews and r.random() < 0.3:
+            f.renewed.number, f.renewed.for_nanos = newest[0], 2 * 10**9
+        counts["sent"] += len(f.messages)
+        yield f
+
+
 class HostileServers(unittest.TestCase):
+    def test_any_frames(self):
+        """Whatever a server sends, no grant counts without a lease, and each call ends."""
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for failed in pool.map(self.any_frames, range(8)):
+                self.assertFalse(failed)
+
+    def any_frames(self, seed):
+        r, renews, end = random.Random(seed), seed % 4 != 0, time.monotonic() + 5
+        errors, grants, counts = [], [], {"received": 0, "sent": 0}
+        with Hostile(lambda frames: draw(random.Random(r.random()), frames, renews, counts) if time.monotonic() < end else iter(())) as server:
+            try:
+                client = connect(server, timeout=4)
+            except actorlock.Unavailable as err:
+                return "seed %d: %s" % (seed, err) if renews else ""
+            if not renews:
+                errors.append("a lease that was never granted counts")
+
+            def use(lock):
+                while time.monotonic() < end:
+                    try:
+                        grants.append(lock.acquire(timeout=r.choice([0, 0.2])))
+                        grants[-1].release(timeout=0.2)
+                    except actorlock.Error:
+                        time.sleep(0.01)
+                    except Exception as err:
+                        return errors.append("a call ends with %r" % err)
+            users = [threading.Thread(target=use, args=(lock,)) for lock in (client.lock("/a"), client.read_lock("/a"), client.semaphore("/b", 3))]
+            for user in users:
+                user.start()
+            for user in users:
+                user.join(60)
+            time.sleep(3)
+            if not client._thread.is_alive():
+                errors.append("the client has failed")
+            errors += ["%s counts without a lease" % g.token for g in grants if not g.lost.is_set()]
+            errors += ["a call does not end" for user in users if user.is_alive()]
+            client.close(timeout=1)
+        return "seed %d, %d grants: %s" % (seed, len(grants), errors) if errors else ""
+
     def test_no_lease(self):
         """Nothing is believed of a server that begins wrongly, and the client ends in time."""
         def answers(*of):
