@@ -32,8 +32,48 @@ func (ev Acquire) apply(s *State) {
 	s.requestCreate(e)
 }
 
+// reenter handles a request of an owner that has other requests. It reports whether that is all;
+// otherwise e is to be created, beside another entry if e.downgrade.of is set.
+func (s *State) reenter(e *entry, ev Acquire) bool {
+	mayEnter := s.rule.EntersFrom(ev.Kind)
+	for kind := range s.rule.BlockedBy {
+		has := s.owners[owner{ev.Owner, queue.Kind(kind)}]
+		switch {
+		case has == nil:
+		case ev.Atomic, has.atomic && mayEnter.Has(has.kind):
+			s.refuse(ev.ID, requests.WouldDeadlock)
+			return true
+		case has.kind == ev.Kind && mayEnter.Has(ev.Kind):
+			s.join(has, ev)
+			return true
+		case has.stage == held && mayEnter.Has(has.kind):
+			e.downgrade.of, e.downgrade.made = has, true
+		case s.rule.Permits == 1 && s.rule.BlockedBy[ev.Kind].Has(has.kind):
+			s.refuse(ev.ID, requests.WouldDeadlock)
+			return true
+		}
+	}
+	return false
+}
+
+// join lets a further request of an owner share the owner's entry.
+func (s *State) join(e *entry, ev Acquire) {
+	e.revocable = e.revocable || ev.Revocable
+	if ev.Try && e.stage != held {
+		s.refuse(ev.ID, requests.NotAcquired)
+		return
+	}
+	s.remember(ev.ID, e)
+	e.requests = append(e.requests, request{id: ev.ID, notifyContended: ev.NotifyContended})
+	if e.stage == held {
+		s.grantRequest(e, ev.ID)
+		s.notifyRevoked(e, e.requests[len(e.requests)-1:])
+		s.watchRevocable(e)
+	}
+}
+
 // requestCreate has the entry's node created. It keeps the entry while there is no session, or
-// while it waits outside (numberend.go).
+// while it waits outside (numbers.go).
 func (s *State) requestCreate(e *entry) {
 	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
@@ -71,82 +111,11 @@ func (s *State) requestCreate(e *entry) {
 	}
 }
 
-// apply notes the node and settles what becomes of its entry. Then it takes in the names in the
-// directory, which show the contenders ahead.
-func (ev Created) apply(s *State) {
-	e := s.entries.at(ev.Serial)
-	if e == nil || e.answered() {
-		return
+// createUnsent creates the nodes of all entries that wait for a session, or outside.
+func (s *State) createUnsent() {
+	again := slices.DeleteFunc(s.unsent, hasLeft)
+	s.unsent, s.unsentLeft = nil, 0
+	for _, e := range again {
+		s.requestCreate(e)
 	}
-	s.enterDirectory(ev.Directory)
-	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter
-	// it is complete if the directory was read; an empty list then says that even the new node is
-	// gone. Without ListAfter there are names only if the bridge had to look for the node, and
-	// these are complete, too.
-	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
-	unwanted := e.stage == abandoned
-	s.markAnswered(e)
-	if ev.Token.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
-		s.goOnWithoutNode(e)
-		return
-	}
-	shown := s.noteNode(e, ev)
-	s.settle(e, shown, unwanted)
-	if hasChildren && !(unwanted && s.listsDue > 0) { // a later list says more, and there may be many of these
-		s.merge(ev.Children, sentAt)
-		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
-			s.ownNodeDeleted(e) // between its creation and the read
-		}
-	}
-}
-
-// noteNode notes what a Created says of the entry's node, and reports whether an earlier list has
-// shown the node already. (The names that come with this Created are merged later.) It takes the
-// entry out of s.contenders, until settle adds it.
-func (s *State) noteNode(e *entry, ev Created) (shown bool) {
-	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory.
-	// (apply has returned if s.directory was created after the node.)
-	e.inDirectory = ev.SameDirectory || ev.Directory != 0
-	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed
-	// is of s.directory, where no name comes twice. So once the node is known to be in s.directory,
-	// an equal name proves that a list has shown it. A node not known to be there may be another
-	// one than the listed: the bridge repeats a create whose answer was lost, and in the next
-	// directory, where the numbers begin anew, it may get the same name.
-	shown = e.listed && e.name == ev.Node && e.inDirectory
-	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
-	if !shown {
-		e.hiddenAt = s.departuresListedAt
-	}
-	e.name, e.token = ev.Node, ev.Token
-	e.createdAt, e.provenAt, e.recent = s.clock, max(e.provenAt, e.sentAt), ev.Recent
-	return shown
-}
-
-// settle decides what becomes of an entry with a new node. Mostly it queues.
-func (s *State) settle(e *entry, shown, unwanted bool) {
-	seq, _, ok := s.parse(e.name)
-	if !ok { // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
-		seq = lastNumber
-	}
-	e.seq = seq
-	s.numbers.note(seq)
-	late := !shown && seq <= s.completeThrough // completeThrough went past its number without it
-	s.noteNumber(e)
-	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
-	switch {
-	case unwanted:
-		s.deleteNode(e)
-	case origin != nil:
-		e.token = origin.token // it goes on with the token that was granted
-		s.addToList(e)
-		s.grant(e)
-	case late || seq >= lastNumber:
-		s.requeue(e) // others may have passed it, or have the same number
-	default:
-		s.addToList(e)
-		s.startWaiting(e)
-		s.extendComplete()
-	}
-	s.leaveIfReleased(origin)
 }

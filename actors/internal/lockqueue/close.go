@@ -1,13 +1,8 @@
 package lockqueue
 
-import (
-	"iter"
-	"slices"
+import "slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
-
-// The end of the lock, and what its actor asks for the end.
+// The end of the lock.
 
 // apply has the nodes of all contenders deleted. The State takes in what the bridge answers until
 // Ending is false.
@@ -35,45 +30,6 @@ func (s *State) Idle() bool {
 
 // Ending reports whether a node of this process may still exist after Close.
 func (s *State) Ending() bool { return s.entries.len() > 0 }
-
-// Node returns the name of the node of the entry with a serial, and whether the name is known as a
-// whole: before its Created it is the prefix. Without such an entry Node returns "".
-func (s *State) Node(serial uint64) (name string, made bool) {
-	e := s.entries.at(serial)
-	switch {
-	case e == nil:
-		return "", false
-	case e.name == "":
-		return s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), false
-	}
-	return e.name, true
-}
-
-// Holds reports whether a request holds the lock.
-func (s *State) Holds(id requests.ID) bool {
-	e := s.requests.At(id)
-	return e != nil && e.stage == held
-}
-
-// NodeOf returns the name of the node of an open request, as Node does.
-func (s *State) NodeOf(id requests.ID) (name string) {
-	if e := s.requests.At(id); e != nil {
-		name, _ = s.Node(e.serial)
-	}
-	return name
-}
-
-// Nodes returns serial and name of the nodes of this process that are known to exist, in the order
-// of serials: a failed actor deletes them.
-func (s *State) Nodes() iter.Seq2[uint64, string] {
-	return func(yield func(uint64, string) bool) {
-		for _, e := range s.entriesInOrder() {
-			if e.name != "" && !yield(e.serial, e.name) {
-				return
-			}
-		}
-	}
-}
 
 // ReleaseMemory frees the memory that an Idle State keeps for its next event. Most of many locks
 // are idle most of the time.

@@ -6,62 +6,6 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // any other end of the grant. The next holder makes a held marker of its own. It waits for the
 // delay before that if it finds another's.
 
-// delay is what is under way about the held marker: one effect.
-type delay struct {
-	entry          *entry              // the entry that is to hold (makingMarker), or leaves
-	serial         uint64              // of the effect that is to be answered
-	askedAt        uint64              // clock of that effect
-	kind           requests.EffectKind // of that effect
-	outcomeUnknown bool                // an answer was lost: a held marker that exists may be the entry's own
-	elapsed        bool                // the delay has been waited for
-}
-
-func (d *delay) isOf(e *entry) bool { return d != nil && d.entry == e }
-
-// createHeldMarker has the contender make its held marker before it holds.
-func (s *State) createHeldMarker(e *entry) {
-	e.stage = makingMarker
-	s.delay = &delay{entry: e}
-	s.requestMarker(requests.CreateHeldMarker)
-}
-
-// deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
-// the rule has a delay.
-func (s *State) deleteCleanly(e *entry) {
-	if !s.rule.Delay {
-		s.deleteNode(e)
-		return
-	}
-	e.stage = leaving
-	s.delay = &delay{entry: e}
-	if s.contention.requested { // as in deleteNode
-		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
-		return
-	}
-	s.requestMarker(requests.DeleteWithHeldMarker)
-}
-
-func (s *State) requestMarker(do requests.EffectKind) {
-	s.lastSerial++
-	s.delay.kind, s.delay.serial, s.delay.askedAt = do, s.lastSerial, s.clock
-	s.ask(do, s.lastSerial).Node = s.delay.entry.name
-}
-
-// abandonDelay ends the wait for the end of the delay after Close, when there is no DelayElapsed,
-// and reports whether there was such a wait: then the contender leaves at once.
-func (s *State) abandonDelay() bool {
-	if s.closed == 0 || s.delay == nil || s.delay.kind != requests.StartDelay {
-		return false
-	}
-	s.delay = nil
-	return true
-}
-
-// awaitsMarker reports whether an answer is about the held marker.
-func (s *State) awaitsMarker(serial uint64) bool {
-	return s.delay != nil && s.delay.serial == serial
-}
-
 func (ev Transacted) apply(s *State) {
 	if ev.Serial == s.numbers.deletion {
 		s.directoryDeleted(ev.Done)

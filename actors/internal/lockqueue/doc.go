@@ -15,16 +15,23 @@
 //
 // # Files
 //
-// To be read in this order: event.go and effect.go, what comes in and goes out; view.go, what is
-// known of the directory; entry.go, the contenders of this process; proof.go, which of their nodes
-// are proven to exist. Next a request on its way: state.go, the State and Step; acquire.go, from
-// its Acquire to its Created; grant.go, which contender holds; wait.go, which ones wait, and what
-// wakes them; session.go, sessions and their loss. Then what these call: list.go, when the
-// directory is listed; merge.go, what a list changes; rule.go, questions to the rule; requests.go
-// and leave.go, the ends of requests and of entries; gone.go, own nodes that others deleted;
-// reconnect.go; failed.go; close.go. Then what few locks need: reenter.go, tries.go, numberend.go,
-// delay.go, contention.go, revoke.go. incarnation.go makes the names of nodes; entrytable.go and
-// scratch.go save memory; invariants.go says what holds between two events.
+// A file uses only what stands before it in this list. What the State knows: event.go and effect.go,
+// what comes in and goes out; names.go, what a name says of its maker; entry.go, the contenders;
+// entrytable.go; numbers.go, how near their end the numbers are; rule.go; state.go, the State.
+//
+// Reading and noting: view.go, the list of contenders; ownentries.go, those of this process;
+// requests.go, their requests; questions.go, what the actor asks. Asking: list.go, lists
+// of the directory; proof.go, watches, and which nodes are proven to exist; heldmarker.go, the
+// marker of the lock-delay.
+//
+// Deciding: leave.go, the end of requests, entries and nodes; contention.go, the notice to holders
+// that others wait; grant.go, which contender holds, and what the others wait for; acquire.go, a
+// new request; gone.go, nodes of this process that others deleted. What an answer changes:
+// numberend.go (the deletion of the directory), delay.go (the held marker), merge.go (lists),
+// created.go, watch.go, failed.go. session.go and close.go are about the end of a session and of the lock.
+// step.go applies an event. invariants.go says what holds between two events.
+//
+// One request on its way: step.go, acquire.go, created.go, grant.go, leave.go.
 //
 // testdata has scripts that read as stories; the first to read are alone, handoff, others,
 // several-ahead, session, readwrite, downgrade and late-created. testdata/README.md explains how to

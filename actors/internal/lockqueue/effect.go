@@ -27,21 +27,3 @@ type Effect struct {
 	Owner         string
 	Permits       int
 }
-
-// add adds an effect, of a request or with the ID 0, and returns it for the other fields, until the
-// next add.
-func (s *State) add(kind requests.EffectKind, id requests.ID) *Effect {
-	s.out = append(s.out, Effect{})
-	f := &s.out[len(s.out)-1]
-	f.Kind, f.ID = kind, id
-	return f
-}
-
-// ask adds an effect that is answered under a serial.
-func (s *State) ask(kind requests.EffectKind, serial uint64) *Effect {
-	f := s.add(kind, 0)
-	f.Serial = serial
-	return f
-}
-
-func (s *State) refuse(id requests.ID, why requests.Reason) { s.add(requests.Refuse, id).Reason = why }

@@ -1,45 +1,104 @@
 package lockqueue
 
 import (
+	"cmp"
+	"iter"
+	"math"
 	"slices"
+	"sort"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// ownEntries are the contenders of this process.
-type ownEntries struct {
-	// entries holds each entry with a CreateNode or a node that may exist. None of them is unsent.
-	entries entryTable
-	// unsent are entries that wait for a session, or outside (numberend.go), in order of arrival.
-	// unsentLeft is how many of them have left: compactUnsent takes those out.
-	unsent     []*entry
-	unsentLeft int32
-	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
-	waitingTries int32
-	waiting      [][]*contender
-	// unanswered are the entries in order of their CreateNode. The first one is not answered.
-	// Answered ones stay behind it until its answer comes.
-	unanswered []*entry
-	// creating is how many entries are in stage creating. Abandoned ones may be many, before them
-	// in unanswered. listsDue is how many of both have listAfter.
-	creating, listsDue int32
-	// holders are the entries in the list that are held or make their held marker, by number.
-	holders []*contender
-	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
-	// known to be in the directory. Each CreateNode without Beside names it as After.
-	lastDeleted *entry
-	// requests holds the entry of each open request. owners holds, for each named owner and kind,
-	// the entry that waits or holds.
-	requests *requests.Table[entry]
-	owners   map[owner]*entry
+// contender is a node in the lock's directory, as this process has last seen it: one of any
+// process. There may be many.
+type contender struct {
+	name string
+	// seq is the contender's place in the queue: its number (see parse), or unknownSeq for a name
+	// of no known form.
+	seq  int64
+	kind queue.Kind
+	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether
+	// its node is known to be in State.directory. Of another process's contender a list has shown
+	// that.
+	listed, inDirectory bool
+	proof
+	// entry is nil for a contender of another process. For one of this process it is the entry
+	// that the contender is part of.
+	entry *entry
 }
 
-// maxListsDue bounds the CreateNodes with ListAfter that are not answered. There are that many if
-// requests end while their creates wait to be sent: if each batch of them read all names, that
-// would be the square of their number. A contender without a list asks for one once its node is
-// made.
-const maxListsDue = 64
+// proof says when a contender's node is known to have existed.
+type proof struct {
+	// provenAt is the latest clock at which this process knows that the node existed. A list or a
+	// Created proves that for the clock of its request, and a watch for the clock of its event.
+	// provenAt never decreases while the node is the same.
+	provenAt uint64
+	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not
+	// this node.
+	hiddenAt uint64
+	// shownAt is the clock at which the last list came that shows the node. A list that was asked
+	// for before shownAt does not remove a contender with unknownSeq. (For other contenders their
+	// number says whether a list is too old.)
+	shownAt uint64
+}
+
+// nothingKnown is completeThrough before the first list, less than each number.
+const nothingKnown int64 = math.MinInt64 + 1
+
+// unknownSeq is the number of a child without one in its name. It is never beyond completeThrough.
+const unknownSeq = nothingKnown - 1
+
+// place returns the index of a number in a sorted list, or the index at which it would be inserted.
+func place(list []*contender, seq int64) int {
+	// Mostly the number comes after all others.
+	if n := len(list); n == 0 || list[n-1].seq < seq {
+		return n
+	}
+	return sort.Search(len(list), func(i int) bool { return list[i].seq >= seq })
+}
+
+// compareSeq orders contenders by number.
+func compareSeq(a, b *contender) int { return cmp.Compare(a.seq, b.seq) }
+
+func insert(list []*contender, c *contender) []*contender {
+	return slices.Insert(list, place(list, c.seq), c)
+}
+
+// shift drops the first element of a list. A list that becomes empty keeps its memory.
+func shift[T any](list []*T) []*T {
+	list[0] = nil
+	if len(list) == 1 {
+		return list[:0]
+	}
+	return list[1:]
+}
+
+func remove(list []*contender, c *contender) []*contender {
+	i := place(list, c.seq)
+	for ; i < len(list) && list[i] != c; i++ {
+	}
+	switch {
+	case i >= len(list):
+		return list
+	case i < len(list)/2: // the usual departure is one of the first: move those before it
+		copy(list[1:], list[:i])
+		return shift(list)
+	}
+	return slices.Delete(list, i, i+1)
+}
+
+// own yields the entries of this process's contenders in a list.
+func own(list []*contender) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, c := range list {
+			if c.entry != nil && !yield(c.entry) {
+				return
+			}
+		}
+	}
+}
 
 // entry is a contender of this process, from the first request for it until its node is deleted
 // and its requests have ended. A variable e is an entry, c a contender of any process, ev an event.
@@ -119,8 +178,11 @@ type request struct {
 	notifyContended bool // once the entry holds: see Acquire.NotifyContended
 }
 
-// answered reports whether the CreateNode of an entry that has one is answered.
-func (e *entry) answered() bool { return e.stage > abandoned }
+// owner is the key of an owner's entry of one kind.
+type owner struct {
+	name string
+	kind queue.Kind
+}
 
 // newEntry returns an entry without a node.
 func newEntry(kind queue.Kind) *entry {
@@ -129,73 +191,34 @@ func newEntry(kind queue.Kind) *entry {
 	return e
 }
 
-func (s *State) startWaiting(e *entry) {
-	e.stage = queued
-	s.insertByKind(&s.waiting, &e.contender)
-	if e.hasTry() {
-		s.waitingTries++
-	}
+func ownerOf(e *entry) owner { return owner{e.owner, e.kind} }
+
+// answered reports whether the CreateNode of an entry that has one is answered.
+func (e *entry) answered() bool { return e.stage > abandoned }
+
+func (e *entry) hasTry() bool {
+	return slices.ContainsFunc(e.requests, func(r request) bool { return r.try })
 }
 
-func (s *State) stopWaiting(e *entry) {
-	if e.stage == queued {
-		s.waiting[e.kind] = remove(s.waiting[e.kind], &e.contender)
-		if e.hasTry() {
-			s.waitingTries--
-		}
-	}
+func (e *entry) wantsContention() bool {
+	return e.stage == held && slices.ContainsFunc(e.requests, func(r request) bool { return r.notifyContended })
 }
 
-// waitingInOrder returns all queued entries by number.
-func (s *State) waitingInOrder() (all []*entry) {
-	for _, line := range s.waiting {
-		all = slices.AppendSeq(all, own(line))
+// index returns the place of a request. An owner that enters again leaves in reverse order.
+func (e *entry) index(id requests.ID) int {
+	if last := len(e.requests) - 1; e.requests[last].id == id {
+		return last
 	}
-	slices.SortFunc(all, func(a, b *entry) int { return compareSeq(&a.contender, &b.contender) })
-	return all
+	return slices.IndexFunc(e.requests, func(r request) bool { return r.id == id })
 }
 
-// nextToHold returns the contenders that may be granted next: the first queued one of each kind,
-// unless an earlier one of these keeps it waiting. Contenders of one kind hold in their order. The
-// slice is valid until a contender starts or stops waiting.
-func (s *State) nextToHold() []*contender {
-	s.firstWaiting = s.firstWaiting[:0]
-	for _, line := range s.waiting {
-		if len(line) > 0 {
-			s.firstWaiting = insert(s.firstWaiting, line[0])
-		}
-	}
-	next := s.firstWaiting[:0]
-	for _, c := range s.firstWaiting {
-		if !slices.ContainsFunc(next, func(w *contender) bool { return keepsWaiting(s.rule, w.kind, c.kind) }) {
-			next = append(next, c)
-		}
-	}
-	return next
-}
+// noteRelease notes the request whose release ends the entry. The entry has no requests any more,
+// so their memory serves: there may be many entries.
+func (e *entry) noteRelease(by requests.ID) { e.ending, e.buf[0].id = releasing, by }
 
-// awaitAnswer notes that the entry's CreateNode is sent.
-func (s *State) awaitAnswer(e *entry) {
-	s.unanswered = append(s.unanswered, e)
-	s.creating++
-	if e.listAfter {
-		s.listsDue++
-	}
-}
+func (e *entry) releaser() requests.ID { return e.buf[0].id }
 
-// markAnswered notes that the entry's CreateNode is answered.
-func (s *State) markAnswered(e *entry) {
-	if e.stage == creating {
-		s.creating--
-	}
-	if e.listAfter {
-		s.listsDue--
-	}
-	e.stage = created
-	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
-		s.unanswered = shift(s.unanswered)
-	}
-}
+func hasLeft(e *entry) bool { return e.stage == leaving }
 
 // put writes to a map, and makes the map first if there is none.
 func put[K comparable, V any](m *map[K]V, key K, value V) {
@@ -203,10 +226,4 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 		*m = map[K]V{}
 	}
 	(*m)[key] = value
-}
-
-// behindOwn reports whether a new contender comes behind others of this process. Then its place
-// mostly follows from theirs, without a list.
-func (s *State) behindOwn() bool {
-	return s.listsOwn() || s.creating > 0
 }

@@ -2,12 +2,8 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// Event is something that happened to a lock. The types of this file are events. First come those
-// of the requests' owners, then those of the process (Resize, Close, Tick), then those of the
-// bridge. An answer repeats the Serial of its effect.
-type Event interface {
-	apply(*State)
-}
+// The events. Those of the requests' owners come first, then those of the process (Resize, Close,
+// Tick), then those of the bridge. An answer repeats the Serial of its effect.
 
 // Acquire is a new request for the lock. A request of a named owner that holds the lock enters
 // again where the rule lets it. A Revocable one has its node watched from the grant on. For the

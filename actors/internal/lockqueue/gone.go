@@ -34,14 +34,6 @@ func (s *State) goOnWithoutNode(e *entry) {
 	}
 }
 
-// goneReason returns why a node is gone that this process has not deleted.
-func (s *State) goneReason() requests.Reason {
-	if s.session == Lost {
-		return requests.SessionLost
-	}
-	return requests.NodeDeleted
-}
-
 // requeue has a contender queue again, by a new node. The node that it has is deleted; it may exist
 // or not, and others may have passed it.
 func (s *State) requeue(e *entry) {
@@ -52,4 +44,26 @@ func (s *State) requeue(e *entry) {
 	s.entries.put(former)
 	s.deleteNode(former)
 	s.requestCreate(e)
+}
+
+// enterDirectory notes the directory that an answer is about, which is 0 if the answer does not
+// say. It returns false for a former directory. What was known of a former directory does not hold
+// for the next, and a node that was made before the next directory is not in it.
+func (s *State) enterDirectory(directory int64) bool {
+	if directory <= s.directory {
+		return directory == s.directory
+	}
+	s.directory, s.lastDeleted, s.numbers = directory, nil, newNumbers()
+	for _, e := range s.forget() {
+		switch {
+		case !e.answered():
+			e.name = "" // a list showed the node before its Created: it was in the deleted directory
+		case e.token.Czxid < directory:
+			s.ownNodeDeleted(e)
+		default: // made since, in this directory or one that comes after it
+			e.inDirectory = false
+			s.addAnew(e)
+		}
+	}
+	return true
 }

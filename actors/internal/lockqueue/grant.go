@@ -3,13 +3,13 @@ package lockqueue
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// grantEligible grants the contenders that may hold. Step calls it after every event. It looks at those of nextToHold (entry.go):
-// the first of each kind that wait. If one may not hold yet, it asks for what will report the next
-// change: a list, a watch or a proof. The contenders behind wait for the same, or for a contender
-// of nextToHold.
+// grantEligible grants the contenders that may hold. Step calls it after every event. It looks at
+// those of nextToHold: the first of each kind that wait. If one may not hold yet, it asks for what
+// will report the next change: a list, a watch or a proof. The contenders behind wait for the same,
+// or for a contender of nextToHold.
 func (s *State) grantEligible() {
 	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
 		// tryGrant has granted a contender, or refused tries: look at the next ones.
@@ -42,6 +42,62 @@ func (s *State) tryGrant(e *entry) bool {
 	return true
 }
 
+// awaitBlockers asks for what reports the departure of the blockers of e, and returns false. It
+// returns true if it has refused tries instead: another contender may be granted now.
+func (s *State) awaitBlockers(e *entry) (refused bool) {
+	blockers := s.nearestBlockers(e)
+	_, foreign, lastSeen := s.unwatched(blockers[:min(len(blockers), s.rule.Permits)])
+	switch {
+	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
+		return true
+	case foreign && s.listing.serial != 0: // the list is about to show whether they are gone
+	case foreign:
+		s.watchBlockers(e, blockers)
+	case s.departedSince(e): // blockers of this process must leave first: ask for the proof now, to have it by then
+		s.prove(e)
+	}
+	return false
+}
+
+// watchBlockers asks for watches on e's node and on all blockers, or for a list.
+//
+// If a single departure is not enough for e, one blocker is there beside those that keep e waiting.
+// After its departure a list shows the others that are left, while they still hold or wait. The
+// next departure then lets e hold: it doubts all proofs of e's node but an active watch.
+func (s *State) watchBlockers(e *entry, blockers []*contender) {
+	unwatched, _, _ := s.unwatched(blockers)
+	if len(blockers) > s.rule.Permits && len(unwatched) > 0 && s.departedSince(e) {
+		s.requestList() // others may have gone with the one that departed: one list shows all that are left, and proves e
+		return
+	}
+	if s.watches[e.name] == nil {
+		unwatched = append(unwatched, e.name)
+	}
+	if len(unwatched) > 0 {
+		s.requestWatch(unwatched, e.token.Czxid)
+	}
+}
+
+// refuseTries refuses the tries of e, and of each contender that must wait at least as long as e.
+// It reports whether there were any. lastSeen is the clock at which the contenders ahead were last
+// known to exist. A try that came later stays: the lock may have become free in between.
+func (s *State) refuseTries(e *entry, lastSeen uint64) (any bool) {
+	for k := range s.waiting {
+		if !keepsWaiting(s.rule, e.kind, queue.Kind(k)) {
+			continue
+		}
+		for _, c := range slices.Clone(s.waiting[k][place(s.waiting[k], e.seq):]) {
+			if w := c.entry; w.sentAt <= lastSeen && s.refuseTriesOf(w) {
+				any = true
+				if len(w.requests) == 0 {
+					s.leave(w) // takes w out of waiting
+				}
+			}
+		}
+	}
+	return any
+}
+
 // grant ends the wait of an entry that may hold. Under a rule with Delay its held marker comes
 // first.
 func (s *State) grant(e *entry) {
@@ -64,7 +120,8 @@ func (s *State) hold(e *entry) {
 	s.watchRevocable(e)
 }
 
-func (s *State) grantRequest(e *entry, id requests.ID) {
-	f := s.add(requests.Grant, id)
-	f.Node, f.Token = e.name, e.token
+func (ev Resize) apply(s *State) {
+	rule := *s.rule
+	rule.Permits = ev.Permits
+	s.rule = &rule
 }

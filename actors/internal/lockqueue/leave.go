@@ -1,12 +1,59 @@
 package lockqueue
 
-import (
-	"slices"
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
+// The end of a request, of its entry and of its node.
 
-// The end of an entry and of its node.
+func (ev Cancel) apply(s *State) {
+	if e := s.requests.At(ev.ID); e != nil {
+		if ev.Unclean && len(e.requests) == 1 {
+			e.ending = unclean
+		}
+		s.withdraw(e, ev.ID, ev.Reason)
+	}
+}
+
+func (ev Release) apply(s *State) {
+	e := s.requests.At(ev.ID)
+	switch {
+	case e == nil || e.stage != held:
+		s.refuse(ev.ID, requests.NotHeld)
+	default:
+		s.drop(e, ev.ID)
+		if n := len(e.requests); n > 0 {
+			s.add(requests.ConfirmRelease, ev.ID).StillHeld = n
+			return
+		}
+		e.noteRelease(ev.ID)
+		s.leave(e)
+	}
+}
+
+// withdraw ends a request, in whatever stage its entry is.
+func (s *State) withdraw(e *entry, id requests.ID, why requests.Reason) {
+	s.drop(e, id)
+	s.refuse(id, why)
+	if len(e.requests) == 0 {
+		s.leave(e)
+	}
+}
+
+// refuseAll refuses all requests of the entry, which leaves.
+func (s *State) refuseAll(e *entry, why requests.Reason) {
+	s.endEach(e, requests.Refuse, why)
+	s.leave(e)
+}
+
+// lose ends an entry that holds: its requests lose the lock, and its downgrades are refused.
+func (s *State) lose(e *entry, why requests.Reason) {
+	for _, downgrade := range s.downgradesOf(e) {
+		s.detach(downgrade)
+		s.refuseAll(downgrade, why)
+	}
+	s.refuseRelease(e, why) // if its owner had released it, and it stayed for its downgrades only
+	s.endEach(e, requests.Lose, why)
+	e.stage = leaving
+}
 
 // leave ends an entry without requests, in whatever stage it is.
 func (s *State) leave(e *entry) {
@@ -36,17 +83,12 @@ func (s *State) leave(e *entry) {
 	}
 }
 
-// compactUnsent takes the entries that have left out of unsent once they are many. To take out each
-// of them at once would cost the length of the list.
-func (s *State) compactUnsent() {
-	s.unsentLeft++
-	if int(s.unsentLeft)*2 > len(s.unsent) {
-		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
-		s.unsentLeft = 0
+// leaveIfReleased ends an entry that was released before, and stayed for its downgrades only.
+func (s *State) leaveIfReleased(origin *entry) {
+	if origin != nil && len(origin.requests) == 0 && origin.stage == held {
+		s.leave(origin)
 	}
 }
-
-func hasLeft(e *entry) bool { return e.stage == leaving }
 
 func (s *State) deleteNode(e *entry) {
 	e.stage = leaving
@@ -59,6 +101,22 @@ func (s *State) deleteNode(e *entry) {
 		s.lastDeleted = e
 	}
 	s.ask(requests.DeleteNode, e.serial).Node = e.name
+}
+
+// deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
+// the rule has a delay.
+func (s *State) deleteCleanly(e *entry) {
+	if !s.rule.Delay {
+		s.deleteNode(e)
+		return
+	}
+	e.stage = leaving
+	s.delay = &delay{entry: e}
+	if s.contention.requested { // as in deleteNode
+		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
+		return
+	}
+	s.requestMarker(requests.DeleteWithHeldMarker)
 }
 
 func (ev Deleted) apply(s *State) {

@@ -4,29 +4,6 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // When the directory is listed.
 
-// listing is the ListDirectory that is not answered yet.
-type listing struct {
-	serial  uint64 // 0 if there is none
-	askedAt uint64 // clock at which it was asked for
-	again   bool   // the answer may be too old: ask once more then; only if serial is not 0
-}
-
-func (ev Listed) apply(s *State) {
-	if ev.Serial != s.listing.serial {
-		return
-	}
-	s.listing.serial = 0
-	s.listArrived(ev.Directory != 0)
-	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
-		s.merge(ev.Children, s.listing.askedAt)
-		s.listedOutside(ev.Directory, len(ev.Children))
-	}
-	if s.listing.again {
-		s.listing.again = false
-		s.requestList()
-	}
-}
-
 func (s *State) requestList() {
 	if s.listing.serial != 0 {
 		s.listing.again = true
@@ -35,6 +12,33 @@ func (s *State) requestList() {
 	s.lastSerial++
 	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
 	s.ask(requests.ListDirectory, s.listing.serial).Watch = s.takeDirectoryWatch()
+}
+
+// awaitsContention reports whether a holder wants to know of contention and does not know of any.
+func (s *State) awaitsContention() bool {
+	for e := range own(s.holders) {
+		if e.wantsContention() {
+			return true
+		}
+	}
+	return false
+}
+
+// takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch,
+// and notes that it does.
+func (s *State) takeDirectoryWatch() bool {
+	if !s.contention.wanted || s.contention.set || !s.awaitsContention() {
+		return false
+	}
+	s.contention.set, s.contention.requested, s.contention.later = true, true, false
+	return true
+}
+
+// listOutside lists the directory for the entries that wait outside.
+func (s *State) listOutside() {
+	if s.anyOutside() && s.listing.serial == 0 && s.numbers.deletion == 0 {
+		s.requestList()
+	}
 }
 
 // placeKnown reports whether all contenders ahead of e are known. They are not if e's node may be

@@ -8,6 +8,22 @@ import (
 
 // How a list of the directory changes the State.
 
+func (ev Listed) apply(s *State) {
+	if ev.Serial != s.listing.serial {
+		return
+	}
+	s.listing.serial = 0
+	s.listArrived(ev.Directory != 0)
+	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
+		s.merge(ev.Children, s.listing.askedAt)
+		s.listedOutside(ev.Directory, len(ev.Children))
+	}
+	if s.listing.again {
+		s.listing.again = false
+		s.requestList()
+	}
+}
+
 // comparison is what a list of the directory says of the contenders. The list was asked for at the
 // clock askedAt and read later; it may still be older than a list that came before. A contender
 // that it does not show is gone, or hidden: its node may be newer than the list.
@@ -164,6 +180,24 @@ func (s *State) recogniseOwn(e *entry, name string, seq int64) *contender {
 		return nil // a former node of e: its creation was repeated
 	}
 	return &e.contender
+}
+
+// noteClient notes which client has made the name of a contender of another process, and with how
+// many permits.
+func (s *State) noteClient(name string) {
+	if here := int(s.lastSerial >> permitsShift); here != 0 {
+		if other := PermitsOf(name); other != 0 && other != here {
+			f := s.add(requests.ReportPermits, 0)
+			f.Node, f.Permits = name, other
+		}
+	}
+	const both = curators | unknownToCurators
+	if s.clients == both {
+		return
+	}
+	if s.clients |= clientOf(name); s.clients == both {
+		s.add(requests.ReportClients, 0)
+	}
 }
 
 func (s *State) report(name string) {

@@ -4,52 +4,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
 // Which nodes of this process are proven to exist.
-
-// proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not
-// count.
-//
-//	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and, unless the Created was recent, staleBefore
-//
-// provenAt, of the contender, is the clock of the request whose answer has shown the node. With a
-// watch it is the clock of the Watched or Wake itself: had the node gone before anything that this
-// process has heard of, the watch would have reported that first. allDoubtedAt doubts all own
-// nodes, and hiddenAt, of the contender, that one node. staleBefore is the age limit of all proofs.
-// The answer to a CreateNode that has waited in the bridge is younger than provenAt says: see
-// oldestProof.
-type proofs struct {
-	// allDoubtedAt is the clock at which a contender of another process was last heard to have
-	// left, a node of this process to be missing, or the connection to be back. For a departure
-	// that a list shows it is the clock of the list's request, so that the list proves the nodes
-	// that it shows.
-	allDoubtedAt uint64
-	// staleBefore is the Tick before the last one, tickedAt the last one. staleBefore <= tickedAt.
-	staleBefore, tickedAt uint64
-	// departuresListedAt is the clock at which a list last showed a departure: it lacked a
-	// contender known before, or skipped a number. A Created copies that clock to hiddenAt if no
-	// list has shown its node.
-	departuresListedAt uint64
-	// watches holds the watches on nodes by name, and asked the names of each WatchNodes that is
-	// not answered.
-	watches map[string]*watch
-	asked   map[uint64][]string
-	// readable has the creators of nodes that this process has read: it may read their other nodes,
-	// too.
-	readable map[Incarnation]bool
-	// watchAfterFailure is the serial of the WatchNodes of the holders' nodes that readFailed has
-	// asked for. If that fails, too, readFailed does not repeat it.
-	watchAfterFailure uint64
-}
-
-// watch is a watch on a node, from its WatchNodes to the Wake. It is active from the answer until
-// the connection is gone. While it is active it reports the next change of the node.
-type watch struct {
-	serial uint64
-	active bool
-}
 
 // watched reports whether e's node has an active watch, which reports a deletion before this
 // process reads anything later.
@@ -76,6 +34,10 @@ func (s *State) oldestProof(e *entry) uint64 {
 
 // lastDoubt returns the latest doubt of e's node, apart from the age of its proof.
 func (s *State) lastDoubt(e *entry) uint64 { return max(s.allDoubtedAt, e.hiddenAt) }
+
+// departedSince reports whether a contender may have left since the last proof of e's node. (The
+// age of the proof is left to the Tick.)
+func (s *State) departedSince(e *entry) bool { return e.provenAt < s.lastDoubt(e) }
 
 // prove asks for a proof that e's node exists. A list proves the nodes of all that wait.
 func (s *State) prove(e *entry) {
@@ -121,26 +83,30 @@ func (s *State) unwatched(blockers []*contender) (names []string, foreign bool, 
 	return names, foreign, lastSeen
 }
 
-func (ev Watched) apply(s *State) {
-	if s.awaitsMarker(ev.Serial) {
-		s.heldMarkerRead(ev)
+// requestWatch asks for watches of nodes. If one of them is of this process it asks for their data,
+// too: another client asks to release by writing to the node. No node is read if no event can be
+// missed without that: if none of them was written after the zxid since, and this process may read
+// them all.
+func (s *State) requestWatch(nodes []string, since int64) {
+	s.lastSerial++
+	ours := false
+	for _, name := range nodes {
+		put(&s.watches, name, &watch{serial: s.lastSerial})
+		c := s.find(name)
+		ours = ours || c != nil && c.entry != nil
+		if !s.readable[creatorOf(name)] {
+			since = 0
+		}
 	}
-	gone := slices.Sorted(slices.Values(ev.Gone))
-	for _, name := range s.takeWatched(ev.Serial) {
-		s.watches[name].active = s.session == Connected // a watch reports nothing without a connection
-		if _, is := slices.BinarySearch(gone, name); is {
-			s.nodeDeleted(name)
-			continue
-		}
-		s.noteReadable(name)
-		if c := s.find(name); c != nil {
-			// If the node goes after its read, this process has the Wake before it hears of
-			// anything later. Each later departure doubts the proof, and so does resume.
-			c.provenAt = s.clock
-			if c.entry != nil && string(ev.Data[name]) == queue.RevokeData {
-				s.revoke(c.entry)
-			}
-		}
+	put(&s.asked, s.lastSerial, nodes)
+	f := s.ask(requests.WatchNodes, s.lastSerial)
+	f.Nodes, f.WithData, f.Since = nodes, ours, since
+}
+
+// watchRevocable has the node of a revocable holder watched.
+func (s *State) watchRevocable(e *entry) {
+	if e.revocable && s.watches[e.name] == nil {
+		s.requestWatch([]string{e.name}, 0)
 	}
 }
 
@@ -172,26 +138,11 @@ func (s *State) takeWatched(serial uint64) (names []string) {
 	return names
 }
 
-func (Tick) apply(s *State) {
-	s.staleBefore, s.tickedAt = s.tickedAt, s.clock
-	s.contention.later = false
-	if s.session != Connected {
-		return
+// unwatch forgets the watches of a serial, and reports whether there were any.
+func (s *State) unwatch(serial uint64) bool {
+	names := s.takeWatched(serial)
+	for _, name := range names {
+		delete(s.watches, name)
 	}
-	s.tickOutside()
-	var ask []string
-	askIfStale := func(c *contender) {
-		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {
-			ask = append(ask, c.name)
-		}
-	}
-	for _, c := range s.nextToHold() {
-		askIfStale(c)
-	}
-	for _, c := range s.holders {
-		askIfStale(c)
-	}
-	if len(ask) > 0 {
-		s.requestWatch(ask, 0)
-	}
+	return len(names) > 0
 }

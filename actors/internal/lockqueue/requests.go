@@ -6,7 +6,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
 
-// The ends of requests.
+// The requests of the entries.
 
 // remember notes the entry of a request.
 func (s *State) remember(id requests.ID, e *entry) {
@@ -14,52 +14,6 @@ func (s *State) remember(id requests.ID, e *entry) {
 		s.requests = &requests.Table[entry]{}
 	}
 	s.requests.Put(id, e)
-}
-
-func (ev Cancel) apply(s *State) {
-	if e := s.requests.At(ev.ID); e != nil {
-		if ev.Unclean && len(e.requests) == 1 {
-			e.ending = unclean
-		}
-		s.withdraw(e, ev.ID, ev.Reason)
-	}
-}
-
-func (ev Release) apply(s *State) {
-	e := s.requests.At(ev.ID)
-	switch {
-	case e == nil || e.stage != held:
-		s.refuse(ev.ID, requests.NotHeld)
-	default:
-		s.drop(e, ev.ID)
-		if n := len(e.requests); n > 0 {
-			s.add(requests.ConfirmRelease, ev.ID).StillHeld = n
-			return
-		}
-		e.noteRelease(ev.ID)
-		s.leave(e)
-	}
-}
-
-func (ev Resize) apply(s *State) {
-	rule := *s.rule
-	rule.Permits = ev.Permits
-	s.rule = &rule
-}
-
-// noteRelease notes the request whose release ends the entry. The entry has no requests any more,
-// so their memory serves: there may be many entries.
-func (e *entry) noteRelease(by requests.ID) { e.ending, e.buf[0].id = releasing, by }
-
-func (e *entry) releaser() requests.ID { return e.buf[0].id }
-
-// withdraw ends a request, in whatever stage its entry is.
-func (s *State) withdraw(e *entry, id requests.ID, why requests.Reason) {
-	s.drop(e, id)
-	s.refuse(id, why)
-	if len(e.requests) == 0 {
-		s.leave(e)
-	}
 }
 
 // drop takes a request off its entry. With the last request the entry ceases to be its owner's.
@@ -74,20 +28,6 @@ func (s *State) drop(e *entry, id requests.ID) {
 	if len(e.requests) == 0 && e.owner != "" && s.owners[ownerOf(e)] == e {
 		delete(s.owners, ownerOf(e))
 	}
-}
-
-// index returns the place of a request. An owner that enters again leaves in reverse order.
-func (e *entry) index(id requests.ID) int {
-	if last := len(e.requests) - 1; e.requests[last].id == id {
-		return last
-	}
-	return slices.IndexFunc(e.requests, func(r request) bool { return r.id == id })
-}
-
-// refuseAll refuses all requests of the entry, which leaves.
-func (s *State) refuseAll(e *entry, why requests.Reason) {
-	s.endEach(e, requests.Refuse, why)
-	s.leave(e)
 }
 
 // endEach drops all requests of the entry, with a Refuse or a Lose for each.
@@ -105,5 +45,41 @@ func (s *State) refuseRelease(e *entry, why requests.Reason) {
 	if e.ending == releasing {
 		e.ending = clean
 		s.refuse(e.releaser(), why)
+	}
+}
+
+// refuseTriesOf refuses the tries of an entry, and reports whether there were any.
+func (s *State) refuseTriesOf(e *entry) (any bool) {
+	for i := len(e.requests) - 1; i >= 0; i-- {
+		if r := e.requests[i]; r.try {
+			s.drop(e, r.id)
+			s.refuse(r.id, requests.NotAcquired)
+			any = true
+		}
+	}
+	return any
+}
+
+func (s *State) grantRequest(e *entry, id requests.ID) {
+	f := s.add(requests.Grant, id)
+	f.Node, f.Token = e.name, e.token
+}
+
+// notifyRevoked sends each of some requests of a holder a RequestRevoke, if the holder is asked to
+// release. A further one has no effect.
+func (s *State) notifyRevoked(e *entry, granted []request) {
+	if e.revoked {
+		for _, r := range granted {
+			s.add(requests.RequestRevoke, r.id)
+		}
+	}
+}
+
+func (s *State) notifyContended(e *entry) {
+	for i := range e.requests {
+		if r := &e.requests[i]; r.notifyContended {
+			r.notifyContended = false
+			s.add(requests.NotifyContended, r.id)
+		}
 	}
 }

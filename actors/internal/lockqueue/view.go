@@ -1,123 +1,40 @@
 package lockqueue
 
 import (
-	"cmp"
-	"iter"
-	"math"
 	"slices"
-	"sort"
 
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
-// directoryView is what this process knows of the contenders in the lock's directory. Each
-// contender up to completeThrough is in the list, or its node is gone for good: the numbers of one
-// directory only grow, so a new node has a number beyond. (For downgrades see unseenDowngrades.) A
-// contender may be granted only if its number is up to completeThrough, since a gap in the numbers
-// below it may hide an earlier contender.
-type directoryView struct {
-	// contenders are ordered by number; foreign counts those of other processes. byKind has the
-	// same contenders for each kind: how many block another follows from their places there.
-	// Without kindsDiffer it is empty (see ofKind).
-	contenders []*contender
-	byKind     [][]*contender
-	foreign    int
-	// completeThrough is a number. It is nothingKnown before the first list of the directory.
-	completeThrough int64
-	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
-	// a session. All else here is about this directory.
-	directory int64
-	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may have
-	// left at their places when they went, such as a reader at the place of a writer. unseenSince
-	// is the clock at which the last of them went. A list asked for later shows such downgrades.
-	unseenDowngrades queue.KindSet
-	unseenSince      uint64
-	numbers          numbers // numberend.go: how near the end of its numbers the directory is
-	// othersCame is for how many creates to come those of other processes are expected in between:
-	// see mayHaveMissed.
-	othersCame uint8
-}
+// The list of the contenders in the directory, and the rule's questions to it.
 
-// nothingKnown is completeThrough before the first list, less than each number.
-const nothingKnown int64 = math.MinInt64 + 1
+// listsOwn reports whether a contender of this process is in the list.
+func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
 
-func newView() directoryView {
-	return directoryView{completeThrough: nothingKnown, numbers: newNumbers()}
-}
+// follows reports whether a sequence number is the next one after completeThrough.
+func (v *directoryView) follows(seq int64) bool { return seq == v.completeThrough+1 }
 
-// unknownSeq is the number of a child without one in its name. It is never beyond completeThrough.
-const unknownSeq = nothingKnown - 1
-
-// contender is a node in the lock's directory, as this process has last seen it: one of any
-// process. There may be many.
-type contender struct {
-	name string
-	// seq is the contender's place in the queue: its number (see parse), or unknownSeq for a name
-	// of no known form.
-	seq  int64
-	kind queue.Kind
-	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether
-	// its node is known to be in State.directory. Of another process's contender a list has shown
-	// that.
-	listed, inDirectory bool
-	proof
-	// entry is nil for a contender of another process. For one of this process it is the entry
-	// that the contender is part of.
-	entry *entry
-}
-
-// proof says when a contender's node is known to have existed.
-type proof struct {
-	// provenAt is the latest clock at which this process knows that the node existed. A list or a
-	// Created proves that for the clock of its request, and a watch for the clock of its event.
-	// provenAt never decreases while the node is the same.
-	provenAt uint64
-	// hiddenAt is a doubt (see proofs): the clock at which a list last showed a departure but not
-	// this node.
-	hiddenAt uint64
-	// shownAt is the clock at which the last list came that shows the node. A list that was asked
-	// for before shownAt does not remove a contender with unknownSeq. (For other contenders their
-	// number says whether a list is too old.)
-	shownAt uint64
-}
-
-// place returns the index of a number in a sorted list, or the index at which it would be inserted.
-func place(list []*contender, seq int64) int {
-	// Mostly the number comes after all others.
-	if n := len(list); n == 0 || list[n-1].seq < seq {
-		return n
+// parse returns the number of a child, and its kind by the rule. ok is false for a name of no form
+// that the rule knows.
+func (s *State) parse(name string) (seq int64, kind queue.Kind, ok bool) {
+	if seq, kind, ok = s.rule.Parse(name); !ok {
+		return unknownSeq, queue.Exclusive, false
 	}
-	return sort.Search(len(list), func(i int) bool { return list[i].seq >= seq })
+	return queue.Rank(seq), kind, true
 }
 
-// compareSeq orders contenders by number.
-func compareSeq(a, b *contender) int { return cmp.Compare(a.seq, b.seq) }
-
-func insert(list []*contender, c *contender) []*contender {
-	return slices.Insert(list, place(list, c.seq), c)
-}
-
-// shift drops the first element of a list. A list that becomes empty keeps its memory.
-func shift[T any](list []*T) []*T {
-	list[0] = nil
-	if len(list) == 1 {
-		return list[:0]
+// find returns the contender of a name that is in the list.
+func (s *State) find(name string) *contender {
+	seq, _, _ := s.parse(name)
+	for _, c := range s.contenders[place(s.contenders, seq):] {
+		if c.name == name {
+			return c
+		}
+		if c.seq > seq {
+			break
+		}
 	}
-	return list[1:]
-}
-
-func remove(list []*contender, c *contender) []*contender {
-	i := place(list, c.seq)
-	for ; i < len(list) && list[i] != c; i++ {
-	}
-	switch {
-	case i >= len(list):
-		return list
-	case i < len(list)/2: // the usual departure is one of the first: move those before it
-		copy(list[1:], list[:i])
-		return shift(list)
-	}
-	return slices.Delete(list, i, i+1)
+	return nil
 }
 
 // insertByKind inserts a contender into the one of the lists that is of its kind.
@@ -153,8 +70,16 @@ func (s *State) removeFromList(c *contender) {
 	}
 }
 
-// listsOwn reports whether a contender of this process is in the list.
-func (v *directoryView) listsOwn() bool { return len(v.contenders) > v.foreign }
+// addAnew adds a contender of this process to the list of another directory.
+func (s *State) addAnew(e *entry) {
+	s.addToList(e)
+	switch e.stage {
+	case queued:
+		s.insertByKind(&s.waiting, &e.contender)
+	case held, makingMarker:
+		s.holders = insert(s.holders, &e.contender)
+	}
+}
 
 // forget empties the list, holders and waiting, and returns the entries that were in the list. They
 // keep their stages, and waitingTries still counts them. So the caller adds each of them anew, or
@@ -171,73 +96,6 @@ func (s *State) forget() (entries []*entry) {
 	return entries
 }
 
-// own yields the entries of this process's contenders in a list.
-func own(list []*contender) iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for _, c := range list {
-			if c.entry != nil && !yield(c.entry) {
-				return
-			}
-		}
-	}
-}
-
-// parse returns the number of a child, and its kind by the rule. ok is false for a name of no form
-// that the rule knows.
-func (s *State) parse(name string) (seq int64, kind queue.Kind, ok bool) {
-	if seq, kind, ok = s.rule.Parse(name); !ok {
-		return unknownSeq, queue.Exclusive, false
-	}
-	return queue.Rank(seq), kind, true
-}
-
-// find returns the contender of a name that is in the list.
-func (s *State) find(name string) *contender {
-	seq, _, _ := s.parse(name)
-	for _, c := range s.contenders[place(s.contenders, seq):] {
-		if c.name == name {
-			return c
-		}
-		if c.seq > seq {
-			break
-		}
-	}
-	return nil
-}
-
-// addAnew adds a contender of this process to the list of another directory.
-func (s *State) addAnew(e *entry) {
-	s.addToList(e)
-	switch e.stage {
-	case queued:
-		s.insertByKind(&s.waiting, &e.contender)
-	case held, makingMarker:
-		s.holders = insert(s.holders, &e.contender)
-	}
-}
-
-// enterDirectory notes the directory that an answer is about, which is 0 if the answer does not
-// say. It returns false for a former directory. What was known of a former directory does not hold
-// for the next, and a node that was made before the next directory is not in it.
-func (s *State) enterDirectory(directory int64) bool {
-	if directory <= s.directory {
-		return directory == s.directory
-	}
-	s.directory, s.lastDeleted, s.numbers = directory, nil, newNumbers()
-	for _, e := range s.forget() {
-		switch {
-		case !e.answered():
-			e.name = "" // a list showed the node before its Created: it was in the deleted directory
-		case e.token.Czxid < directory:
-			s.ownNodeDeleted(e)
-		default: // made since, in this directory or one that comes after it
-			e.inDirectory = false
-			s.addAnew(e)
-		}
-	}
-	return true
-}
-
 // extendComplete moves completeThrough over numbers that have become consecutive. It stops at a
 // node of this process that may be in another directory: there the same numbers belong to other
 // nodes.
@@ -250,5 +108,69 @@ func (s *State) extendComplete() {
 	}
 }
 
-// follows reports whether a sequence number is the next one after completeThrough.
-func (v *directoryView) follows(seq int64) bool { return seq == v.completeThrough+1 }
+// ofKind returns the contenders of a kind, by number. If each kind is blocked by all, it returns
+// all contenders for the first kind and none for the others, because then nothing depends on which
+// kind they are of.
+func (s *State) ofKind(kind queue.Kind) []*contender {
+	switch {
+	case s.kindsDiffer && len(s.byKind) > 0:
+		return s.byKind[kind]
+	case !s.kindsDiffer && kind == 0:
+		return s.contenders
+	}
+	return nil
+}
+
+// blockersAhead returns how many contenders ahead of a number block one of a kind.
+func (s *State) blockersAhead(of queue.Kind, seq int64) (n int) {
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		if s.rule.BlockedBy[of].Has(kind) {
+			n += place(s.ofKind(kind), seq)
+		}
+	}
+	return n
+}
+
+// nearestBlockers returns the contenders that block an entry, nearest first. As many as the rule
+// has Permits keep it waiting. If there is one more, which is the last that nearestBlockers
+// returns, a single departure is not enough. It returns none if all contenders are of this process,
+// whose departures need no watch.
+func (s *State) nearestBlockers(e *entry) []*contender {
+	if s.foreign == 0 {
+		return nil
+	}
+	s.blockers = s.blockers[:0]
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		if s.rule.BlockedBy[e.kind].Has(kind) {
+			list := s.ofKind(kind)
+			end := place(list, e.seq)
+			s.blockers = append(s.blockers, list[max(end-s.rule.Permits-1, 0):end]...)
+		}
+	}
+	slices.SortStableFunc(s.blockers, compareSeq)
+	slices.Reverse(s.blockers)
+	return s.blockers[:min(len(s.blockers), s.rule.Permits+1)]
+}
+
+// blockedLocally reports whether contenders of this process alone block a new request. Contenders
+// of other processes may be gone unnoticed: ZooKeeper knows.
+func (s *State) blockedLocally(kind queue.Kind) bool {
+	set, n := s.rule.BlockedBy[kind], 0
+	for kind := range queue.Kind(len(s.rule.BlockedBy)) {
+		list := s.ofKind(kind)
+		for i := len(list) - 1; i >= 0 && n < s.rule.Permits && set.Has(kind); i-- {
+			if list[i].entry != nil {
+				n++
+			}
+		}
+	}
+	for _, early := range [][]*entry{s.unanswered, s.unsent} {
+		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
+			e := early[i]
+			if !e.listed && (e.stage == creating || e.stage == unsent) && set.Has(e.kind) {
+				n++
+			}
+		}
+	}
+	return n >= s.rule.Permits
+}

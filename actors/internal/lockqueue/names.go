@@ -6,6 +6,8 @@ import (
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
+// What names of contenders say of who has made them.
+
 // Incarnation marks the names of one lock actor's nodes. With the serial of a CreateNode it makes
 // the UUID that Curator's names begin with. So a name alone says whether a node is this actor's,
 // and of which CreateNode.
@@ -67,8 +69,27 @@ func PermitsOf(name string) int {
 	return int(binary.BigEndian.Uint64(id[8:]) &^ variant >> permitsShift)
 }
 
-// IsOwn reports whether a contender of this State has a node of the name, or had it.
-func (s *State) IsOwn(name string) bool {
-	_, own := s.incarnation.serial(name)
-	return own
+// clients is a set of kinds of clients, which the names of their contenders tell apart.
+type clients uint8
+
+const (
+	// curators are clients of Apache Curator.
+	curators clients = 1 << iota
+	// unknownToCurators are clients for which Curator's do not wait. Curator does not find the
+	// number in their names, and compares the names as text.
+	unknownToCurators
+)
+
+// clientOf returns the kind of client that has made a contender's name. It returns 0 for other
+// clients, such as this library.
+func clientOf(name string) clients {
+	switch marker, _ := queue.Marker(name); marker {
+	case queue.KazooMarker, queue.KazooReadMarker, queue.RecipesMarker:
+		return unknownToCurators
+	}
+	// Curator's UUIDs are random, of version 4. Those of this library have version 8.
+	if id, ok := queue.UUID(name); ok && id[6]>>4 == 4 {
+		return curators
+	}
+	return 0
 }

@@ -1,0 +1,123 @@
+package lockqueue
+
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
+
+// The answers to CreateNode.
+
+// apply notes the node and settles what becomes of its entry. Then it takes in the names in the
+// directory, which show the contenders ahead.
+func (ev Created) apply(s *State) {
+	e := s.entries.at(ev.Serial)
+	if e == nil || e.answered() {
+		return
+	}
+	s.enterDirectory(ev.Directory)
+	sentAt := e.sentAt // of this CreateNode: settle may ask for another
+	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter
+	// it is complete if the directory was read; an empty list then says that even the new node is
+	// gone. Without ListAfter there are names only if the bridge had to look for the node, and
+	// these are complete, too.
+	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
+	unwanted := e.stage == abandoned
+	s.markAnswered(e)
+	if ev.Token.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
+		s.goOnWithoutNode(e)
+		return
+	}
+	shown := s.noteNode(e, ev)
+	s.settle(e, shown, unwanted)
+	if hasChildren && !(unwanted && s.listsDue > 0) { // a later list says more, and there may be many of these
+		s.merge(ev.Children, sentAt)
+		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
+			s.ownNodeDeleted(e) // between its creation and the read
+		}
+	}
+}
+
+// noteNode notes what a Created says of the entry's node, and reports whether an earlier list has
+// shown the node already. (The names that come with this Created are merged later.) It takes the
+// entry out of s.contenders, until settle adds it.
+func (s *State) noteNode(e *entry, ev Created) (shown bool) {
+	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory.
+	// (apply has returned if s.directory was created after the node.)
+	e.inDirectory = ev.SameDirectory || ev.Directory != 0
+	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed
+	// is of s.directory, where no name comes twice. So once the node is known to be in s.directory,
+	// an equal name proves that a list has shown it. A node not known to be there may be another
+	// one than the listed: the bridge repeats a create whose answer was lost, and in the next
+	// directory, where the numbers begin anew, it may get the same name.
+	shown = e.listed && e.name == ev.Node && e.inDirectory
+	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
+	if !shown {
+		e.hiddenAt = s.departuresListedAt
+	}
+	e.name, e.token = ev.Node, ev.Token
+	e.createdAt, e.provenAt, e.recent = s.clock, max(e.provenAt, e.sentAt), ev.Recent
+	return shown
+}
+
+// settle decides what becomes of an entry with a new node. Mostly it queues.
+func (s *State) settle(e *entry, shown, unwanted bool) {
+	seq, _, ok := s.parse(e.name)
+	if !ok { // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
+		seq = lastNumber
+	}
+	e.seq = seq
+	s.numbers.note(seq)
+	late := !shown && seq <= s.completeThrough // completeThrough went past its number without it
+	s.noteNumber(e)
+	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
+	switch {
+	case unwanted:
+		s.deleteNode(e)
+	case origin != nil:
+		e.token = origin.token // it goes on with the token that was granted
+		s.addToList(e)
+		s.grant(e)
+	case late || seq >= lastNumber:
+		s.requeue(e) // others may have passed it, or have the same number
+	default:
+		s.addToList(e)
+		s.startWaiting(e)
+		s.extendComplete()
+	}
+	s.leaveIfReleased(origin)
+}
+
+func (s *State) createFailed(e *entry, ev Failed) {
+	switch {
+	case e.stage == leaving: // its node may still exist, also if the session is lost
+		s.entries.remove(e.serial)
+		s.lastDeleted = nil
+		s.refuseRelease(e, ev.Reason)
+		return
+	case e.answered():
+		return
+	}
+	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
+		s.allDoubtedAt = s.clock
+	}
+	unwanted := e.stage == abandoned
+	s.markAnswered(e)
+	s.entries.remove(e.serial)
+	s.removeFromList(&e.contender)
+	origin := s.detach(e)
+	switch {
+	case origin != nil && ev.Reason == requests.NotHeld:
+		e.stage = leaving
+		s.refuseAll(e, requests.NodeDeleted)
+		s.ownNodeDeleted(origin)
+	case unwanted:
+	case ev.Reason == requests.NodeDeleted:
+		e.downgrade.of = origin
+		s.requestCreate(e)
+	default:
+		e.stage = leaving // there is no node to delete
+		s.refuseAll(e, ev.Reason)
+	}
+	s.leaveIfReleased(origin)
+}
