@@ -94,8 +94,8 @@ func (r *reasons) notice() string {
 
 // command returns the command of one server, without syncs to the disk, because no test cuts the
 // power.
-func (inst install) command(config string, containerInterval time.Duration, heap int) *exec.Cmd {
-	return exec.Command(inst.java, append(machineFlags(heap),
+func (inst install) command(config string, containerInterval time.Duration, heap int, flags []string) *exec.Cmd {
+	return exec.Command(inst.java, append(append(machineFlags(heap), flags...),
 		"-XX:-UsePerfData", // writes a file to /tmp that a killed process leaves there
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-Dzookeeper.jmx.log4j.disable=true",

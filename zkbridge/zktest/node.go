@@ -19,6 +19,7 @@ type serverProcess struct {
 	install  install
 	interval time.Duration // see ContainerInterval
 	heap     int           // see Heap
+	flags    []string      // see Property
 	dir      string        // holds zoo.cfg, data and log
 	port     reservedPort
 
@@ -54,7 +55,7 @@ func launch(inst install, dir string, n int, o serverOptions) (*Server, error) {
 func prepare(inst install, dir string, n int, o serverOptions) (*Server, error) {
 	s := &Server{}
 	for i := range n {
-		nd := &serverProcess{install: inst, interval: o.interval, heap: o.heap, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: reservePort()}
+		nd := &serverProcess{install: inst, interval: o.interval, heap: o.heap, flags: o.flags, dir: filepath.Join(dir, strconv.Itoa(i+1)), port: reservePort()}
 		if n > 1 {
 			nd.quorum, nd.election = reservePort(), reservePort()
 		}
@@ -150,7 +151,7 @@ func (n *serverProcess) spawn() (*Process, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	cmd := n.install.command(n.configFile(), n.interval, n.heap)
+	cmd := n.install.command(n.configFile(), n.interval, n.heap, n.flags)
 	cmd.Stdout, cmd.Stderr = log, log
 	n.proc, err = spawn(cmd)
 	return n.proc, err

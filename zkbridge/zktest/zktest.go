@@ -46,6 +46,7 @@ type serverOptions struct {
 	tick     time.Duration
 	interval time.Duration // see ContainerInterval
 	settings []string      // lines of zoo.cfg
+	flags    []string      // of the virtual machine; see Property
 	schemes  []string      // see EnforceAuth
 	version  string        // see Version
 	heap     int           // in MiB: see Heap
@@ -65,6 +66,12 @@ func TickTime(d time.Duration) ServerOption {
 // embedded server ignores the setting.
 func Setting(key, value string) ServerOption {
 	return func(o *serverOptions) { o.settings = append(o.settings, key+"="+value) }
+}
+
+// Property sets a system property of a real server that zoo.cfg does not set, such as jute.maxbuffer.
+// The embedded server ignores it.
+func Property(key, value string) ServerOption {
+	return func(o *serverOptions) { o.flags = append(o.flags, "-D"+key+"="+value) }
 }
 
 // EnforceAuth has the server refuse clients that have no identity of one of the schemes.

@@ -16,9 +16,10 @@ import (
 
 // An actor that is granted a lock while the connection is lost is told so, and told once.
 func TestSuspendedBeforeGrant(t *testing.T) {
-	handedOn := map[string]bool{}
+	ran, handedOn := map[string]bool{}, map[string]bool{}
 	for _, r := range locktest.Recipes {
 		t.Run(r.Name, func(t *testing.T) {
+			ran[r.Name] = true
 			locktest.Bubble(t, func(v *locktest.Virtual) {
 				v.AwaitDeadLetters()
 				config, all := locktest.OwnerActors(v.T, 3)
@@ -62,7 +63,7 @@ func TestSuspendedBeforeGrant(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"mutex", "local queue", "write", "local read", "custom", "semaphore", "multi-lock"} {
-		if !handedOn[name] {
+		if ran[name] && !handedOn[name] {
 			t.Errorf("%s was not handed on without a connection, so the test shows nothing", name)
 		}
 	}

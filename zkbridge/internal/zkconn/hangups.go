@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// HangUps counts how often servers have hung up on a request: it was the one that the server had to
-// answer next. A request that each server hangs up on, as one that is larger than the server's
+// HangUps counts how often servers may have hung up on a request: it was the one that the server had to
+// answer next, or the largest one. A request that each server hangs up on, as one that is larger than the server's
 // jute.maxbuffer, would otherwise end one connection after the other. The zero value is none.
 type HangUps int8
 

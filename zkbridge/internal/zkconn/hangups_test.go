@@ -1,7 +1,10 @@
 package zkconn
 
 import (
+	"fmt"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,4 +35,56 @@ func TestHangUps(t *testing.T) {
 	if ReasonFor(h.Final()) != messages.Reason_UNAVAILABLE || IsTransient(h.Final()) {
 		t.Error("the failure is not final")
 	}
+}
+
+// A hang-up counts for the request that the server had to answer next, and for the largest one: where that
+// was too large, the server has not answered those before it either.
+func TestHangUpOnALargeRequest(t *testing.T) {
+	for size, suspected := range map[int]bool{largeRequest - 1<<10: false, largeRequest + 1<<10: true} {
+		c, server := openedPipe(t, &Settings{})
+		replies := make(answers, 5)
+		for _, request := range []struct {
+			name string
+			size int
+		}{{"ping", 0}, {"next", 10}, {"small", 10}, {"large", size}, {"last", 10}} {
+			if c.Ping(); request.size > 0 {
+				c.send(encodeDelete("/"+strings.Repeat("x", request.size)), replies.of(request.name))
+			}
+		}
+		server.Close()
+		if err := c.serve(); !isHangUp(err) {
+			t.Fatal(err)
+		}
+		large := zk.ErrConnectionClosed
+		if suspected {
+			large = errHungUp
+		}
+		replies.expect(t, fmt.Sprint("next 0 ", errHungUp), fmt.Sprint("small 0 ", zk.ErrConnectionClosed), fmt.Sprint("large 0 ", large),
+			fmt.Sprint("last 0 ", zk.ErrConnectionClosed))
+	}
+}
+
+// closedForWriting is a connection that the other side has closed, behind what it has sent.
+type closedForWriting struct{ net.Conn }
+
+func (closedForWriting) Write([]byte) (int, error) {
+	return 0, &net.OpError{Op: "write", Err: syscall.EPIPE}
+}
+
+// A write to a server that has hung up does not hide its last answers, nor which request it had to answer next.
+func TestWriteAfterHangUp(t *testing.T) {
+	client, server := net.Pipe()
+	c := opened(closedForWriting{client}, &Settings{})
+	replies := make(answers, 2)
+	for _, name := range []string{"answered", "next"} {
+		c.send(encodeDelete("/"+name), replies.of(name))
+	}
+	go func() {
+		server.Write(frame(16, 1, 0, 7))
+		server.Close()
+	}()
+	if err := c.serve(); !isHangUp(err) {
+		t.Error(err)
+	}
+	replies.expect(t, "answered 0 <nil>", fmt.Sprint("next 0 ", errHungUp))
 }

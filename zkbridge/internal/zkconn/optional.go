@@ -132,8 +132,7 @@ func (cfg *Settings) noteResult(k optionalKind, err error) {
 // sent again without them.
 var errNoContainers = errors.New("the server does not know containers")
 
-// errHungUp is the error of the request that the server had to answer next when it ended the
-// connection.
+// errHungUp is the error of a request that the server may have ended the connection for: see suspects.
 var errHungUp = fmt.Errorf("%w by the server, which had this request to answer", zk.ErrConnectionClosed)
 
 // isHangUp reports whether reading or writing a connection has failed with err because the server

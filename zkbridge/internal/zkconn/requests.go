@@ -138,8 +138,9 @@ func (c *Conn) flushLoop() {
 }
 
 // writeChunk writes the first chunk. It is called with c.writeMu and c.mu, and unlocks both. It
-// closes the connection if writing fails. There is no write deadline: a server that takes nothing
-// answers nothing, and reading has a deadline.
+// closes the connection if writing fails, unless the server has hung up: reading ends soon, behind the
+// last answers, and shows which request was the next one. There is no write deadline: a server that takes
+// nothing answers nothing, and reading has a deadline.
 func (c *Conn) writeChunk() {
 	piece := c.unwritten[0]
 	c.unwritten = shift(c.unwritten)
@@ -147,7 +148,7 @@ func (c *Conn) writeChunk() {
 	_, err := c.Conn.Write(piece)
 	c.writeMu.Unlock()
 	recycle(piece)
-	if err != nil {
+	if err != nil && !isHangUp(err) {
 		c.Close()
 	}
 }
@@ -236,8 +237,8 @@ func (c *Conn) readBody(size int) ([]byte, error) {
 	return body, err
 }
 
-// failRequests fails all requests that are not answered. The one that the server had to answer next
-// fails with why, the others with zk.ErrConnectionClosed.
+// failRequests fails all requests that are not answered. Those that the server may have ended the
+// connection for fail with why, the others with zk.ErrConnectionClosed.
 func (c *Conn) failRequests(why error) {
 	c.callbackMu.Lock()
 	defer c.callbackMu.Unlock()
@@ -245,10 +246,31 @@ func (c *Conn) failRequests(why error) {
 	left := c.sent
 	c.broken, c.sent, c.unanswered = true, nil, 0
 	c.mu.Unlock()
-	for _, s := range left {
-		if s.callback != nil {
+	next, largest := suspects(left)
+	for i, s := range left {
+		switch {
+		case s.callback == nil:
+		case i == next || i == largest:
 			s.callback(nil, why)
-			why = zk.ErrConnectionClosed
+		default:
+			s.callback(nil, zk.ErrConnectionClosed)
 		}
 	}
+}
+
+// largeRequest is the size from which a request may be larger than the server's jute.maxbuffer.
+const largeRequest = 32 << 10
+
+// suspects returns which of the unanswered messages a server may have ended the connection for, -1 for none:
+// the request that it had to answer next, and the largest one, if that is large. A server that finds a
+// message too large does not answer those before it either.
+func suspects(sent []sentRecord) (next, largest int) {
+	next = slices.IndexFunc(sent, func(s sentRecord) bool { return s.callback != nil })
+	largest, size := -1, largeRequest
+	for i, s := range sent {
+		if s.size > size {
+			largest, size = i, s.size
+		}
+	}
+	return next, largest
 }
