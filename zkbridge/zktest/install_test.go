@@ -32,7 +32,7 @@ func TestNoticeNamesEveryReasonOnce(t *testing.T) {
 // A benchmark's server has the collector that Java chooses.
 func TestServerWithMoreMemory(t *testing.T) {
 	for heap, small := range map[int]bool{defaultHeap: true, defaultHeap + 1: false} {
-		flags := install{java: "java"}.command("zoo.cfg", 0, heap).Args
+		flags := install{java: "java"}.command("zoo.cfg", 0, heap, nil).Args
 		if slices.Contains(flags, "-XX:+UseSerialGC") != small || !slices.Contains(flags, fmt.Sprintf("-Xmx%dm", heap)) {
 			t.Errorf("with %d MiB: %q", heap, flags)
 		}

@@ -2,20 +2,15 @@ package failures
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
@@ -57,7 +52,7 @@ func TestChaosCutLinks(t *testing.T) {
 		c.processes = append(c.processes, c.startClient(i))
 	}
 	curator := interop.Curator(t, c.Addr(), interop.SessionTimeout(time.Minute))
-	stopCurator := c.contend(curator)
+	stopCurator := c.contend(curatorID, curator.Peer, curator.Mutex)
 	faults := 0
 	for over := time.After(*chaosTime); ; faults++ {
 		select {
@@ -184,60 +179,11 @@ func (c *cutChaos) killAndStart(p *locktest.ChildProcess, at host, start func())
 	start()
 }
 
-// contend has a client of Curator use the locks as the processes do, until the returned function is
-// called.
-func (c *cutChaos) contend(curator *interop.CuratorClient) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	conn := c.Client(c)
-	for i, path := range c.paths {
-		resources, err := connectResources(c.resources.addr())
-		locktest.Must(c, err)
-		lock := curator.Mutex(path)
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if err := useCurator(lock, conn, resources, path, int64(-1-i)); err != nil {
-					c.Errorf("Curator: %v", err)
-					return
-				}
-				<-time.After(rand.N(300 * time.Millisecond)) // the others shall have most of the locks
-			}
-		})
-	}
-	return func() { cancel(); all.Wait() }
-}
-
-// useCurator acquires the lock, uses it, and releases. The czxid of its node is a token. The client is
-// not cut off, so that it holds until it releases.
-func useCurator(lock *interop.Lock, conn *zk.Conn, resources *resourceClient, path string, id int64) error {
-	resources.call("call", path, actors.Token{}, id)
-	if held, err := lock.Acquire(zktest.TimeLimit); err != nil || !held {
-		return fmt.Errorf("acquire: %t, %w", held, err)
-	}
-	node, err := lock.Node()
-	if err != nil {
-		return err
-	}
-	_, stat, err := conn.Get(node)
-	if err != nil {
-		return fmt.Errorf("the node of the holder, %s: %w", node, err)
-	}
-	token := actors.Token{Czxid: stat.Czxid}
-	resources.call("lock", path, token, 0)
-	resources.use(path, token, func() bool { return true })
-	resources.call("begin", path, token, 0)
-	if err := lock.Release(); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	resources.call("unlock", path, token, 0)
-	return nil
-}
-
 // expectGrants waits until each process, and Curator at each lock, has been granted a lock from now
 // on.
 func (c *cutChaos) expectGrants() {
 	c.Helper()
-	before, ids := c.resources.granted(), []int64{-1, -2, -3}
+	before, ids := c.resources.granted(), []int64{curatorID, curatorID - 1, curatorID - 2}
 	for _, p := range c.processes {
 		ids = append(ids, int64(p.Cmd.Process.Pid))
 	}

@@ -38,10 +38,14 @@ type chaos struct {
 }
 
 // TestChaosUnclean kills processes, and pauses them for longer than their sessions last. No update
-// is lost then, because of the tokens.
+// is lost then, because of the tokens. With three servers, clients of Curator and kazoo take part.
 func TestChaosUnclean(t *testing.T) {
 	t.Parallel()
 	onChaos(t, func(c *chaos) {
+		stopOthers := func() {}
+		if len(c.Members()) > 0 {
+			stopOthers = c.contendOthers()
+		}
 		c.run(time.Second, func() {
 			i := c.anyProcess()
 			if rand.N(5) > 0 {
@@ -51,6 +55,7 @@ func TestChaosUnclean(t *testing.T) {
 			c.processes[i].Kill()
 			c.processes[i] = c.start()
 		})
+		stopOthers()
 		c.resources.check(c, false)
 	})
 }
