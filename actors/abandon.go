@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/messages"
 )
 
 // watch abandons the request when ctx ends.
@@ -26,10 +23,6 @@ func (a *acquisition) watch(ctx context.Context) {
 	})
 }
 
-func (a *acquisition) cancel(e *manager.Entry) {
-	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)
-}
-
 // CancelError implements ask.Producer.
 func (a *acquisition) CancelError() error { return (*cancelledAt)(a.handle) }
 
@@ -38,6 +31,7 @@ func (a *acquisition) CancelError() error { return (*cancelledAt)(a.handle) }
 type cancelledAt handle
 
 func (h *cancelledAt) Error() string { return fmt.Sprintf("lock %s: %v", h.path, ErrCancelled) }
+
 func (h *cancelledAt) Unwrap() error { return ErrCancelled }
 
 // Abandoned implements ask.Producer: the user has given the request up, or the grant before taking
@@ -136,35 +130,3 @@ func (a *acquisition) dropped() {
 		a.sendRelease()
 	}
 }
-
-// stack is the calls that have led to a request, innermost first.
-type stack []uintptr
-
-// stackDepth bounds a stack: the log has one line for it.
-const stackDepth = 12
-
-// callers returns the stack of the caller, without the part that belongs to this package.
-func callers() stack {
-	all := make(stack, stackDepth+4)
-	return all[:runtime.Callers(2, all)]
-}
-
-// String returns the calls outside of this package, as "function (file:line)".
-func (s stack) String() string {
-	if len(s) == 0 {
-		return ""
-	}
-	var calls []string
-	frames := runtime.CallersFrames(s)
-	for more := true; more && len(calls) < stackDepth; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		own := strings.HasPrefix(f.Function, ownPackage)
-		if f.Function != "" && !(own && len(calls) == 0) {
-			calls = append(calls, fmt.Sprintf("%s (%s:%d)", f.Function, f.File, f.Line))
-		}
-	}
-	return strings.Join(calls, " < ")
-}
-
-const ownPackage = "github.com/actorlock/actorlock/actors."

@@ -2,51 +2,19 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/manager"
-	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/internal/check"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
 
-// acquisition is one request of Go code, from Acquire to the end of its grant. It is the owner that
-// the lock's actor sends messages to, and the actor keeps it alive until that end. It must not keep
-// the Future or the Grant alive for long: leak detection (abandon.go) has the garbage collector find a
-// Future or a Grant that the user has dropped.
-type acquisition struct {
-	// The acquisition ignores Contended, which it does not ask for. Its handlers get a struct{} in
-	// place of the sender, which is always the lock's actor.
-	messages.IgnoreOwner[struct{}]
-
-	handle  *handle
-	msg     *messages.Acquire                   // other requests may share it: nothing may write to it
-	promise atomic.Pointer[ask.Promise[*Grant]] // until it is complete
-	unwatch func() bool                         // stops the watch of the context
-
-	// From send on, only the lock's actor uses these.
-	id            requests.ID     // of the open request; 0 for none
-	unarmedFuture *Future[*Grant] // while unarmed
-	unarmedGrant  *Grant          // while unarmed
-	unarmed       bool            // no leak detection until the actor calls ArmLeakDetection (abandon.go)
-
-	mu              sync.Mutex
-	abandoned       bool              // the user has given the request up
-	droppedHeld     bool              // the user has dropped the grant while it held: the lock stays held until a loss, after which a.end releases it
-	revokeRequested bool              // the user should release: another client asks for the lock, or most of HoldAtMost is over
-	announced       bool              // the grant is over, its contexts have ended, and Done is closed: see announceEndLocked
-	step            uint32            // of the grant's token
-	entry           *manager.Entry    // the lock's actor that has the request, as the manager knows it
-	granted         *messages.Granted // the grant but for step; other acquisitions may share it
-	ended           error             // why the grant is over; nil before that
-	notifications   *notifications    // nil until one is needed
-	release         *ask.Promise[struct{}]
-}
-
 // ---- to the lock's actor
+
+// ---- from the lock's actor
 
 // Acquire asks for the lock and never blocks. The future completes with the Grant once the lock
 // is held. Its error is the cause of ctx if ctx ends earlier, or an error of this package. ctx
@@ -64,6 +32,66 @@ func (h *handle) Acquire(ctx context.Context, options ...Option) *Future[*Grant]
 		a.send()
 	}
 	return f
+}
+
+// Lock is Acquire that blocks until the lock is held, ctx ends or the request fails.
+func (h *handle) Lock(ctx context.Context, options ...Option) (*Grant, error) {
+	a, p := newAcquisition(h)
+	if a.prepare(ctx, p, options) {
+		a.send()
+		if !p.Await(ctx) {
+			p.Abandon(h.contextError(ctx))
+		}
+	}
+	return p.Take()
+}
+
+// prepare makes the request ready to be sent. Otherwise it completes the promise with the error
+// and returns false.
+func (a *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], options []Option) bool {
+	if err := a.fill(ctx, options); err != nil {
+		p.Complete(nil, err)
+		return false
+	}
+	a.promise.Store(p)
+	return true
+}
+
+// plainAcquires are the requests without options, by kind. All such requests share these
+// messages, which are a good part of the memory of a waiter.
+var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
+	for kind := range all {
+		all[kind] = &messages.Acquire{Kind: uint32(kind)}
+	}
+	return all
+}()
+
+func (a *acquisition) fill(ctx context.Context, options []Option) error {
+	if ctx == nil {
+		return check.ErrNilContext
+	}
+	a.msg = plainAcquires[a.handle.kind]
+	if len(options) > 0 {
+		a.msg = &messages.Acquire{Kind: a.msg.Kind}
+	}
+	for i, option := range options {
+		if option == nil {
+			return check.Invalid(fmt.Sprintf("option %d of %d is nil: leave it out", i+1, len(options)))
+		}
+		if err := option.setRequest(a.msg); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return a.handle.contextError(ctx)
+	}
+	if a.handle.manager.RecordStacks {
+		a.notificationsLocked().acquired = callers()
+	}
+	if a.handle.manager.Monitor != nil { // which needs the contexts of Acquisitions
+		a.notificationsLocked().ctx = ctx
+	}
+	return nil
 }
 
 // send hands the request to the lock's actor. An idle actor handles it at once, in this goroutine.
@@ -94,8 +122,6 @@ type acquireEnvelope acquisition
 // Unwrap implements ask.Envelope.
 func (e *acquireEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), e.msg }
 
-// ---- from the lock's actor
-
 // Tell implements ask.Recipient.
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
 
@@ -118,6 +144,23 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 		a.sendRelease()
 	}
 	runtime.KeepAlive(g) // else the collector could report g as dropped before the branch above has ended it
+}
+
+// Refused implements messages.OwnerHandler. It answers the Release if the user has sent one,
+// else the Acquire.
+func (a *acquisition) Refused(_ struct{}, refused *messages.Refused) {
+	a.mu.Lock()
+	release, e := a.release, a.entry
+	a.mu.Unlock()
+	switch {
+	case release != nil:
+		release.Complete(struct{}{}, refused)
+	case refused.Reason == messages.Reason_STOPPED && a.promise.Load() != nil: // the actor was idle
+		a.handle.forget(e)
+		a.send()
+	default:
+		a.complete(nil, refused)
+	}
 }
 
 // complete completes the promise, and returns false if it was complete. Its callers are OnGranted,

@@ -2,47 +2,12 @@ package actors
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/requests"
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
-
-// notifications holds what few acquisitions need: the channels and contexts that the user has asked
-// for, and what leak detection, a Monitor and HoldAtMost need. Most requests wait without any of
-// them.
-type notifications struct {
-	done     chan struct{} // closed when the grant is over
-	revoked  chan struct{} // closed when revokeRequested is set
-	contexts map[context.Context]context.CancelCauseFunc
-	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
-	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
-	heldSince time.Time
-	// ctx is the context of the request until the lock's actor asks for it; nil without a Monitor.
-	ctx      context.Context
-	acquired stack // of the goroutine that has made the request, if Config.RecordStacks is set
-}
-
-// notificationsLocked needs a.mu, as do the fields of its result.
-func (a *acquisition) notificationsLocked() *notifications {
-	if a.notifications == nil {
-		a.notifications = &notifications{}
-	}
-	return a.notifications
-}
-
-// contextsLocked needs a.mu. It returns what ends the contexts that have not ended, and maybe some
-// that have.
-func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
-	if a.notifications == nil {
-		return nil
-	}
-	return slices.Collect(maps.Values(a.notifications.contexts))
-}
 
 // Lost implements messages.OwnerHandler.
 func (a *acquisition) Lost(_ struct{}, lost *messages.Lost) {
@@ -153,23 +118,6 @@ func (a *acquisition) Context() context.Context {
 	return ctx
 }
 
-// Refused implements messages.OwnerHandler. It answers the Release if the user has sent one,
-// else the Acquire.
-func (a *acquisition) Refused(_ struct{}, refused *messages.Refused) {
-	a.mu.Lock()
-	release, e := a.release, a.entry
-	a.mu.Unlock()
-	switch {
-	case release != nil:
-		release.Complete(struct{}{}, refused)
-	case refused.Reason == messages.Reason_STOPPED && a.promise.Load() != nil: // the actor was idle
-		a.handle.forget(e)
-		a.send()
-	default:
-		a.complete(nil, refused)
-	}
-}
-
 // Released implements messages.OwnerHandler.
 func (a *acquisition) Released(struct{}, *messages.Released) {
 	a.mu.Lock()
@@ -179,15 +127,3 @@ func (a *acquisition) Released(struct{}, *messages.Released) {
 		release.Complete(struct{}{}, nil)
 	}
 }
-
-func (a *acquisition) sendRelease() { a.entry.Self.RunInlineIfIdle((*releaseEnvelope)(a)) }
-
-// releaseEnvelope is an acquisition as the Release that it sends, with itself as the sender.
-type releaseEnvelope acquisition
-
-// Unwrap implements ask.Envelope.
-func (e *releaseEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), plainRelease }
-
-// plainRelease is the Release of all acquisitions; nothing may write to it. An acquisition has
-// one request, which needs no number.
-var plainRelease = &messages.Release{}

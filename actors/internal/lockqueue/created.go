@@ -1,12 +1,8 @@
 package lockqueue
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
-
-// The answers to CreateNode.
+// The answer to a CreateNode.
 
 // apply notes the node and settles what becomes of its entry. Then it takes in the names in the
 // directory, which show the contenders ahead.
@@ -84,40 +80,6 @@ func (s *State) settle(e *entry, shown, unwanted bool) {
 		s.addToList(e)
 		s.startWaiting(e)
 		s.extendComplete()
-	}
-	s.leaveIfReleased(origin)
-}
-
-func (s *State) createFailed(e *entry, ev Failed) {
-	switch {
-	case e.stage == leaving: // its node may still exist, also if the session is lost
-		s.entries.remove(e.serial)
-		s.lastDeleted = nil
-		s.refuseRelease(e, ev.Reason)
-		return
-	case e.answered():
-		return
-	}
-	if ev.Reason == requests.NodeDeleted { // perhaps by another client, which may have deleted other nodes, too: see ownNodeDeleted
-		s.allDoubtedAt = s.clock
-	}
-	unwanted := e.stage == abandoned
-	s.markAnswered(e)
-	s.entries.remove(e.serial)
-	s.removeFromList(&e.contender)
-	origin := s.detach(e)
-	switch {
-	case origin != nil && ev.Reason == requests.NotHeld:
-		e.stage = leaving
-		s.refuseAll(e, requests.NodeDeleted)
-		s.ownNodeDeleted(origin)
-	case unwanted:
-	case ev.Reason == requests.NodeDeleted:
-		e.downgrade.of = origin
-		s.requestCreate(e)
-	default:
-		e.stage = leaving // there is no node to delete
-		s.refuseAll(e, ev.Reason)
 	}
 	s.leaveIfReleased(origin)
 }

@@ -25,10 +25,11 @@
 // marker of the lock-delay.
 //
 // Deciding: leave.go, the end of requests, entries and nodes; contention.go, the notice to holders
-// that others wait; grant.go, which contender holds, and what the others wait for; acquire.go, a
-// new request; gone.go, nodes of this process that others deleted. What an answer changes:
-// numberend.go (the deletion of the directory), delay.go (the held marker), merge.go (lists),
-// created.go, watch.go, failed.go. session.go and close.go are about the end of a session and of the lock.
+// that others wait; grant.go, which contender holds, and what the others wait for; reenter.go,
+// further requests of an owner; acquire.go, a new request; gone.go, nodes of this process that
+// others deleted. What an answer changes: numberend.go (the deletion of the directory), delay.go
+// (the held marker), merge.go (lists), created.go, watch.go, failed.go. reconnect.go, session.go
+// and close.go are about the end of a connection, of a session and of the lock.
 // step.go applies an event. invariants.go says what holds between two events.
 //
 // One request on its way: step.go, acquire.go, created.go, grant.go, leave.go.

@@ -1,10 +1,6 @@
 package lockqueue
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/internal/requests"
-)
+import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // apply ends all grants at the end of a session. What waits gets a new node in the next one.
 func (ev Session) apply(s *State) {
@@ -34,57 +30,4 @@ func (s *State) loseSession() {
 		}
 	}
 	s.startAnew() // forgets the directory; what waits becomes unsent
-}
-
-// startAnew forgets the directory of the lost session, and has the waiting contenders queue again
-// in their order.
-func (s *State) startAnew() {
-	var first []*entry
-	if d := s.delay; d != nil && d.entry.stage == makingMarker && len(d.entry.requests) > 0 {
-		first = append(first, d.entry)
-	}
-	s.delay = nil
-	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
-		return e.stage != creating
-	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.unsentLeft = 0
-	s.forget()
-	s.directoryView = newView()
-	s.listing = listing{}
-	s.entries = entryTable{}
-	clear(s.watches)
-	clear(s.asked)
-	s.creating, s.listsDue = 0, 0
-	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
-	s.contention = contentionWatch{wanted: s.contention.wanted}
-	for _, e := range again {
-		s.requestCreate(e)
-	}
-}
-
-// suspend ends the proofs of the watches: each has shown until now that its node exists, and
-// reports nothing without a connection.
-func (s *State) suspend() {
-	for _, c := range s.contenders {
-		if w := s.watches[c.name]; w != nil && w.active {
-			w.active, c.provenAt = false, s.clock
-		}
-	}
-}
-
-// resume has the contenders and all watched nodes looked at again: a change may have been missed
-// without a connection.
-func (s *State) resume() {
-	s.session = Connected
-	s.allDoubtedAt = s.clock
-	clear(s.watches)
-	s.contention.set = false
-	if len(s.contenders) > 0 {
-		s.requestList()
-	}
-	for e := range own(s.holders) {
-		if e.stage == held {
-			s.watchRevocable(e)
-		}
-	}
 }

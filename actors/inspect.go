@@ -129,19 +129,6 @@ type Participant struct {
 	Holds bool
 }
 
-// Participants returns the holders and the waiters of the lock, in their order: contenders of all
-// processes and libraries. Its read includes all writes that ZooKeeper had acknowledged when it was
-// called. It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or
-// the connection is lost (ErrSuspended). If the generation of tokens alone cannot be read, it
-// returns that error, and the participants without tokens.
-//
-// The participants of a semaphore are its leases, one for each permit; some leases may belong to
-// requests that still wait. A multi-lock has no participants of its own: ask its members.
-func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
-	q, err := inspection.Participants.One(ctx, h.target(), struct{}{})
-	return participants(q.Contenders), err
-}
-
 // participants returns contenders as programs see them, with the records in their data.
 func participants(contenders []inspection.Contender) (all []Participant) {
 	for _, c := range contenders {
@@ -156,6 +143,22 @@ func participants(contenders []inspection.Contender) (all []Participant) {
 			}
 		}
 		all = append(all, p)
+	}
+	return all
+}
+
+// known returns what is known of the process and the owner.
+func (p Participant) known() (all []slog.Attr) {
+	for _, text := range []struct{ key, value string }{{"owner", p.Owner}, {"identity", p.Identity}, {"host", p.Host}, {"program", p.Program}} {
+		if text.value != "" {
+			all = append(all, slog.String(text.key, text.value))
+		}
+	}
+	if p.PID != 0 {
+		all = append(all, slog.Int("pid", p.PID))
+	}
+	if len(p.Data) > 0 {
+		all = append(all, slog.String("data", fmt.Sprintf("%.100q", p.Data)))
 	}
 	return all
 }
@@ -201,18 +204,15 @@ func (p Participant) LogValue() slog.Value {
 	return slog.GroupValue(append(all, p.known()...)...)
 }
 
-// known returns what is known of the process and the owner.
-func (p Participant) known() (all []slog.Attr) {
-	for _, text := range []struct{ key, value string }{{"owner", p.Owner}, {"identity", p.Identity}, {"host", p.Host}, {"program", p.Program}} {
-		if text.value != "" {
-			all = append(all, slog.String(text.key, text.value))
-		}
-	}
-	if p.PID != 0 {
-		all = append(all, slog.Int("pid", p.PID))
-	}
-	if len(p.Data) > 0 {
-		all = append(all, slog.String("data", fmt.Sprintf("%.100q", p.Data)))
-	}
-	return all
+// Participants returns the holders and the waiters of the lock, in their order: contenders of all
+// processes and libraries. Its read includes all writes that ZooKeeper had acknowledged when it was
+// called. It blocks until ZooKeeper has answered, with one request for each contender, ctx ends, or
+// the connection is lost (ErrSuspended). If the generation of tokens alone cannot be read, it
+// returns that error, and the participants without tokens.
+//
+// The participants of a semaphore are its leases, one for each permit; some leases may belong to
+// requests that still wait. A multi-lock has no participants of its own: ask its members.
+func (h *handle) Participants(ctx context.Context) ([]Participant, error) {
+	q, err := inspection.Participants.One(ctx, h.target(), struct{}{})
+	return participants(q.Contenders), err
 }
