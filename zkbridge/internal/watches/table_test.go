@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// mailbox is a recipient.
-type mailbox chan any
+// wakeChannel is a recipient.
+type wakeChannel chan any
 
-func (m mailbox) Tell(msg any) { m <- msg }
+func (m wakeChannel) Tell(msg any) { m <- msg }
 
 // A failed watch does not end the interest of an earlier one.
 func TestFailedWatchKeepsTheFirst(t *testing.T) {
 	t.Parallel()
-	recipient, table := make(mailbox), &Table{}
+	recipient, table := make(wakeChannel), &Table{}
 	table.OnRead(table.Add(recipient, "/d/n"), true)
 	table.OnRead(table.Add(recipient, "/d/n"), false)
 	if table.byRecipient[recipient]["/d/n"] == nil {
@@ -28,8 +28,8 @@ func TestFailedWatchKeepsTheFirst(t *testing.T) {
 func TestWatchTable(t *testing.T) {
 	t.Parallel()
 	table := Table{Epoch: 7}
-	a, b := make(mailbox, 10), make(mailbox, 10)
-	wakes := func(m mailbox) (n int) { // since the last call
+	a, b := make(wakeChannel, 10), make(wakeChannel, 10)
+	wakes := func(m wakeChannel) (n int) { // since the last call
 		for n = len(m); len(m) > 0; <-m {
 		}
 		return n
