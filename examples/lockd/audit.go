@@ -99,11 +99,11 @@ func (a *audit) close() {
 }
 
 // add adds a record. It never blocks.
-func (a *audit) add(r auditRecord) {
+func (a *audit) add(r *auditRecord) {
 	a.mu.Lock()
 	n := len(a.waiting)
 	if n < auditRoom {
-		a.waiting = append(a.waiting, r)
+		a.waiting = append(a.waiting, *r)
 	}
 	a.mu.Unlock()
 	switch n {
@@ -153,7 +153,7 @@ func (a *audit) write() {
 		}
 		return err == nil
 	}
-	put := func(r auditRecord) {
+	put := func(r *auditRecord) {
 		r.Time = r.at.Format(time.RFC3339Nano)
 		if r.token != (actors.Token{}) {
 			r.Token = r.token.String()
@@ -164,12 +164,12 @@ func (a *audit) write() {
 	var spare []auditRecord
 	flush := func() {
 		taken := a.take(spare[:0])
-		for _, r := range taken {
-			put(r)
+		for i := range taken {
+			put(&taken[i])
 		}
 		dropped := a.dropped.Load()
 		if dropped > said {
-			put(auditRecord{at: time.Now(), Event: "dropped", Lines: dropped - said})
+			put(&auditRecord{at: time.Now(), Event: "dropped", Lines: dropped - said})
 		}
 		if written(buffered.Flush()) {
 			said = dropped
@@ -219,7 +219,7 @@ func (a *audit) failed(err error, lines uint64) {
 
 // changed implements remote.ServerConfig.Changed.
 func (a *audit) changed(client remote.Peer, change remote.Change, err error) {
-	r := auditRecord{at: time.Now(), Event: change.Kind, Identity: client.Name, Address: client.Address, Path: change.Path}
+	r := &auditRecord{at: time.Now(), Event: change.Kind, Identity: client.Name, Address: client.Address, Path: change.Path}
 	if json.Valid(change.Arguments) {
 		r.Change = change.Arguments
 	}

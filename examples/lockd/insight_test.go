@@ -123,7 +123,7 @@ func TestAuditDrops(t *testing.T) {
 	}
 	const records = 3 * auditRoom
 	for range records {
-		a.add(auditRecord{Event: "grant"})
+		a.add(&auditRecord{Event: "grant"})
 	}
 	dropped := a.dropped.Load()
 	if dropped < auditRoom || dropped > records-auditRoom {
@@ -131,7 +131,7 @@ func TestAuditDrops(t *testing.T) {
 	}
 	close(out.open)
 	zktest.Eventually(t, timeLimit, func() bool { return a.pending() == 0 }, "all are written")
-	a.add(auditRecord{Event: "release"})
+	a.add(&auditRecord{Event: "release"})
 	a.close()
 	grants, said := 0, uint64(0)
 	for line := range strings.Lines(out.text.String()) {
@@ -156,7 +156,7 @@ func TestAuditDrops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full.add(auditRecord{Event: "grant"})
+	full.add(&auditRecord{Event: "grant"})
 	zktest.Eventually(t, timeLimit, func() bool { return full.dropped.Load() == 1 }, "it is dropped")
 	full.close()
 	if n := strings.Count(log.String(), "lines are dropped so far"); n != 1 {
@@ -242,7 +242,7 @@ func BenchmarkAudit(b *testing.B) {
 	for b.Loop() {
 		q.Granted(time.Millisecond, actors.Token{Czxid: 1})
 		q.Ended(time.Millisecond, nil)
-		for a.pending() > auditRoom/2 {
+		for a.pending() > auditSpare {
 			time.Sleep(time.Millisecond) // so that the time has the writing
 		}
 	}

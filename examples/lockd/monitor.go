@@ -46,7 +46,7 @@ func (q *monitoredRequest) record(event string, d time.Duration, err error) {
 	if q.monitor.audit == nil {
 		return
 	}
-	r := auditRecord{at: time.Now(), Event: event, Identity: q.client.Name, Address: q.client.Address, Path: q.request.Path, Recipe: q.request.Recipe,
+	r := &auditRecord{at: time.Now(), Event: event, Identity: q.client.Name, Address: q.client.Address, Path: q.request.Path, Recipe: q.request.Recipe,
 		Kind: q.request.Kind, Owner: q.request.Owner, Seconds: d.Seconds(), token: q.token}
 	if err != nil {
 		r.Error = err.Error()
