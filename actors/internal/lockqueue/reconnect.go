@@ -2,7 +2,7 @@ package lockqueue
 
 import "slices"
 
-// What a session keeps, and what the next one begins with.
+// The end of a connection and the next one, and the next session.
 
 // suspend ends the proofs of the watches: each has shown until now that its node exists, and
 // reports nothing without a connection.
