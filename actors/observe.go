@@ -73,8 +73,8 @@ func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), e
 	ctx, cancel := context.WithCancel(ctx)
 	unwatch := context.AfterFunc(l.manager.Ended(), cancel)
 	go func() {
-		l.at(path).Observe(ctx, func(shown inspection.Snapshot, err error) {
-			q := queueOf(path, shown)
+		l.at(path).Observe(ctx, func(snapshot inspection.Snapshot, err error) {
+			q := queueOf(path, snapshot)
 			q.Err = err
 			publish(q)
 		})

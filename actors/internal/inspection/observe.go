@@ -74,7 +74,7 @@ func (o *observer) run(ctx context.Context) {
 			q = o.last
 		}
 		if !o.started || !sameReason(err, o.lastErr) || !reflect.DeepEqual(q, o.last) {
-			if !o.publish(o.target.shown(q, err)) {
+			if !o.publish(o.target.permitted(q, err)) {
 				return
 			}
 			o.last, o.lastErr, o.started = q, err, true

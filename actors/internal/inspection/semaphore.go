@@ -70,10 +70,10 @@ func semaphoreOf(held, requests []Contender, permits int) Snapshot {
 		czxid int64
 		data  string // with the record of its holder
 	}
-	shown, waiting := map[leases]bool{}, map[int64]int{} // by session: requests whose leases may wait
+	seen, waiting := map[leases]bool{}, map[int64]int{} // by session: requests whose leases may wait
 	for _, c := range held {
-		if key := (leases{c.Token.Czxid, string(c.Data)}); !c.Holds && !shown[key] {
-			shown[key] = true
+		if key := (leases{c.Token.Czxid, string(c.Data)}); !c.Holds && !seen[key] {
+			seen[key] = true
 			waiting[c.Session]++
 		}
 	}

@@ -72,12 +72,12 @@ func (r *reader) contenders(directory string, f form, nodes []zkbridge.Child) []
 }
 
 func (t *Target) inspect(ctx context.Context, _ struct{}) (Snapshot, error) {
-	return t.shown(readQueue(ctx, t.Manager.Bridge, t.Path, t.granted))
+	return t.permitted(readQueue(ctx, t.Manager.Bridge, t.Path, t.granted))
 }
 
-// shown returns a snapshot, and the error with which it was read. A client of a lock server gets an
+// permitted returns a snapshot, and the error with which it was read. A client of a lock server gets an
 // empty one with an error if it may not inspect one of the directories.
-func (t *Target) shown(q Snapshot, err error) (Snapshot, error) {
+func (t *Target) permitted(q Snapshot, err error) (Snapshot, error) {
 	last := t.Path
 	for _, c := range q.Contenders {
 		directory, _ := zkpath.Split(c.Node)

@@ -209,9 +209,9 @@ func (m *queueModel) release(r *modelRequest) {
 }
 
 // answer answers the request for a node.
-func (m *queueModel) answer(n *node, told requests.Effect) {
-	told.ID = n.id
-	m.step(func(l *Queue) { l.Answered(told) })
+func (m *queueModel) answer(n *node, news requests.Effect) {
+	news.ID = n.id
+	m.step(func(l *Queue) { l.Answered(news) })
 }
 
 func (m *queueModel) nodeGranted(n *node) {

@@ -48,7 +48,7 @@ func serial(id requests.ID) uint64 { return uint64(id >> 32) }
 
 func (s *queueScript) parse(line machinetest.Line) queueEvent {
 	id := line.ID()
-	told := requests.Effect{ID: s.ids[line.Serial()], Reason: line.Reason(requests.SessionLost)}
+	news := requests.Effect{ID: s.ids[line.Serial()], Reason: line.Reason(requests.SessionLost)}
 	switch line.Word {
 	case "acquire":
 		r := line.Request(kinds)
@@ -58,23 +58,23 @@ func (s *queueScript) parse(line machinetest.Line) queueEvent {
 	case "release":
 		return func(l *Queue) { l.Release(id) }
 	case "node-granted":
-		told.Token = requests.Token{Czxid: line.Number("czxid", 100+int64(line.Serial())), Step: uint32(line.Number("step", 0))}
+		news.Token = requests.Token{Czxid: line.Number("czxid", 100+int64(line.Serial())), Step: uint32(line.Number("step", 0))}
 	case "node-refused":
-		told.Kind = requests.Refuse
+		news.Kind = requests.Refuse
 	case "node-lost":
-		told.Kind = requests.Lose
+		news.Kind = requests.Lose
 	case "node-contended":
-		told.Kind = requests.NotifyContended
+		news.Kind = requests.NotifyContended
 	case "node-revoked":
-		told.Kind = requests.RequestRevoke
+		news.Kind = requests.RequestRevoke
 	case "time-budget-used":
-		return func(l *Queue) { l.TimeBudgetUsed(told.ID) }
+		return func(l *Queue) { l.TimeBudgetUsed(news.ID) }
 	case "idle-timed-out":
 		return (*Queue).IdleTimedOut
 	default:
 		line.Unknown()
 	}
-	return func(l *Queue) { l.Answered(told) }
+	return func(l *Queue) { l.Answered(news) }
 }
 
 func show(f requests.Effect) string {

@@ -59,7 +59,7 @@ func (s *State) requestCreate(e *entry) {
 	create.Node, create.Data, create.Owner = s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), []byte(e.data), e.owner
 	create.ListAfter, create.DirectoryExists, create.DirectorySeen = e.listAfter, s.listsOwn(), s.directory != 0
 	if e.downgrade.of != nil {
-		e.downgrade.of.downgrade.beside++
+		e.downgrade.of.downgrade.pending++
 		create.Node, create.Beside = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name
 	} else if s.lastDeleted != nil {
 		// If one transaction deletes that node and makes this one, both are in one directory. The

@@ -24,8 +24,8 @@ func (ev Created) apply(s *State) {
 		s.goOnWithoutNode(e)
 		return
 	}
-	shown := s.noteNode(e, ev)
-	s.settle(e, shown, unwanted)
+	alreadyListed := s.noteNode(e, ev)
+	s.settle(e, alreadyListed, unwanted)
 	if hasChildren && !(unwanted && s.listsDue > 0) { // a later list says more, and there may be many of these
 		s.merge(ev.Children, sentAt)
 		if e.listed && e.answered() && !slices.Contains(ev.Children, e.name) {
@@ -37,7 +37,7 @@ func (ev Created) apply(s *State) {
 // noteNode notes what a Created says of the entry's node, and reports whether an earlier list has
 // shown the node already. (The names that come with this Created are merged later.) It takes the
 // entry out of s.contenders, until settle adds it.
-func (s *State) noteNode(e *entry, ev Created) (shown bool) {
+func (s *State) noteNode(e *entry, ev Created) (alreadyListed bool) {
 	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory.
 	// (apply has returned if s.directory was created after the node.)
 	e.inDirectory = ev.SameDirectory || ev.Directory != 0
@@ -46,25 +46,25 @@ func (s *State) noteNode(e *entry, ev Created) (shown bool) {
 	// an equal name proves that a list has shown it. A node not known to be there may be another
 	// one than the listed: the bridge repeats a create whose answer was lost, and in the next
 	// directory, where the numbers begin anew, it may get the same name.
-	shown = e.listed && e.name == ev.Node && e.inDirectory
+	alreadyListed = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
-	if !shown {
+	if !alreadyListed {
 		e.hiddenAt = s.departuresListedAt
 	}
 	e.name, e.token = ev.Node, ev.Token
 	e.createdAt, e.provenAt, e.recent = s.clock, max(e.provenAt, e.sentAt), ev.Recent
-	return shown
+	return alreadyListed
 }
 
 // settle decides what becomes of an entry with a new node. Mostly it queues.
-func (s *State) settle(e *entry, shown, unwanted bool) {
+func (s *State) settle(e *entry, alreadyListed, unwanted bool) {
 	seq, _, ok := s.parse(e.name)
 	if !ok { // the number is beyond 32 bits, as no known ZooKeeper makes it; the rest of the name is known to be right
 		seq = lastNumber
 	}
 	e.seq = seq
 	s.numbers.note(seq)
-	late := !shown && seq <= s.completeThrough // completeThrough went past its number without it
+	late := !alreadyListed && seq <= s.completeThrough // completeThrough went past its number without it
 	s.noteNumber(e)
 	origin := s.detach(e) // the entry that a downgrade was made beside; nil for others
 	switch {

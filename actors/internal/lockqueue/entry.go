@@ -166,9 +166,9 @@ type downgrade struct {
 	of *entry
 	// made reports whether there ever was an of: then the number does not say when the node came.
 	made bool
-	// beside counts the entries that have this one as their of. The entry does not leave while
+	// pending counts the entries that have this one as their of. The entry does not leave while
 	// there are any.
-	beside int16
+	pending int16
 }
 
 // request is one request for an entry. A further request of its owner shares the entry.

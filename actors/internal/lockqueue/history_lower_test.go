@@ -16,8 +16,8 @@ type nodeRequest struct {
 	lost bool
 }
 
-// told notes news of a request.
-func (l *lowerState) told(f Effect) {
+// noteNews notes news of a request.
+func (l *lowerState) noteNews(f Effect) {
 	switch r := l.requests[f.ID]; f.Kind {
 	case requests.Grant:
 		r.node = f.Node

@@ -98,7 +98,7 @@ func newStacks(t *rapid.T, rules ...queue.Rule) *stacks {
 			l.process.onEffects = func(effects []Effect) {
 				for _, f := range effects {
 					if f.Kind.IsNews() {
-						l.told(f)
+						l.noteNews(f)
 						u.stack.Add(f.Effect)
 					}
 				}

@@ -69,7 +69,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d is not its contender's", serial)
 		case slices.Contains([]stage{unsent, created}, e.stage):
 			return fmt.Errorf("entry %d is in stage %d", serial, e.stage)
-		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrade.beside == 0 && e.stage != makingMarker:
+		case wanted != (e.stage == creating || e.stage == queued || e.stage == held) && s.closed == 0 && e.downgrade.pending == 0 && e.stage != makingMarker:
 			return fmt.Errorf("entry %d is in stage %d with %d requests", serial, e.stage, len(e.requests))
 		case e.answered() && e.stage != leaving && (e.createdAt < e.sentAt || e.name == ""):
 			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, e.sentAt, e.createdAt, e.name)
@@ -79,7 +79,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d has no answer and is not awaited", serial)
 		case e.downgrade.of != nil && (!e.downgrade.made || e.answered() || e.downgrade.of.stage != held):
 			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, e.downgrade.of.serial, e.downgrade.of.stage)
-		case e.ending == releasing && e.stage != leaving && e.downgrade.beside == 0 && e.stage != held:
+		case e.ending == releasing && e.stage != leaving && e.downgrade.pending == 0 && e.stage != held:
 			return fmt.Errorf("entry %d is being released in stage %d", serial, e.stage)
 		}
 		if e.downgrade.of != nil {
@@ -87,8 +87,8 @@ func (s *State) checkEntries() error {
 		}
 	}
 	for serial, e := range s.entries.all() {
-		if e.downgrade.beside != downgrades[e] {
-			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrade.beside, downgrades[e])
+		if e.downgrade.pending != downgrades[e] {
+			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrade.pending, downgrades[e])
 		}
 	}
 	open, lists := int32(0), int32(0)

@@ -58,7 +58,7 @@ func (s *State) lose(e *entry, why requests.Reason) {
 // leave ends an entry without requests, in whatever stage it is.
 func (s *State) leave(e *entry) {
 	switch {
-	case e.downgrade.beside > 0:
+	case e.downgrade.pending > 0:
 		return // until their CreateNodes are answered
 	case e.stage == makingMarker && !s.abandonDelay():
 		return // the transaction for the held marker goes on, and then the entry leaves

@@ -126,13 +126,13 @@ func (s *State) detach(e *entry) *entry {
 	origin := e.downgrade.of
 	if origin != nil {
 		e.downgrade.of = nil
-		origin.downgrade.beside--
+		origin.downgrade.pending--
 	}
 	return origin
 }
 
 func (s *State) downgradesOf(e *entry) (all []*entry) {
-	if e.downgrade.beside == 0 {
+	if e.downgrade.pending == 0 {
 		return nil
 	}
 	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgrade.of != e })

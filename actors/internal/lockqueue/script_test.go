@@ -129,7 +129,7 @@ func (s *script) name(short string) string {
 		return short
 	}
 	owner, marker := short[:i], markers[short[i]]
-	if serial, mine := strings.CutPrefix(owner, "me"); mine {
+	if serial, isOwn := strings.CutPrefix(owner, "me"); isOwn {
 		id, _ := strconv.ParseUint(serial, 10, 64)
 		return s.state.incarnation.prefix(id, marker) + fmt.Sprintf("%010d", n)
 	}
