@@ -38,6 +38,7 @@ type localOwner struct {
 	data     []byte
 	step     uint32
 	requests []ownerRequest
+	mixed    bool // a request was for another kind, or waited for a node beside what the owner held
 	buf      [1]ownerRequest
 	place    requests.Element[localOwner] // in the list of its stage
 }
@@ -45,6 +46,7 @@ type localOwner struct {
 func (l *Queue) add(b *localOwner, r ownerRequest) {
 	l.requests.Put(r.id, b)
 	b.requests = append(b.requests, r)
+	b.mixed = b.mixed || r.kind != b.kind || r.enters
 	if r.try {
 		l.tries++
 	}
@@ -98,6 +100,9 @@ func (b *localOwner) entering(id requests.ID) bool { return b.requests[b.index(i
 
 // othersOfKind returns how many other granted requests of the owner are for the same kind.
 func (b *localOwner) othersOfKind(id requests.ID) (others int) {
+	if !b.mixed {
+		return len(b.requests) - 1
+	}
 	i := b.index(id)
 	for _, r := range b.requests {
 		if r.kind == b.requests[i].kind && r.id != id && !r.enters {

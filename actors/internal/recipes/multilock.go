@@ -142,10 +142,14 @@ func (m *multiLockActor) Cancel(r *lock.Request, reason messages.Reason) {
 	}
 }
 
-// leave takes a request off its attempt.
+// leave takes a request off its attempt. An owner that enters again leaves in reverse order.
 func (m *multiLockActor) leave(a *attempt, r *lock.Request) {
 	m.byRequest.Remove(r.ID)
-	a.requests = slices.DeleteFunc(a.requests, func(o *lock.Request) bool { return o == r })
+	i := len(a.requests) - 1
+	if a.requests[i] != r {
+		i = slices.Index(a.requests, r)
+	}
+	a.requests = slices.Delete(a.requests, i, i+1)
 }
 
 // Release implements lock.Behavior.

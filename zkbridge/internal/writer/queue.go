@@ -45,7 +45,7 @@ func (w *Writer) requeue(groups []*Group) {
 		}
 		front = append(front, g)
 	}
-	w.queue = append(front, w.queue[place:]...)
+	w.queue, w.stuck = append(front, w.queue[place:]...), stuck{}
 }
 
 // sendAgain has the groups of a batch sent again that ZooKeeper has not executed, all but one that
@@ -136,6 +136,9 @@ func (w *Writer) buildBatch() *batch {
 	for n < len(w.queue) && w.addToBatch(b, w.queue[n]) {
 		n++
 	}
+	if n > 0 {
+		w.stuck = stuck{}
+	}
 	if len(w.queue)-n <= maxOps { // mostly: then the queue keeps its memory
 		w.queue = slices.Delete(w.queue, 0, n)
 	} else {
@@ -168,14 +171,16 @@ const lookAhead = 64 * maxOps
 // thousands of nodes of one lock must not stand in front of the nodes of others. The groups of a
 // directory keep their order: nothing of it is taken behind a group that stays.
 func (w *Writer) takeShares(b *batch) {
-	shares, usedUp := map[string]int{}, "" // usedUp is the last directory whose share was seen to be used up
+	shares, usedUp := w.stuck.shares, "" // usedUp is the last directory whose share was seen to be used up
+	if shares == nil {
+		shares = map[string]int{}
+	}
 	queue := w.queue
 	w.queue = nil // addToBatch may append to it
 	var taken []int
-	for i, g := range queue[:min(len(queue), lookAhead)] {
-		if b.isFull() {
-			break
-		}
+	end := min(len(queue), lookAhead)
+	for i := w.stuck.groups; i < end && !b.isFull(); i++ {
+		g := queue[i]
 		if usedUp != "" && g.isOnlyIn(usedUp) { // as most of a long queue
 			continue
 		}
@@ -188,6 +193,17 @@ func (w *Writer) takeShares(b *batch) {
 		g.eachDirectory(func(d string) bool { shares[d], usedUp = share, d; return true })
 	}
 	w.queue = append(withoutPlaces(queue, taken), w.queue...)
+	if w.stuck = (stuck{}); len(taken) == 0 {
+		w.stuck = stuck{end, shares}
+	}
+}
+
+// stuck is what takeShares has learned of groups in front of the queue of which it has taken none: each of
+// them waits for the answer to a batch, and so does what comes later for their directories. Otherwise each
+// request that comes meanwhile would cost a look at all.
+type stuck struct {
+	groups int
+	shares map[string]int
 }
 
 // withoutPlaces returns the queue without the groups at places, which are in order. It moves only the

@@ -35,6 +35,7 @@ type Writer struct {
 	changed bool // something has changed since the last Flush, so that a batch may be worth sending
 
 	queue       []*Group // a Group is executed as a whole: a release, a create, or an atomic create
+	stuck       stuck    // in front of the queue
 	unsent      []*batch // that could not be sent: Flush sends nothing until a retry puts their groups in front of the queue
 	inFlight    flight   // from the queue
 	freeBatches []*batch // for re-use, which saves more than 5 % of the CPU time of an acquire of a hot lock
@@ -105,6 +106,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight.remove(b)
 	w.newInFlight.remove(b)
+	w.stuck = stuck{}
 	for _, r := range b.watches {
 		w.watched.onRead(r)
 	}
