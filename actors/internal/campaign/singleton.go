@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,7 +150,7 @@ func (s *singleton) giveUp(ctx actor.Context, err error) {
 func (s *singleton) Granted(ctx actor.Context, msg *messages.Granted) {
 	if msg.RequestId == s.request && !s.ending {
 		s.failed = 0
-		s.term = newTerm(s.SingletonConfig, msg)
+		s.term = NewTerm(context.Background(), s.Path, s.SingletonConfig.Lost, msg)
 		s.child = ctx.Spawn(s.Child(s.term))
 	}
 }

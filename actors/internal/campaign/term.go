@@ -15,7 +15,7 @@ var (
 	ErrRevoked = errors.New("another client asked the leader to resign")
 )
 
-// Term is the time for which a singleton leads. Any goroutine may use it.
+// Term is the time for which a participant leads, such as a singleton. Any goroutine may use it.
 type Term struct {
 	// Granted is the lock's answer.
 	Granted *messages.Granted
@@ -25,11 +25,16 @@ type Term struct {
 	end     context.CancelCauseFunc
 }
 
-func newTerm(c *SingletonConfig, granted *messages.Granted) *Term {
-	t := &Term{Granted: granted, path: c.Path, lost: c.Lost}
-	t.context, t.end = context.WithCancelCause(context.Background())
+// NewTerm returns the term of a grant of the lock at path, whose context ends with parent at the latest. lost
+// reports whether the session of an epoch is lost, by the clock. End must be called once.
+func NewTerm(parent context.Context, path string, lost func(epoch uint64) bool, granted *messages.Granted) *Term {
+	t := &Term{Granted: granted, path: path, lost: lost}
+	t.context, t.end = context.WithCancelCause(parent)
 	return t
 }
+
+// End ends the context of the term. The first cause stays.
+func (t *Term) End(why error) { t.end(why) }
 
 // Err returns why the term is over, or nil. It looks at the clock.
 func (t *Term) Err() error {

@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -80,7 +81,7 @@ func (o *observer) run(ctx context.Context) {
 			o.last, o.lastErr, o.started = q, err, true
 		}
 		select {
-		case <-time.After(observePause):
+		case <-time.After(cmp.Or(o.target.Pause, observePause)):
 		case <-ctx.Done():
 			return
 		}
@@ -90,6 +91,7 @@ func (o *observer) run(ctx context.Context) {
 		}
 		select {
 		case <-o.changed:
+		case <-o.target.Again:
 		case <-poll:
 		case <-ctx.Done():
 			return

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/manager"
@@ -42,6 +43,10 @@ type Target struct {
 	Recipe  *manager.Recipe
 	// Problem is what is wrong with the options of the lock, or nil. It is the answer to all questions.
 	Problem error
+	// Pause is the least time between two reads of Observe, 0 for 100 ms. A value in Again has Observe
+	// read again; nil for none. A lock server that observes ignores both.
+	Pause time.Duration
+	Again <-chan struct{}
 
 	asker *Asker // whose question it is; nil for the program's own
 }

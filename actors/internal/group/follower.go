@@ -1,0 +1,190 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/inspection"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/partition"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/zkpath"
+)
+
+// State is the state of a group at one moment. Nothing writes to it.
+type State struct {
+	// View is the state that was read last; nil before the first one.
+	View *partition.View
+	// Snapshot is the queue that it was made of.
+	Snapshot inspection.Snapshot
+	// Err is the reason why the state cannot be read at present, or what is wrong with it.
+	Err error
+}
+
+// Follower follows the state of the group at a path, from its first use until the manager's end. Its
+// methods may be called from any goroutine.
+type Follower struct {
+	Manager    *manager.Manager
+	Path       string
+	Partitions int
+
+	state   atomic.Pointer[State] // nil before the first answer
+	started sync.Once
+	again   chan struct{} // has room for one
+
+	mu      sync.Mutex
+	changed chan struct{}           // closed at the next change
+	tell    map[*Member]func(State) // called at each change, in order
+	records map[string]known        // by node: of the snapshot that was read last
+}
+
+// known is the record of a node. Its data never change.
+type known struct {
+	member partition.Member
+	is     bool
+}
+
+// NewFollower returns a Follower that has not started.
+func NewFollower(m *manager.Manager, path string, partitions int) *Follower {
+	return &Follower{Manager: m, Path: path, Partitions: partitions, again: make(chan struct{}, 1), changed: make(chan struct{}),
+		tell: map[*Member]func(State){}, records: map[string]known{}}
+}
+
+// Directories and nodes of a group, below its path.
+
+// Members returns the path of the list of members.
+func Members(path string) string { return zkpath.Join(path, "members") }
+
+// CountPath returns the path of the number of partitions.
+func CountPath(path string) string { return zkpath.Join(path, "count") }
+
+// LockPath returns the path of a partition's lock.
+func LockPath(path string, p int) string {
+	return zkpath.Join(path, fmt.Sprintf("partitions/%05d", p))
+}
+
+// pause is the least time between two reads: many members publish at a time, and a reader finds all
+// that they have published.
+const pause = 20 * time.Millisecond
+
+// start starts to follow. It does not block.
+func (f *Follower) start() {
+	f.started.Do(func() {
+		target := &inspection.Target{Manager: f.Manager, Path: Members(f.Path), Pause: pause, Again: f.again}
+		go func() {
+			target.Observe(f.Manager.Ended(), f.onRead)
+			f.publish(func(s *State) { s.Err = &messages.Refused{Reason: messages.Reason_CLOSED, Detail: f.Path} })
+		}()
+	})
+}
+
+// readAgain has the state read soon, where no watch tells of a change.
+func (f *Follower) readAgain() {
+	select {
+	case f.again <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Follower) onRead(q inspection.Snapshot, err error) {
+	f.publish(func(s *State) {
+		if err != nil && q.Recipe == "" && s.View != nil {
+			s.Err = err // the view is the last one
+			return
+		}
+		var all []partition.Member
+		records := make(map[string]known, len(q.Contenders))
+		for i := range q.Contenders {
+			c := &q.Contenders[i]
+			record, is := f.records[c.Node]
+			if !is {
+				record = parse(c)
+			}
+			records[c.Node] = record
+			if record.is {
+				all = append(all, record.member)
+			}
+		}
+		f.records, s.Snapshot = records, q
+		var wrong error
+		s.View, wrong = partition.NewView(all, f.Partitions)
+		s.Err = cmp.Or(wrong, err)
+	})
+}
+
+func parse(c *inspection.Contender) known {
+	record, id, is := partition.Parse(c.Data)
+	_, name := zkpath.Split(c.Node)
+	seq, _, _ := queue.Parse(name)
+	return known{partition.Member{ID: id, Record: record, Published: queue.Rank(seq) + 1}, is} // 0 is before all records
+}
+
+// publish changes the state, and tells of it.
+func (f *Follower) publish(change func(*State)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := State{}
+	if s := f.state.Load(); s != nil {
+		next = *s
+	}
+	change(&next)
+	f.state.Store(&next)
+	close(f.changed)
+	f.changed = make(chan struct{})
+	for _, tell := range f.tell {
+		tell(next)
+	}
+}
+
+// State returns the present state, and a channel that is closed at the next change. The state is nil
+// before the first one is read.
+func (f *Follower) State() (*State, <-chan struct{}) {
+	f.start()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.Load(), f.changed
+}
+
+// View returns the state that was read last. It blocks until there is one, or ctx ends.
+func (f *Follower) View(ctx context.Context) (*partition.View, error) {
+	if s := f.state.Load(); s != nil && s.View != nil {
+		return s.View, nil
+	}
+	for {
+		s, changed := f.State()
+		switch {
+		case s == nil:
+		case s.View != nil:
+			return s.View, nil
+		case s.Err != nil:
+			return nil, s.Err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, f.Manager.Session.Explain(fmt.Errorf("partitions of %s: %w", f.Path, context.Cause(ctx)))
+		}
+	}
+}
+
+// listen has tell called with the present state, if there is one, and at each change.
+func (f *Follower) listen(m *Member, tell func(State)) {
+	f.start()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tell[m] = tell
+	if s := f.state.Load(); s != nil {
+		tell(*s)
+	}
+}
+
+func (f *Follower) ignore(m *Member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.tell, m)
+}

@@ -1,0 +1,237 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/invariants"
+	"github.com/actorlock/actorlock/actors/internal/partition"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// Member is a member of a group, with its actor. The actor has one goroutine for each term: that of the
+// function that Join was given.
+type Member struct {
+	*Follower
+	// ID distinguishes the members of a group.
+	ID uint64
+
+	parent context.Context // of the contexts of the terms
+	lead   func(p int, term *campaign.Term)
+	self   *host.Ref
+	joined chan struct{} // closed when the member is in the list, or has left
+	done   chan struct{} // closed when the member has left
+	failed error         // why the member has left by itself; set before done is closed
+
+	// Only the actor uses these.
+	machine    *partition.Machine
+	campaigns  []*request // by partition; nil without a campaign
+	publishing publisher
+	left       bool // the machine has nothing left to end
+}
+
+var members atomic.Uint64 // numbers the actors of this process
+
+// Messages of a member's actor to itself.
+type (
+	start    struct{}
+	returned struct {
+		partition int
+		long      bool // the term has lasted for a while
+	}
+	retry struct{ partition int }
+	leave struct{ why error }
+)
+
+// Join starts a member, which leaves when ctx ends, by Leave, and after a final error. It calls lead in a
+// goroutine of its own for each term, and gives the partition away after lead has returned. It does not
+// block: see Joined.
+func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term *campaign.Term)) *Member {
+	m := &Member{Follower: f, ID: rand.Uint64(), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
+	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*request, f.Partitions)
+	m.publishing = publisher{member: m, data: data}
+	f.Manager.System().Start(fmt.Sprintf("actorlock-partitions%d%s", members.Add(1), f.Path), func(self *host.Ref) host.Actor {
+		m.self = self
+		return m
+	})
+	m.self.Tell(start{})
+	unwatch := context.AfterFunc(ctx, m.Leave)
+	context.AfterFunc(f.Manager.Ended(), func() { unwatch() })
+	return m
+}
+
+// Leave has the member end its terms, give its partitions away, and leave the list, in this order. It does
+// not block: see Done.
+func (m *Member) Leave() { m.self.Tell(leave{}) }
+
+// Joined returns a channel that is closed when the member is in the list, or has left.
+func (m *Member) Joined() <-chan struct{} { return m.joined }
+
+// Done returns a channel that is closed when the member has left, and holds nothing.
+func (m *Member) Done() <-chan struct{} { return m.done }
+
+// Err returns why the member has left by itself, once Done is closed; nil after Leave.
+func (m *Member) Err() error { return m.failed }
+
+// Receive implements host.Actor.
+func (m *Member) Receive(_ ask.Recipient, msg any) {
+	switch msg := msg.(type) {
+	case start:
+		m.publishing.publish()
+	case State:
+		if msg.View != nil && !m.left {
+			m.perform(m.machine.Changed(msg.View))
+		}
+	case answered:
+		m.onAnswered(msg.request, msg.message)
+	case returned:
+		m.perform(m.machine.Returned(msg.partition, msg.long))
+	case retry:
+		m.perform(m.machine.Retry(msg.partition))
+	case publishDue:
+		m.publishing.onDue(msg)
+	case leave:
+		m.leaveFor(msg.why)
+	}
+	invariants.Check(m.machine)
+}
+
+// Stopped implements host.Actor.
+func (m *Member) Stopped(failure any) {
+	if failure != nil {
+		m.finish(fmt.Errorf("the actor of a member of %s has failed: %v: %w", m.Path, failure, messages.Reason_INTERNAL))
+	}
+}
+
+// Refuse implements host.Actor.
+func (m *Member) Refuse(ask.Recipient, any) {}
+
+// leaveFor has the member leave, because of an error unless that is nil.
+func (m *Member) leaveFor(why error) {
+	if why != nil && m.failed == nil && !m.left {
+		m.failed = why
+		if !errors.Is(why, messages.Reason_CLOSED) && !errors.Is(why, messages.Reason_DRAINING) {
+			m.Manager.Log.Error("member of a group cannot go on and leaves it", "path", m.Path, "error", why, "do", "mend the cause, and join again")
+		}
+	}
+	m.perform(m.machine.Leave())
+}
+
+func (m *Member) onAnswered(r *request, msg any) {
+	if r.partition < 0 {
+		m.publishing.onAnswered(r, msg)
+		return
+	}
+	if m.campaigns[r.partition] != r {
+		return
+	}
+	switch msg := msg.(type) {
+	case *messages.Granted:
+		m.perform(m.machine.Granted(r.partition))
+	case *messages.Released:
+		m.end(r)
+		m.perform(m.machine.Released(r.partition))
+	case *messages.Lost:
+		m.failIfFinal(msg)
+		m.perform(m.machine.Lost(r.partition))
+	case error:
+		m.onRefused(r, msg)
+	}
+}
+
+// onRefused takes in that a request has failed, or that it is cancelled, or was lost before its release.
+func (m *Member) onRefused(r *request, err error) {
+	switch {
+	case r.ended:
+		m.end(r)
+		m.perform(m.machine.Released(r.partition))
+	case errors.Is(err, messages.Reason_STOPPED): // the lock's actor was idle
+		r.begin()
+	default:
+		m.end(r)
+		m.failIfFinal(err)
+		m.perform(m.machine.Refused(r.partition))
+	}
+}
+
+// end forgets a campaign that is over.
+func (m *Member) end(r *request) {
+	r.over()
+	m.campaigns[r.partition] = nil
+}
+
+// failIfFinal has the member leave if it could not go on.
+func (m *Member) failIfFinal(err error) {
+	if !campaign.IsTemporary(err) {
+		m.leaveFor(err)
+	}
+}
+
+// perform performs the effects of the machine.
+func (m *Member) perform(effects []partition.Effect) {
+	for _, e := range effects {
+		p := e.Partition
+		switch e.Kind {
+		case partition.Campaign:
+			r := &request{member: m, path: LockPath(m.Path, p), recipe: recipes.Mutex, partition: p, acquire: &messages.Acquire{Data: m.publishing.data}}
+			m.campaigns[p] = r
+			r.begin()
+		case partition.Withdraw:
+			m.campaigns[p].cancel()
+		case partition.Start:
+			go m.run(p, m.campaigns[p].term.Load())
+		case partition.End:
+			m.campaigns[p].endTerm(campaign.ErrResigned)
+		case partition.Release:
+			m.campaigns[p].endTerm(campaign.ErrResigned)
+			m.campaigns[p].release()
+		case partition.Pause:
+			m.after(campaign.Pause(e.Failed), retry{p})
+		case partition.Left:
+			m.left = true
+			m.publishing.leave()
+		}
+	}
+	if len(effects) > 0 {
+		m.publishing.gather()
+	}
+}
+
+func (m *Member) after(d time.Duration, msg any) { time.AfterFunc(d, func() { m.self.Tell(msg) }) }
+
+// longTerm is how long a term lasts after which a function that returns of itself has not failed.
+const longTerm = 10 * time.Second
+
+// run calls the function of a term.
+func (m *Member) run(p int, term *campaign.Term) {
+	began := time.Now()
+	defer func() { // also after runtime.Goexit
+		term.End(campaign.ErrResigned)
+		m.self.Tell(returned{p, time.Since(began) >= longTerm})
+	}()
+	m.lead(p, term)
+}
+
+// finish ends the member.
+func (m *Member) finish(err error) {
+	m.ignore(m)
+	if err != nil {
+		m.failed = err
+	}
+	if m.failed == nil || !m.publishing.joined {
+		select {
+		case <-m.joined:
+		default:
+			close(m.joined)
+		}
+	}
+	close(m.done)
+}

@@ -1,0 +1,202 @@
+package group
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/partition"
+	"github.com/actorlock/actorlock/actors/internal/recipes"
+	"github.com/actorlock/actorlock/actors/queue"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// publisher keeps a member in the list of members. A record is the data of a node, which cannot change:
+// for a new one the member acquires another read lock, and then releases the one before. So others see
+// the member all the time.
+type publisher struct {
+	member *Member
+	data   []byte // that the member has joined with
+
+	joined   bool     // the member was in the list
+	present  *request // granted; nil if there is none
+	next     *request // not granted yet; nil if there is none
+	releases int      // that are not confirmed
+	record   partition.Record
+	due      uint64 // the number of the publishDue that counts; an earlier one is ignored
+	gathers  bool   // it is about changes, and comes soon
+	reminded int    // publications in a row without a change
+	failed   int    // in a row
+	leaving  bool
+}
+
+// publishDue says that the member publishes what has changed.
+type publishDue struct {
+	number uint64
+	remind bool // publish also if nothing has changed
+}
+
+const (
+	// gathering is how long a member gathers changes before it publishes.
+	gathering = 10 * time.Millisecond
+	// reminding is the time after which a member publishes again that it waits. Others take a
+	// record for a reason to resign once only.
+	firstReminder, longestReminder = time.Second, 10 * time.Second
+)
+
+// gather has the changes published soon.
+func (p *publisher) gather() {
+	if !p.leaving && p.next == nil && !p.gathers {
+		p.gathers = true
+		p.dueAfter(gathering, false)
+	}
+}
+
+func (p *publisher) dueAfter(d time.Duration, remind bool) {
+	p.due++
+	p.member.after(d, publishDue{p.due, remind})
+}
+
+func (p *publisher) onDue(msg publishDue) {
+	if msg.number != p.due || p.leaving || p.next != nil {
+		return
+	}
+	p.gathers = false
+	leads, waits := p.member.machine.Publication()
+	changed := !bytes.Equal(leads, p.record.Leads) || !bytes.Equal(waits, p.record.Waits)
+	switch {
+	case changed:
+		p.reminded = 0
+		p.publish()
+	case p.present == nil:
+		p.publish()
+	case msg.remind:
+		p.reminded++
+		p.publish()
+	default:
+		p.remindLater()
+	}
+}
+
+// remindLater has the record published again after a while if the member waits.
+func (p *publisher) remindLater() {
+	for range p.record.Waits.All() {
+		p.dueAfter(min(firstReminder<<min(p.reminded, 10), longestReminder), true)
+		return
+	}
+}
+
+// publish sends a record.
+func (p *publisher) publish() {
+	m := p.member
+	leads, waits := m.machine.Publication()
+	p.record = partition.Record{Partitions: m.Partitions, Member: partition.FormatID(m.ID), Leads: leads, Waits: waits, Data: p.data}
+	p.next = &request{member: m, path: Members(m.Path), recipe: recipes.ReadWrite, partition: -1,
+		acquire: &messages.Acquire{Kind: uint32(queue.Shared), Data: p.record.Encode()}}
+	p.next.begin()
+}
+
+func (p *publisher) onAnswered(r *request, msg any) {
+	switch msg := msg.(type) {
+	case *messages.Granted:
+		if r == p.next {
+			p.onPublished()
+		}
+	case *messages.Lost:
+		if r == p.present {
+			p.present = nil
+			p.member.failIfFinal(msg)
+			p.again(0)
+		}
+	case *messages.Released:
+		p.onReleased(r)
+	case error:
+		switch {
+		case r.ended:
+			p.onReleased(r)
+		case r != p.next:
+		case errors.Is(msg, messages.Reason_STOPPED):
+			r.begin()
+		default:
+			p.next = nil
+			p.onRefused(msg)
+		}
+	}
+}
+
+func (p *publisher) onPublished() {
+	before := p.present
+	p.present, p.next, p.failed = p.next, nil, 0
+	if before != nil {
+		p.releases++
+		before.release()
+	}
+	if !p.joined {
+		p.joined = true
+		close(p.member.joined)
+		p.member.listen(p.member, func(s State) { p.member.self.Tell(s) })
+		p.member.readAgain() // the directory may have been missing until now
+	}
+	if p.leaving {
+		p.leave()
+		return
+	}
+	p.gather() // what has changed meanwhile
+}
+
+// onRefused has the record published again after a pause, unless the error is final.
+func (p *publisher) onRefused(err error) {
+	if !campaign.IsTemporary(err) {
+		p.member.leaveFor(err)
+		if p.leaving {
+			p.finishIfLeft()
+		}
+		return
+	}
+	pause := campaign.Pause(p.failed)
+	p.failed++
+	p.member.Manager.Log.Warn("member of a group cannot publish what it leads, and tries again", "path", p.member.Path, "error", err, "after", pause)
+	p.again(pause)
+}
+
+// again publishes after a pause, if nothing is published yet.
+func (p *publisher) again(pause time.Duration) {
+	if p.leaving {
+		p.finishIfLeft()
+		return
+	}
+	if p.next == nil {
+		p.gathers = true
+		p.dueAfter(pause, true)
+	}
+}
+
+func (p *publisher) onReleased(*request) {
+	p.releases--
+	p.finishIfLeft()
+}
+
+// leave takes the member off the list. It is the last thing that the member does.
+func (p *publisher) leave() {
+	p.leaving = true
+	if r := p.next; r != nil {
+		p.next = nil
+		p.releases++
+		r.cancel()
+	}
+	if r := p.present; r != nil {
+		p.present = nil
+		p.releases++
+		r.release()
+	}
+	p.finishIfLeft()
+}
+
+// finishIfLeft ends the member once it has left the list.
+func (p *publisher) finishIfLeft() {
+	if p.leaving && p.releases == 0 && p.next == nil && p.present == nil {
+		p.member.finish(nil)
+		p.member.self.Stop()
+	}
+}

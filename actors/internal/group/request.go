@@ -1,0 +1,121 @@
+package group
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+)
+
+// request is one request of a member. It is the owner that the lock's actor sends messages to, most of
+// which it passes on to the member's actor. It ends the context of a lost term itself: the context
+// has ended when the lock's actor goes on.
+type request struct {
+	member    *Member
+	path      string
+	recipe    *manager.Recipe
+	acquire   *messages.Acquire
+	partition int                           // -1: of the list of members
+	term      atomic.Pointer[campaign.Term] // from the grant on, of a partition
+
+	id requests.ID // only the lock's actor uses it
+
+	// Only the member's actor uses these.
+	entry *manager.Entry
+	ended bool // a Cancel or a Release is sent
+}
+
+// answered is a message of a lock's actor about a request.
+type answered struct {
+	request *request
+	message any // of service Owner, or an error
+}
+
+// begin hands the request to the lock's actor, which handles it in this goroutine if it is idle: so
+// the requests are sent to ZooKeeper in order.
+func (r *request) begin() {
+	e, err := r.member.Manager.Find(r.path, r.recipe)
+	if err != nil {
+		r.member.self.Tell(answered{r, err})
+		return
+	}
+	r.entry = e
+	r.send(r.acquire)
+}
+
+func (r *request) send(msg any) { r.entry.Self.RunInlineIfIdle(&ask.Call{From: r, Message: msg}) }
+
+// cancel withdraws the request, in whatever state it is. The last answer is Refused.
+func (r *request) cancel() {
+	r.ended = true
+	if r.entry != nil {
+		r.send(&messages.Cancel{})
+	}
+}
+
+// release gives the grant back. The last answer is Released, or Refused if it was lost.
+func (r *request) release() {
+	r.ended = true
+	r.send(&messages.Release{})
+}
+
+// over frees what the term holds.
+func (r *request) over() {
+	if t := r.term.Load(); t != nil {
+		t.End(campaign.ErrResigned)
+	}
+}
+
+// Tell implements ask.Recipient.
+func (r *request) Tell(msg any) {
+	switch msg := msg.(type) {
+	case *messages.Granted:
+		r.OnGranted(msg, msg.Step)
+		return
+	case *messages.Lost:
+		r.endTerm(msg)
+	case *messages.Suspended:
+		if r.member.Manager.StopOnSuspended {
+			r.endTerm(messages.Reason_DISCONNECTED)
+		}
+		return
+	case *messages.RevokeRequested:
+		r.endTerm(campaign.ErrRevoked)
+		return
+	}
+	r.member.self.Tell(answered{r, msg})
+}
+
+func (r *request) endTerm(why error) {
+	if t := r.term.Load(); t != nil {
+		t.End(why)
+	}
+}
+
+// OnGranted implements lock.Acquisition. The lock has no local queue: the step is that of the message.
+func (r *request) OnGranted(granted *messages.Granted, _ uint32) {
+	if r.partition >= 0 {
+		r.term.Store(campaign.NewTerm(r.member.parent, r.path, r.member.Manager.Session.Lost, granted))
+	}
+	r.member.self.Tell(answered{r, granted})
+}
+
+// RequestID implements lock.Acquisition.
+func (r *request) RequestID() *requests.ID { return &r.id }
+
+// Owner implements lock.Acquisition.
+func (r *request) Owner() string { return "" }
+
+// Context implements lock.Acquisition.
+func (r *request) Context() context.Context { return r.member.parent }
+
+// IsElsewhere implements lock.Acquisition.
+func (r *request) IsElsewhere() bool { return false }
+
+// ArmLeakDetection implements lock.Acquisition. Nobody can drop the request.
+func (r *request) ArmLeakDetection(time.Time) {}

@@ -1,0 +1,144 @@
+package partition
+
+// Place is the members that campaign for a partition, as indexes into the list of members; -1 for
+// none. The best one shall lead, and the second one waits to take over.
+type Place struct{ Best, Second int }
+
+// Places returns the place of each of n partitions, for members with different ids. It depends on
+// nothing else, not on the order of the ids: all processes get the same members.
+//
+// It is rendezvous hashing with a bound. Each partition has a score with each member, and wants the
+// member with which it has the highest one. A member takes as many as its capacity, those with the
+// highest scores, and the others go on to their next member. So few partitions move when a member
+// comes or goes: those of that member, and some that the bound had kept from their first member.
+func Places(ids []uint64, n int) []Place {
+	places := make([]Place, n)
+	capacity := Capacity(len(ids), n)
+	taken := make([]claims, len(ids))
+	for p := range n {
+		places[p] = Place{-1, -1}
+		c, more := claim{partition: p}, len(ids) > 0
+		for refused := false; more; refused = true {
+			m := bestBelow(ids, c, refused)
+			c.score = score(ids[m], c.partition)
+			c, more = taken[m].take(c, capacity)
+		}
+	}
+	for m, all := range taken {
+		for _, c := range all {
+			places[c.partition] = Place{m, second(ids, c.partition, m)}
+		}
+	}
+	return places
+}
+
+// Capacity returns how many of n partitions a member leads at most: a tenth more than the mean, or the
+// mean if that has no room for a tenth.
+func Capacity(members, n int) int {
+	if members == 0 {
+		return 0
+	}
+	return max((n+members-1)/members, n*11/(members*10))
+}
+
+// claim is a partition that wants a member, by their score.
+type claim struct {
+	partition int
+	score     uint64
+}
+
+// bestBelow returns the member with the highest score, or, after a refusal, with the highest one below
+// that of the claim. There is one, because all capacities together suffice.
+func bestBelow(ids []uint64, c claim, refused bool) (best int) {
+	best = -1
+	var highest uint64
+	for m, id := range ids {
+		if s := score(id, c.partition); (best < 0 || s > highest) && !(refused && s >= c.score) {
+			best, highest = m, s
+		}
+	}
+	return best
+}
+
+// second returns the member other than best with the highest score, or -1.
+func second(ids []uint64, p, best int) int {
+	found := -1
+	var highest uint64
+	for m, id := range ids {
+		if s := score(id, p); m != best && (found < 0 || s > highest) {
+			found, highest = m, s
+		}
+	}
+	return found
+}
+
+// score is different for different members of a partition, and for different partitions of a member,
+// because mix is a bijection.
+func score(id uint64, p int) uint64 { return mix(id ^ mix(uint64(p)+1)) }
+
+// mix is the end of MurmurHash3.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// Of returns which of n partitions a key is in: by the FNV-1a hash of its bytes, with 64 bits. It never
+// changes, so that programs may keep data by it.
+func Of(key string, n int) int {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return int(mix(h) % uint64(n))
+}
+
+// claims are the claims that a member has taken: a heap with the lowest score first.
+type claims []claim
+
+// take takes a claim. A member that is full passes the lowest one of its claims on, and returns it.
+func (h *claims) take(c claim, capacity int) (passed claim, full bool) {
+	if len(*h) < capacity {
+		*h = append(*h, c)
+		h.rise()
+		return claim{}, false
+	}
+	lowest := &(*h)[0]
+	if c.score <= lowest.score {
+		return c, true
+	}
+	passed, *lowest = *lowest, c
+	h.sink()
+	return passed, true
+}
+
+// rise moves the last claim to its place.
+func (h *claims) rise() {
+	all := *h
+	for i := len(all) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if all[parent].score <= all[i].score {
+			return
+		}
+		all[parent], all[i] = all[i], all[parent]
+		i = parent
+	}
+}
+
+// sink moves the first claim to its place.
+func (h *claims) sink() {
+	all := *h
+	for i := 0; ; {
+		child := 2*i + 1
+		if child+1 < len(all) && all[child+1].score < all[child].score {
+			child++
+		}
+		if child >= len(all) || all[i].score <= all[child].score {
+			return
+		}
+		all[i], all[child] = all[child], all[i]
+		i = child
+	}
+}

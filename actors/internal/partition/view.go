@@ -1,0 +1,74 @@
+package partition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/check"
+)
+
+// Member is a member of the group, as its newest record shows it.
+type Member struct {
+	ID uint64
+	Record
+	// Published orders the records of all members: the transaction that has created the node.
+	Published int64
+}
+
+// View is the state of a group of n partitions. Nothing writes to it.
+type View struct {
+	// Members are in the order of their ids.
+	Members []Member
+	// Leaders has the index of the member that leads each partition, or -1.
+	Leaders []int32
+}
+
+// NewView returns the state that the records of the members show. Several records may be of one member:
+// the newest one counts. If two members say that they lead a partition, the one whose record is newer
+// leads it: the other one has yet to publish that it does not, or that it has lost it.
+//
+// The error is that a member has another number of partitions; that member is left out.
+func NewView(all []Member, n int) (*View, error) {
+	var wrong error
+	newest := map[uint64]Member{}
+	for _, m := range all {
+		if m.Partitions != n {
+			wrong = WrongCount(n, m.Partitions)
+			continue
+		}
+		if known, is := newest[m.ID]; !is || known.Published < m.Published {
+			newest[m.ID] = m
+		}
+	}
+	v := &View{Leaders: make([]int32, n)}
+	for _, m := range newest {
+		v.Members = append(v.Members, m)
+	}
+	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	for p := range v.Leaders {
+		v.Leaders[p] = -1
+	}
+	for i, m := range v.Members {
+		for p := range m.Leads.All() {
+			if p < n && (v.Leaders[p] < 0 || v.Members[v.Leaders[p]].Published < m.Published) {
+				v.Leaders[p] = int32(i)
+			}
+		}
+	}
+	return v, wrong
+}
+
+// WrongCount is the error of a number of partitions that is not the group's.
+func WrongCount(wanted, present int) error {
+	return check.Invalid(fmt.Sprintf("%d partitions: the group has %d, which cannot change", wanted, present))
+}
+
+// find returns the index of a member, or -1.
+func (v *View) find(id uint64) int {
+	i, is := slices.BinarySearchFunc(v.Members, id, func(m Member, id uint64) int { return cmp.Compare(m.ID, id) })
+	if !is {
+		return -1
+	}
+	return i
+}
