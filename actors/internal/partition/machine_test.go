@@ -1,0 +1,134 @@
+package partition
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// world has the machines of a group, with the queue of each partition's lock.
+type world struct {
+	t        *rapid.T
+	n        int
+	machines map[uint64]*Machine
+	queues   [][]uint64 // by partition: contenders, the first one holds
+	granted  []uint64   // by partition: who was told that it holds
+	runs     []uint64   // by partition: whose function runs
+	ended    map[uint64][]bool
+	number   int64
+	left     map[uint64]bool
+}
+
+func (w *world) perform(id uint64, effects []Effect) {
+	for _, e := range effects {
+		p := e.Partition
+		switch e.Kind {
+		case Campaign:
+			if slices.Contains(w.queues[p], id) {
+				w.t.Fatalf("two campaigns of %d for partition %d", id, p)
+			}
+			w.queues[p] = append(w.queues[p], id)
+		case Withdraw, Release:
+			if w.runs[p] == id {
+				w.t.Fatalf("partition %d is released before the function of %d has returned", p, id)
+			}
+			w.queues[p] = slices.DeleteFunc(w.queues[p], func(o uint64) bool { return o == id })
+			if w.granted[p] == id {
+				w.granted[p] = 0
+			}
+			w.perform(id, w.machines[id].Released(p))
+		case Start:
+			if w.runs[p] != 0 {
+				w.t.Fatalf("%d starts in partition %d while %d runs", id, p, w.runs[p])
+			}
+			w.runs[p], w.ended[id][p] = id, false
+		case End:
+			w.ended[id][p] = true
+		case Pause:
+			w.perform(id, w.machines[id].Retry(p))
+		case Left:
+			w.left[id] = true
+		}
+	}
+	if err := w.machines[id].Check(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// step grants and returns what it may; it reports whether there was anything.
+func (w *world) step() (any bool) {
+	for p := range w.n {
+		if q := w.queues[p]; len(q) > 0 && w.granted[p] == 0 {
+			w.granted[p], any = q[0], true
+			w.perform(q[0], w.machines[q[0]].Granted(p))
+		}
+		if id := w.runs[p]; id != 0 && w.ended[id][p] {
+			w.runs[p], any = 0, true
+			w.perform(id, w.machines[id].Returned(p, true))
+		}
+	}
+	return any
+}
+
+func (w *world) publish() {
+	var all []Member
+	for id, m := range w.machines {
+		if !w.left[id] {
+			leads, waits := m.Publication()
+			w.number++
+			all = append(all, Member{id, Record{Partitions: w.n, Leads: leads, Waits: waits}, w.number})
+		}
+	}
+	v, err := NewView(all, w.n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for id, m := range w.machines {
+		if !w.left[id] && rapid.IntRange(0, 3).Draw(w.t, "sees") > 0 {
+			w.perform(id, m.Changed(v))
+		}
+	}
+}
+
+// In random histories of members that come, leave, and see the state late, no function starts beside
+// another one, and in the end the best member leads each partition.
+func TestMachines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "partitions")
+		w := &world{t: t, n: n, machines: map[uint64]*Machine{}, queues: make([][]uint64, n), granted: make([]uint64, n), runs: make([]uint64, n),
+			ended: map[uint64][]bool{}, left: map[uint64]bool{}}
+		next := uint64(0)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				next++
+				w.machines[next], w.ended[next] = NewMachine(next, n), make([]bool, n)
+			case 1:
+				if id := uint64(rapid.IntRange(1, int(next)+1).Draw(t, "leaver")); w.machines[id] != nil {
+					w.perform(id, w.machines[id].Leave())
+				}
+			case 2, 3:
+				w.publish()
+			default:
+				w.step()
+			}
+		}
+		for range 200 {
+			w.publish()
+			for w.step() {
+			}
+		}
+		for p, id := range w.runs {
+			if id == 0 {
+				for other := range w.machines {
+					if !w.left[other] {
+						t.Fatalf("nobody leads partition %d", p)
+					}
+				}
+			} else if m := w.machines[id]; m.places[p].Best != m.self {
+				t.Fatalf("partition %d is not led by its best member", p)
+			}
+		}
+	})
+}
