@@ -33,8 +33,9 @@ type Election struct {
 	resignOnRevoke bool
 }
 
-// ErrNoLeader is the error of Election.Leader while no participant leads.
-var ErrNoLeader = errors.New("the election has no leader")
+// ErrNoLeader is the error of Election.Leader while no participant leads, and of Partitions.Leader while
+// no member leads the partition.
+var ErrNoLeader = errors.New("there is no leader")
 
 // ErrRevoked is the cause of a term's context that has ended because another client asked the
 // leader to resign: see ResignOnRevoke.

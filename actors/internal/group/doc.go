@@ -5,7 +5,6 @@
 //   - member.go: the actor, which feeds the machine of package partition, and performs its effects.
 //   - request.go: one request to the lock of a partition, or to that of the list of members.
 //   - publish.go: how a member publishes what it leads.
-//   - singletons.go: the actor that has a child for each partition that its process leads.
 //
 // The list of members is a read-write lock that nobody writes: each member is a reader.
 package group

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -22,8 +21,10 @@ type State struct {
 	View *partition.View
 	// Snapshot is the queue that it was made of.
 	Snapshot inspection.Snapshot
-	// Err is the reason why the state cannot be read at present, or what is wrong with it.
+	// Err is the reason why the state cannot be read at present.
 	Err error
+	// Wrong says that a member has another number of partitions. The view leaves it out.
+	Wrong error
 }
 
 // Follower follows the state of the group at a path, from its first use until the manager's end. Its
@@ -93,9 +94,9 @@ func (f *Follower) readAgain() {
 
 func (f *Follower) onRead(q inspection.Snapshot, err error) {
 	f.publish(func(s *State) {
-		if err != nil && q.Recipe == "" && s.View != nil {
-			s.Err = err // the view is the last one
-			return
+		s.Err = err
+		if err != nil && q.Recipe == "" {
+			return // the view is the last one
 		}
 		var all []partition.Member
 		records := make(map[string]known, len(q.Contenders))
@@ -111,9 +112,7 @@ func (f *Follower) onRead(q inspection.Snapshot, err error) {
 			}
 		}
 		f.records, s.Snapshot = records, q
-		var wrong error
-		s.View, wrong = partition.NewView(all, f.Partitions)
-		s.Err = cmp.Or(wrong, err)
+		s.View, s.Wrong = partition.NewView(f.Path, all, f.Partitions)
 	})
 }
 
@@ -150,17 +149,18 @@ func (f *Follower) State() (*State, <-chan struct{}) {
 	return f.state.Load(), f.changed
 }
 
-// View returns the state that was read last. It blocks until there is one, or ctx ends.
-func (f *Follower) View(ctx context.Context) (*partition.View, error) {
+// Read returns the state that was read last, which has a View. It blocks until there is one, the first
+// read has failed, or ctx ends.
+func (f *Follower) Read(ctx context.Context) (*State, error) {
 	if s := f.state.Load(); s != nil && s.View != nil {
-		return s.View, nil
+		return s, nil
 	}
 	for {
 		s, changed := f.State()
 		switch {
 		case s == nil:
 		case s.View != nil:
-			return s.View, nil
+			return s, nil
 		case s.Err != nil:
 			return nil, s.Err
 		}
@@ -170,6 +170,14 @@ func (f *Follower) View(ctx context.Context) (*partition.View, error) {
 			return nil, f.Manager.Session.Explain(fmt.Errorf("partitions of %s: %w", f.Path, context.Cause(ctx)))
 		}
 	}
+}
+
+// CheckData returns an error for data of a member that are too large.
+func (f *Follower) CheckData(data []byte) error {
+	if err := partition.CheckData(data, f.Partitions); err != nil {
+		return err
+	}
+	return f.Manager.CheckNodeData(partition.LargestRecord(data, f.Partitions).Encode())
 }
 
 // listen has tell called with the present state, if there is one, and at each change.

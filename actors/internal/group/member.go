@@ -118,9 +118,6 @@ func (m *Member) Refuse(ask.Recipient, any) {}
 func (m *Member) leaveFor(why error) {
 	if why != nil && m.failed == nil && !m.left {
 		m.failed = why
-		if !errors.Is(why, messages.Reason_CLOSED) && !errors.Is(why, messages.Reason_DRAINING) {
-			m.Manager.Log.Error("member of a group cannot go on and leaves it", "path", m.Path, "error", why, "do", "mend the cause, and join again")
-		}
 	}
 	m.perform(m.machine.Leave())
 }
@@ -157,8 +154,8 @@ func (m *Member) onRefused(r *request, err error) {
 		r.begin()
 	default:
 		m.end(r)
-		m.failIfFinal(err)
 		m.perform(m.machine.Refused(r.partition))
+		m.failIfFinal(err) // last: the machine may begin and withdraw campaigns in it
 	}
 }
 

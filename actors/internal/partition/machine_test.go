@@ -80,7 +80,7 @@ func (w *world) publish() {
 			all = append(all, Member{id, Record{Partitions: w.n, Leads: leads, Waits: waits}, w.number})
 		}
 	}
-	v, err := NewView(all, w.n)
+	v, err := NewView("/group", all, w.n)
 	if err != nil {
 		w.t.Fatal(err)
 	}

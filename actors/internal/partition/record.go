@@ -38,6 +38,7 @@ func Parse(data []byte) (r Record, id uint64, is bool) {
 	if err != nil {
 		return Record{}, 0, false
 	}
+	r.Member = FormatID(id)
 	return r, id, true
 }
 
@@ -68,14 +69,13 @@ func CheckPartition(p, n int) error {
 
 // CheckData returns an error for data of a member that are too large for a record.
 func CheckData(data []byte, n int) error {
-	if size := LargestRecord(data, n); size > maxRecord {
+	if size := len(LargestRecord(data, n).Encode()); size > maxRecord {
 		return check.Invalid(fmt.Sprintf("%d bytes of data: with the lists of %d partitions, a member's node would have %d bytes, and %d are accepted", len(data), n, size, maxRecord))
 	}
 	return nil
 }
 
-// LargestRecord returns the size of the largest record of a member with the data.
-func LargestRecord(data []byte, n int) int {
-	r := Record{Partitions: n, Member: FormatID(0), Leads: NewBits(n), Waits: NewBits(n), Data: data}
-	return len(r.Encode())
+// LargestRecord returns a record of a member with the data that is as large as any.
+func LargestRecord(data []byte, n int) *Record {
+	return &Record{Partitions: n, Member: FormatID(0), Leads: NewBits(n), Waits: NewBits(n), Data: data}
 }

@@ -24,17 +24,17 @@ type View struct {
 	Leaders []int32
 }
 
-// NewView returns the state that the records of the members show. Several records may be of one member:
+// NewView returns the state of the group at path that the records of the members show. Several records may be of one member:
 // the newest one counts. If two members say that they lead a partition, the one whose record is newer
 // leads it: the other one has yet to publish that it does not, or that it has lost it.
 //
 // The error is that a member has another number of partitions; that member is left out.
-func NewView(all []Member, n int) (*View, error) {
+func NewView(path string, all []Member, n int) (*View, error) {
 	var wrong error
 	newest := map[uint64]Member{}
 	for _, m := range all {
 		if m.Partitions != n {
-			wrong = WrongCount(n, m.Partitions)
+			wrong = WrongCount(path, n, m.Partitions)
 			continue
 		}
 		if known, is := newest[m.ID]; !is || known.Published < m.Published {
@@ -60,8 +60,8 @@ func NewView(all []Member, n int) (*View, error) {
 }
 
 // WrongCount is the error of a number of partitions that is not the group's.
-func WrongCount(wanted, present int) error {
-	return check.Invalid(fmt.Sprintf("%d partitions: the group has %d, which cannot change", wanted, present))
+func WrongCount(path string, wanted, present int) error {
+	return check.Invalid(fmt.Sprintf("%d partitions: the group at %s has %d, and the number cannot change", wanted, path, present))
 }
 
 // find returns the index of a member, or -1.
