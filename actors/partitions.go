@@ -178,7 +178,7 @@ func (p *Partitions) enter(ctx context.Context, by string) error {
 		case left == nil:
 			return nil
 		case !same:
-			return check.Invalid(fmt.Sprintf("partitions of %s: another Join has not returned yet, and a member joins once", p.path))
+			return check.Invalid(fmt.Sprintf("partitions of %s: another Join has not returned yet: it must return before the next one begins", p.path))
 		}
 		select {
 		case <-left:

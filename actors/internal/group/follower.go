@@ -79,9 +79,13 @@ func (f *Follower) start() {
 		target := &inspection.Target{Manager: f.Manager, Path: Members(f.Path), Pause: pause, Again: f.again}
 		go func() {
 			target.Observe(f.Manager.Ended(), f.onRead)
-			f.publish(func(s *State) { s.Err = &messages.Refused{Reason: messages.Reason_CLOSED, Detail: f.Path} })
+			f.publish(func(s *State) { s.Err = f.closed() })
 		}()
 	})
+}
+
+func (f *Follower) closed() error {
+	return &messages.Refused{Reason: messages.Reason_CLOSED, Detail: "partitions of " + f.Path}
 }
 
 // readAgain has the state read soon, where no watch tells of a change.
@@ -152,6 +156,9 @@ func (f *Follower) State() (*State, <-chan struct{}) {
 // Read returns the state that was read last, which has a View. It blocks until there is one, the first
 // read has failed, or ctx ends.
 func (f *Follower) Read(ctx context.Context) (*State, error) {
+	if f.Manager.Ended().Err() != nil {
+		return nil, f.closed()
+	}
 	if s := f.state.Load(); s != nil && s.View != nil {
 		return s, nil
 	}

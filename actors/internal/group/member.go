@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,9 @@ type Member struct {
 	joined chan struct{} // closed when the member is in the list, or has left
 	done   chan struct{} // closed when the member has left
 	failed error         // why the member has left by itself; set before done is closed
+
+	functions sync.WaitGroup // calls of lead
+	unwatch   func()         // ends the watch of what has the member leave
 
 	// Only the actor uses these.
 	machine    *partition.Machine
@@ -62,9 +66,13 @@ func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term 
 		m.self = self
 		return m
 	})
-	m.self.Tell(start{})
 	unwatch := context.AfterFunc(ctx, m.Leave)
-	context.AfterFunc(f.Manager.Ended(), func() { unwatch() })
+	undrain := context.AfterFunc(f.Manager.Draining(), func() { m.self.Tell(leave{messages.Reason_DRAINING}) })
+	m.unwatch = func() {
+		unwatch()
+		undrain()
+	}
+	m.self.Tell(start{})
 	return m
 }
 
@@ -85,7 +93,7 @@ func (m *Member) Err() error { return m.failed }
 func (m *Member) Receive(_ ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case start:
-		m.publishing.publish()
+		m.publishing.start()
 	case State:
 		if msg.View != nil && !m.left {
 			m.perform(m.machine.Changed(msg.View))
@@ -107,12 +115,39 @@ func (m *Member) Receive(_ ask.Recipient, msg any) {
 // Stopped implements host.Actor.
 func (m *Member) Stopped(failure any) {
 	if failure != nil {
-		m.finish(fmt.Errorf("the actor of a member of %s has failed: %v: %w", m.Path, failure, messages.Reason_INTERNAL))
+		m.abort(fmt.Errorf("the actor of a member of %s has failed: %v: %w", m.Path, failure, messages.Reason_INTERNAL))
 	}
 }
 
-// Refuse implements host.Actor.
-func (m *Member) Refuse(ask.Recipient, any) {}
+// Refuse implements host.Actor. The partition of an actor that has failed goes when its function has
+// returned.
+func (m *Member) Refuse(_ ask.Recipient, msg any) {
+	if msg, is := msg.(returned); is && m.campaigns[msg.partition] != nil {
+		m.campaigns[msg.partition].cancel()
+	}
+}
+
+// abort ends all that the actor has begun, as it cannot go on.
+func (m *Member) abort(err error) {
+	m.failed = err
+	for _, r := range m.campaigns {
+		if r != nil {
+			r.endTerm(err)
+		}
+		if r != nil && !r.runs {
+			r.cancel()
+		}
+	}
+	for _, r := range []*request{m.publishing.next, m.publishing.present} {
+		if r != nil {
+			r.cancel()
+		}
+	}
+	go func() {
+		m.functions.Wait()
+		m.finish()
+	}()
+}
 
 // leaveFor has the member leave, because of an error unless that is nil.
 func (m *Member) leaveFor(why error) {
@@ -184,7 +219,10 @@ func (m *Member) perform(effects []partition.Effect) {
 		case partition.Withdraw:
 			m.campaigns[p].cancel()
 		case partition.Start:
-			go m.run(p, m.campaigns[p].term.Load())
+			r := m.campaigns[p]
+			r.runs = true
+			m.functions.Add(1)
+			go m.run(p, r.term.Load())
 		case partition.End:
 			m.campaigns[p].endTerm(campaign.ErrResigned)
 		case partition.Release:
@@ -213,22 +251,19 @@ func (m *Member) run(p int, term *campaign.Term) {
 	defer func() { // also after runtime.Goexit
 		term.End(campaign.ErrResigned)
 		m.self.Tell(returned{p, time.Since(began) >= longTerm})
+		m.functions.Done()
 	}()
 	m.lead(p, term)
 }
 
-// finish ends the member.
-func (m *Member) finish(err error) {
+// finish says that the member has left.
+func (m *Member) finish() {
 	m.ignore(m)
-	if err != nil {
-		m.failed = err
-	}
-	if m.failed == nil || !m.publishing.joined {
-		select {
-		case <-m.joined:
-		default:
-			close(m.joined)
-		}
+	m.unwatch()
+	select {
+	case <-m.joined:
+	default:
+		close(m.joined)
 	}
 	close(m.done)
 }

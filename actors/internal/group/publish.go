@@ -87,6 +87,13 @@ func (p *publisher) remindLater() {
 	}
 }
 
+// start publishes the first record, unless the member has left before.
+func (p *publisher) start() {
+	if !p.leaving {
+		p.publish()
+	}
+}
+
 // publish sends a record.
 func (p *publisher) publish() {
 	m := p.member
@@ -196,7 +203,7 @@ func (p *publisher) leave() {
 // finishIfLeft ends the member once it has left the list.
 func (p *publisher) finishIfLeft() {
 	if p.leaving && p.releases == 0 && p.next == nil && p.present == nil {
-		p.member.finish(nil)
+		p.member.finish()
 		p.member.self.Stop()
 	}
 }

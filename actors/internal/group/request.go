@@ -28,6 +28,7 @@ type request struct {
 	// Only the member's actor uses these.
 	entry *manager.Entry
 	ended bool // a Cancel or a Release is sent
+	runs  bool // the function of the term was started
 }
 
 // answered is a message of a lock's actor about a request.

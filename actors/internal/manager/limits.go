@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
@@ -125,10 +126,14 @@ func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
 		for _, e := range m.activeEntries() {
 			e.Self.Tell(RefuseWaiting{})
 		}
+		m.beginDrain()
 	}
 	m.noteQuietLocked()
 	return m.drain.quiet
 }
+
+// Draining returns a context that ends with the first call of RefuseNew.
+func (m *Manager) Draining() context.Context { return m.draining }
 
 // RefusesNew reports whether RefuseNew was called.
 func (m *Manager) RefusesNew() bool { return m.refusesNew.Load() }

@@ -71,6 +71,8 @@ type Manager struct {
 
 	ended        context.Context
 	end          context.CancelFunc // ends ended
+	draining     context.Context
+	beginDrain   context.CancelFunc // ends draining
 	system       *host.System
 	name         string // prefix of the actors' names
 	tickInterval time.Duration
@@ -122,6 +124,7 @@ func New(system *host.System, on AnySession, cfg Settings) *Manager {
 	m.served = map[string]servedEntries{}
 	m.entries, m.lost, m.misused = map[string]*Entry{}, map[lostBy][]messages.Reason{}, map[string]map[string]bool{}
 	m.ended, m.end = context.WithCancel(context.Background())
+	m.draining, m.beginDrain = context.WithCancel(context.Background())
 	m.cleanups = cleanups{sessionGoesOn: m.Remote == nil, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()

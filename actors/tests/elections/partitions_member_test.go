@@ -1,0 +1,224 @@
+package elections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// shards is a group in a test: a ledger of its terms, and which functions run.
+type shards struct {
+	*locktest.Fixture
+	ledger *locktest.Ledger
+	path   string
+	count  int
+
+	mu   sync.Mutex
+	runs []map[*heldShard]struct{} // by partition: the functions that have not returned
+}
+
+// newShards returns a group below the path of the test, which Clean deletes.
+func newShards(b *locktest.Fixture, count int) *shards {
+	g := &shards{Fixture: b, ledger: locktest.NewLedger(b), path: b.LockPath, count: count}
+	for range count {
+		g.runs = append(g.runs, map[*heldShard]struct{}{})
+	}
+	b.Cleanups = append(b.Cleanups, g.forget)
+	return g
+}
+
+// forget deletes the number of the partitions, as an operator does who ends a group.
+func (g *shards) forget() {
+	if slices.Contains(g.LockNodes(), "count") {
+		locktest.Must(g, g.Client(g).Delete(g.path+"/count", -1))
+	}
+}
+
+// heldShard is a term of a member.
+type heldShard struct {
+	*actors.PartitionTerm
+	lost atomic.Bool // the server has ended the session, of which the process may not know
+}
+
+// Err implements locktest.Held.
+func (h *heldShard) Err() error {
+	if h.lost.Load() {
+		return actors.ErrSessionLost
+	}
+	return h.PartitionTerm.Err()
+}
+
+// enter notes that a function begins. Another one may only run if its term is lost: otherwise the
+// partition goes after the function has returned.
+func (g *shards) enter(term *heldShard) {
+	if term.Err() == nil {
+		g.ledger.Enter("", term, locktest.Whole(fmt.Sprint("partition ", term.Partition())))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for other := range g.runs[term.Partition()] {
+		if !isLoss(other.Err()) {
+			g.Errorf("the function of partition %d begins before another one has returned, whose term has ended by %v", term.Partition(), other.Err())
+		}
+	}
+	g.runs[term.Partition()][term] = struct{}{}
+}
+
+func (g *shards) exit(term *heldShard) {
+	g.ledger.Leave(term)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.runs[term.Partition()], term)
+}
+
+// shard is a member.
+type shard struct {
+	*shards
+	partitions *actors.Partitions
+	leave      context.CancelCauseFunc
+	left       chan struct{}
+	err        error // of Join, once left is closed
+
+	mu    sync.Mutex
+	terms map[int]*heldShard
+	total atomic.Int32 // terms
+}
+
+// join starts a member, which leads until its terms end.
+func (g *shards) join(locks *actors.Locks, data string) *shard {
+	return g.joinWith(locks, data, func(term *actors.PartitionTerm) { <-term.Context().Done() })
+}
+
+// joinWith starts a member with the function of its terms.
+func (g *shards) joinWith(locks *actors.Locks, data string, lead func(*actors.PartitionTerm)) *shard {
+	ctx, leave := context.WithCancelCause(context.Background())
+	s := &shard{shards: g, partitions: locks.Partitions(g.path, g.count), leave: leave, left: make(chan struct{}), terms: map[int]*heldShard{}}
+	go func() {
+		defer close(s.left)
+		s.err = s.partitions.Join(ctx, []byte(data), func(term *actors.PartitionTerm) {
+			held := &heldShard{PartitionTerm: term}
+			g.enter(held)
+			s.note(held, true)
+			lead(term)
+			s.note(held, false)
+			g.exit(held)
+		})
+	}()
+	g.Cleanups = append([]func(){s.leaves}, g.Cleanups...)
+	g.Cleanup(func() { leave(locktest.ErrEnough) })
+	return s
+}
+
+func (s *shard) note(term *heldShard, begins bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if begins {
+		s.terms[term.Partition()] = term
+		s.total.Add(1)
+	} else {
+		delete(s.terms, term.Partition())
+	}
+}
+
+// leaves ends the member, and waits until it has left.
+func (s *shard) leaves() {
+	s.Helper()
+	s.leave(locktest.ErrEnough)
+	locktest.Closes(s, s.left, "the Join of a member")
+}
+
+// leads returns how many partitions the member leads.
+func (s *shard) leads() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, term := range s.terms {
+		if term.Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// term waits for the member's term of a partition.
+func (s *shard) term(n int) (term *heldShard) {
+	s.Helper()
+	zktest.Eventually(s, s.patience(), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		term = s.terms[n]
+		return term != nil && term.Err() == nil
+	}, "a term of partition %d", n)
+	return term
+}
+
+func (g *shards) patience() time.Duration {
+	if g.Virtual() {
+		return time.Hour
+	}
+	return zktest.TimeLimit
+}
+
+// balanced waits until the members lead all partitions, none more than its share.
+func (g *shards) balanced(members ...*shard) {
+	g.Helper()
+	most := max((g.count+len(members)-1)/len(members), g.count*11/(len(members)*10))
+	var loads []int
+	zktest.Eventually(g, g.patience(), func() bool {
+		loads = nil
+		all := 0
+		for _, m := range members {
+			loads = append(loads, m.leads())
+			all += m.leads()
+		}
+		return all == g.count && slices.Max(loads) <= most
+	}, "the members lead %v of %d partitions, at most %d each", &loads, g.count, most)
+}
+
+// agree waits until a handle shows as leaders the members that lead.
+func (g *shards) agree(p *actors.Partitions, members map[string]*shard) {
+	g.Helper()
+	zktest.Eventually(g, g.patience(), func() bool {
+		for n := range g.count {
+			leader, err := p.Leader(locktest.Within(g), n)
+			if err != nil {
+				return false
+			}
+			m := members[string(leader.Data)]
+			if m == nil {
+				return false
+			}
+			m.mu.Lock()
+			term := m.terms[n]
+			m.mu.Unlock()
+			if term == nil || term.Err() != nil || leader.Self != (m.partitions == p) {
+				return false
+			}
+		}
+		return true
+	}, "Leader shows who leads")
+}
+
+// has reports whether the member leads a partition.
+func (s *shard) has(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.terms[n] != nil && s.terms[n].Err() == nil
+}
+
+// expire ends the session of the member at the server, and waits for the next one.
+func (s *shard) expire(locks *actors.Locks) {
+	s.Helper()
+	s.mu.Lock()
+	for _, term := range s.terms {
+		term.lost.Store(true)
+	}
+	s.mu.Unlock()
+	s.ExpireSession(locks)
+}
