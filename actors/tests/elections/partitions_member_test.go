@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -19,6 +20,8 @@ type shards struct {
 	ledger *locktest.Ledger
 	path   string
 	count  int
+
+	steady atomic.Bool // no term ends of itself any more
 
 	mu   sync.Mutex
 	runs []map[*heldShard]struct{} // by partition: the functions that have not returned
@@ -215,10 +218,20 @@ func (s *shard) has(n int) bool {
 // expire ends the session of the member at the server, and waits for the next one.
 func (s *shard) expire(locks *actors.Locks) {
 	s.Helper()
+	old := locks.Session()
+	s.expireNow(locks)
+	s.WaitNewSession(locks, old)
+}
+
+// expireNow ends the session of the member at the server, if it has one.
+func (s *shard) expireNow(locks *actors.Locks) {
+	s.Helper()
 	s.mu.Lock()
 	for _, term := range s.terms {
 		term.lost.Store(true)
 	}
 	s.mu.Unlock()
-	s.ExpireSession(locks)
+	if session := locks.Session(); session.State == messages.SessionState_CONNECTED {
+		s.Expire(s, session.ID)
+	}
 }
