@@ -253,7 +253,9 @@ func (m *Member) run(p int, term *campaign.Term) {
 		m.self.Tell(returned{p, time.Since(began) >= longTerm})
 		m.functions.Done()
 	}()
-	m.lead(p, term)
+	if term.Err() == nil { // it may be lost by now
+		m.lead(p, term)
+	}
 }
 
 // finish says that the member has left.

@@ -3,10 +3,13 @@ package elections
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
@@ -23,13 +26,14 @@ type shards struct {
 
 	steady atomic.Bool // no term ends of itself any more
 
-	mu   sync.Mutex
-	runs []map[*heldShard]struct{} // by partition: the functions that have not returned
+	mu      sync.Mutex
+	expired map[*actors.Locks]*atomic.Int64
+	runs    []map[*heldShard]struct{} // by partition: the functions that have not returned
 }
 
 // newShards returns a group below the path of the test, which Clean deletes.
 func newShards(b *locktest.Fixture, count int) *shards {
-	g := &shards{Fixture: b, ledger: locktest.NewLedger(b), path: b.LockPath, count: count}
+	g := &shards{Fixture: b, ledger: locktest.NewLedger(b), path: b.LockPath, count: count, expired: map[*actors.Locks]*atomic.Int64{}}
 	for range count {
 		g.runs = append(g.runs, map[*heldShard]struct{}{})
 	}
@@ -44,19 +48,29 @@ func (g *shards) forget() {
 	}
 }
 
-// heldShard is a term of a member.
+// heldShard is a term of a member, until the term or the session is lost.
 type heldShard struct {
 	*actors.PartitionTerm
-	lost atomic.Bool // the server has ended the session, of which the process may not know
+	locks   *actors.Locks
+	epoch   uint64        // of the session when the function began
+	expired *atomic.Int64 // nodes of the process with a lower czxid are of a session that the server has ended
+}
+
+func (h *heldShard) lost() bool {
+	s := h.locks.Session()
+	return isLoss(h.PartitionTerm.Err()) || s.Epoch != h.epoch || s.State == messages.SessionState_LOST || h.Token().Czxid < h.expired.Load()
 }
 
 // Err implements locktest.Held.
 func (h *heldShard) Err() error {
-	if h.lost.Load() {
+	if h.lost() {
 		return actors.ErrSessionLost
 	}
 	return h.PartitionTerm.Err()
 }
+
+// leads reports whether the term goes on, to the knowledge of its process.
+func (h *heldShard) leads() bool { return h.PartitionTerm.Err() == nil }
 
 // enter notes that a function begins. Another one may only run if its term is lost: otherwise the
 // partition goes after the function has returned.
@@ -67,7 +81,7 @@ func (g *shards) enter(term *heldShard) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for other := range g.runs[term.Partition()] {
-		if !isLoss(other.Err()) {
+		if !other.lost() && !term.lost() {
 			g.Errorf("the function of partition %d begins before another one has returned, whose term has ended by %v", term.Partition(), other.Err())
 		}
 	}
@@ -106,7 +120,7 @@ func (g *shards) joinWith(locks *actors.Locks, data string, lead func(*actors.Pa
 	go func() {
 		defer close(s.left)
 		s.err = s.partitions.Join(ctx, []byte(data), func(term *actors.PartitionTerm) {
-			held := &heldShard{PartitionTerm: term}
+			held := &heldShard{term, locks, locks.Session().Epoch, g.expiredOf(locks)}
 			g.enter(held)
 			s.note(held, true)
 			lead(term)
@@ -142,7 +156,7 @@ func (s *shard) leads() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, term := range s.terms {
-		if term.Err() == nil {
+		if term.leads() {
 			n++
 		}
 	}
@@ -156,7 +170,7 @@ func (s *shard) term(n int) (term *heldShard) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		term = s.terms[n]
-		return term != nil && term.Err() == nil
+		return term != nil && term.leads()
 	}, "a term of partition %d", n)
 	return term
 }
@@ -200,7 +214,7 @@ func (g *shards) agree(p *actors.Partitions, members map[string]*shard) {
 			m.mu.Lock()
 			term := m.terms[n]
 			m.mu.Unlock()
-			if term == nil || term.Err() != nil || leader.Self != (m.partitions == p) {
+			if term == nil || !term.leads() || leader.Self != (m.partitions == p) {
 				return false
 			}
 		}
@@ -212,7 +226,7 @@ func (g *shards) agree(p *actors.Partitions, members map[string]*shard) {
 func (s *shard) has(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.terms[n] != nil && s.terms[n].Err() == nil
+	return s.terms[n] != nil && s.terms[n].leads()
 }
 
 // expire ends the session of the member at the server, and waits for the next one.
@@ -226,12 +240,30 @@ func (s *shard) expire(locks *actors.Locks) {
 // expireNow ends the session of the member at the server, if it has one.
 func (s *shard) expireNow(locks *actors.Locks) {
 	s.Helper()
-	s.mu.Lock()
-	for _, term := range s.terms {
-		term.lost.Store(true)
+	session := locks.Session()
+	if session.State != messages.SessionState_CONNECTED {
+		return
 	}
-	s.mu.Unlock()
-	if session := locks.Session(); session.State == messages.SessionState_CONNECTED {
-		s.Expire(s, session.ID)
+	expired, conn := s.expiredOf(locks), s.Client(s)
+	expired.Store(math.MaxInt64)
+	s.Expire(s, session.ID)
+	if s.Virtual() {
+		expired.Store(s.Embedded().Zxid())
+		return
 	}
+	node, err := conn.Create(s.LockPath+"-now-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	locktest.Must(s, err)
+	_, stat, err := conn.Exists(node)
+	locktest.Must(s, err)
+	locktest.Must(s, conn.Delete(node, -1))
+	expired.Store(stat.Czxid)
+}
+
+func (g *shards) expiredOf(locks *actors.Locks) *atomic.Int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.expired[locks] == nil {
+		g.expired[locks] = new(atomic.Int64)
+	}
+	return g.expired[locks]
 }
