@@ -16,7 +16,7 @@ import (
 type PartitionLeader struct {
 	// ID distinguishes the members of a group. Each Join has another one.
 	ID string
-	// Data is what the member has joined with. Nothing may write to it.
+	// Data is what the member has joined with. A program must not write to it.
 	Data []byte
 	// Self is whether it is the member of this Partitions.
 	Self bool
@@ -30,13 +30,13 @@ type PartitionMember struct {
 	Leads, Waits []int
 }
 
-// PartitionGroup is the state of a group at one moment: who leads what. Nothing may write to it.
+// PartitionGroup is the state of a group at one moment. A program must not write to it.
 type PartitionGroup struct {
 	// Path is the path of the group.
 	Path string
 	// Members has the members, in the order of their ids.
 	Members []PartitionMember
-	// Leaders has for each partition the index in Members of its leader, or -1 while nobody leads it.
+	// Leaders has for each partition the index in Members of its leader, or -1 without a leader.
 	Leaders []int
 	// Err is why the state cannot be read at present; the rest is then what was read last. It is
 	// ErrInvalid if a member has another number of partitions. That member is left out.
@@ -107,8 +107,8 @@ func (p *Partitions) Observe(ctx context.Context) <-chan PartitionGroup {
 	return out
 }
 
-// show puts the present state into out. It reports whether there may be another one, which the channel
-// tells of.
+// show puts the present state into out. It reports whether there may be another one, at which changed is
+// closed.
 func (p *Partitions) show(ctx context.Context, out chan PartitionGroup) (changed <-chan struct{}, more bool) {
 	if err := p.checkCount(ctx); errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoAuth) {
 		replace(out, PartitionGroup{Path: p.path, Err: err})

@@ -258,7 +258,7 @@ func (p *Partitions) checkCount(ctx context.Context) error {
 	}
 	seen, err := p.locks.SharedCount(group.CountPath(p.path), p.count).Get(ctx)
 	if err == nil && seen.Version < 0 {
-		return nil // nobody has joined yet
+		return nil // before the first Join
 	}
 	return p.compare(seen, err)
 }

@@ -39,7 +39,8 @@ type Member struct {
 	machine    *partition.Machine
 	campaigns  []*request // by partition; nil without a campaign
 	publishing publisher
-	left       bool // the machine has nothing left to end
+	left       bool      // the machine has nothing left to end
+	warned     time.Time // when a refusal was logged last
 }
 
 var members atomic.Uint64 // numbers the actors of this process
@@ -189,8 +190,17 @@ func (m *Member) onRefused(r *request, err error) {
 		r.begin()
 	default:
 		m.end(r)
+		m.warn(r, err)
 		m.perform(m.machine.Refused(r.partition))
 		m.failIfFinal(err) // last: the machine may begin and withdraw campaigns in it
+	}
+}
+
+// warn logs one refusal in ten seconds: many partitions may be refused for one reason.
+func (m *Member) warn(r *request, err error) {
+	if campaign.IsTemporary(err) && time.Since(m.warned) > longTerm {
+		m.warned = time.Now()
+		m.Manager.Log.Warn(campaign.Retrying, "path", r.path, "error", err)
 	}
 }
 

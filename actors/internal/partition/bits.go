@@ -20,6 +20,18 @@ func (b Bits) Put(p int, in bool) {
 	}
 }
 
+// within returns the set without what is not one of n partitions. It may write to b.
+func (b Bits) within(n int) Bits {
+	if len(b) < (n+7)/8 {
+		return b
+	}
+	b = b[:(n+7)/8]
+	if n%8 > 0 {
+		b[n/8] &= 1<<(n%8) - 1
+	}
+	return b
+}
+
 // All returns the partitions of the set, in order.
 func (b Bits) All() iter.Seq[int] {
 	return func(yield func(int) bool) {

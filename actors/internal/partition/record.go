@@ -39,6 +39,7 @@ func Parse(data []byte) (r Record, id uint64, is bool) {
 		return Record{}, 0, false
 	}
 	r.Member = FormatID(id)
+	r.Leads, r.Waits = r.Leads.within(r.Partitions), r.Waits.within(r.Partitions)
 	return r, id, true
 }
 

@@ -1,0 +1,39 @@
+package partition
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever the data of a node are, a record has only partitions of its group, and is read as it was
+// written.
+func TestRecord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "partitions")
+		bits := rapid.SliceOfN(rapid.Byte(), 0, 10)
+		wrote := Record{Partitions: n, Member: FormatID(rapid.Uint64().Draw(t, "id")), Leads: bits.Draw(t, "leads"), Waits: bits.Draw(t, "waits")}
+		leads := slices.Collect(wrote.Leads.All())
+		read, id, is := Parse(wrote.Encode())
+		if !is || FormatID(id) != wrote.Member {
+			t.Fatalf("%+v is read as %+v, %x, %v", wrote, read, id, is)
+		}
+		want := slices.DeleteFunc(leads, func(p int) bool { return p >= n })
+		if got := slices.Collect(read.Leads.All()); !slices.Equal(got, want) {
+			t.Fatalf("of %d partitions %v are read, want %v", n, got, want)
+		}
+		for p := range read.Waits.All() {
+			if p >= n {
+				t.Fatalf("partition %d of %d", p, n)
+			}
+		}
+	})
+	for _, no := range []string{"", "{", "null", "[]", `{"partitions":0,"member":"1"}`, `{"partitions":70000,"member":"1"}`, `{"partitions":4,"member":"x"}`,
+		`{"partitions":4,"member":"11112222333344445"}`, `{"partitions":4,"member":"1","leads":7}`, strings.Repeat("[", 100_000)} {
+		if r, _, is := Parse([]byte(no)); is {
+			t.Errorf("%.50q is read as %+v", no, r)
+		}
+	}
+}
