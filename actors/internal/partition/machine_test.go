@@ -18,6 +18,13 @@ type world struct {
 	ended    map[uint64][]bool
 	number   int64
 	left     map[uint64]bool
+	pending  []departure
+}
+
+// departure is a campaign that is withdrawn or released, which the lock has yet to confirm.
+type departure struct {
+	id uint64
+	p  int
 }
 
 func (w *world) perform(id uint64, effects []Effect) {
@@ -33,11 +40,7 @@ func (w *world) perform(id uint64, effects []Effect) {
 			if w.runs[p] == id {
 				w.t.Fatalf("partition %d is released before the function of %d has returned", p, id)
 			}
-			w.queues[p] = slices.DeleteFunc(w.queues[p], func(o uint64) bool { return o == id })
-			if w.granted[p] == id {
-				w.granted[p] = 0
-			}
-			w.perform(id, w.machines[id].Released(p))
+			w.pending = append(w.pending, departure{id, p})
 		case Start:
 			if w.runs[p] != 0 {
 				w.t.Fatalf("%d starts in partition %d while %d runs", id, p, w.runs[p])
@@ -56,8 +59,17 @@ func (w *world) perform(id uint64, effects []Effect) {
 	}
 }
 
-// step grants and returns what it may; it reports whether there was anything.
+// step confirms a departure, grants, and returns what it may; it reports whether there was anything.
 func (w *world) step() (any bool) {
+	if len(w.pending) > 0 {
+		d := w.pending[0]
+		w.pending, any = w.pending[1:], true
+		w.queues[d.p] = slices.DeleteFunc(w.queues[d.p], func(o uint64) bool { return o == d.id })
+		if w.granted[d.p] == d.id {
+			w.granted[d.p] = 0
+		}
+		w.perform(d.id, w.machines[d.id].Released(d.p))
+	}
 	for p := range w.n {
 		if q := w.queues[p]; len(q) > 0 && w.granted[p] == 0 {
 			w.granted[p], any = q[0], true
