@@ -1,3 +1,5 @@
+//lint:file-ignore SA1012 a nil context is what is tested
+
 package elections
 
 import (
