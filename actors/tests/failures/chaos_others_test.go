@@ -93,7 +93,12 @@ func useOther(lock *interop.Lock, conn *zk.Conn, resources *resourceClient, path
 		return err
 	}
 	stat := &zk.Stat{}
-	if err := retried(func() (err error) { _, stat, err = conn.Get(node); return err }); err != nil {
+	if err := retried(func() (err error) {
+		if _, err = conn.Sync(node); err == nil { // this connection's server may be behind
+			_, stat, err = conn.Get(node)
+		}
+		return err
+	}); err != nil {
 		return fmt.Errorf("the node of the holder, %s: %w", node, err)
 	}
 	token := actors.Token{Czxid: stat.Czxid}
@@ -125,7 +130,12 @@ func retried(f func() error) error {
 func removeNodesOf(t testing.TB, conn *zk.Conn, directory string, session int64) {
 	t.Helper()
 	var names []string
-	err := retried(func() (err error) { names, _, err = conn.Children(directory); return err })
+	err := retried(func() (err error) {
+		if _, err = conn.Sync(directory); err == nil { // otherwise it may hold for ever by a node that is not seen
+			names, _, err = conn.Children(directory)
+		}
+		return err
+	})
 	for _, name := range names {
 		path := directory + "/" + name
 		var exists bool
