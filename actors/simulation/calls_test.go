@@ -41,7 +41,7 @@ func (r *programRequest) queryGrant() {
 		return
 	}
 	limit := 2*maxRoundTrips*r.p.maxDelay() + time.Second + time.Duration(r.rand.Int64N(int64(4*time.Second)))
-	ended := r.isInvalidated()
+	asked, ended := r.sim.now(), r.isInvalidated()
 	r.checkHeldHere()
 	how := r.rand.IntN(4)
 	if how == 2 && r.p.isClient { // a lock server makes no transactions
@@ -51,6 +51,7 @@ func (r *programRequest) queryGrant() {
 	case 0:
 		callAsync(r.sim, limit, func(ctx context.Context) (any, error) { return nil, r.grant.Verify(ctx) }, func(_ any, err error) {
 			r.sim.record("%d is verified: %v", r.id, err)
+			r.checkAnswered("Verify", asked, err)
 			r.checkVerdict("Verify", ended, err)
 		})
 	case 1:
@@ -58,6 +59,7 @@ func (r *programRequest) queryGrant() {
 			return nil, r.p.locks.VerifyToken(ctx, r.grant.Node(), r.grant.Token())
 		}, func(_ any, err error) {
 			r.sim.record("the token of %d is verified: %v", r.id, err)
+			r.checkAnswered("VerifyToken", asked, err)
 			if !r.isCustom() { // Locks.VerifyToken does not know the nodes of a custom rule
 				r.checkVerdict("VerifyToken", ended && len(r.grant.Nodes()) == 1, err)
 			}
@@ -69,6 +71,19 @@ func (r *programRequest) queryGrant() {
 	}
 }
 
+// checkAnswered checks that a call has not ended by its own limit, in a plan whose faults delay no answer
+// but that of a half-open connection: the client asks again, or learns that the stream has ended.
+func (r *programRequest) checkAnswered(call string, asked time.Duration, err error) {
+	broken, was := r.sim.lastFaultOf[fmt.Sprint("link", r.p.slot)]
+	if !r.sim.plan.keepsLeases || !errors.Is(err, context.DeadlineExceeded) || was && asked < broken+halfOpenTime || r.p.dead {
+		return
+	}
+	r.sim.fail(r.sim.now(), "%v: %s, asked at %v, has no answer: %v", r, call, asked, err)
+}
+
+// halfOpenTime is for how long calls may have no answer because a connection is half open.
+const halfOpenTime = 30 * time.Second
+
 // queryParticipants checks that the holder is among the participants of its lock.
 func (r *programRequest) queryParticipants(limit time.Duration) {
 	lock, ok := r.lock.(interface {
@@ -79,9 +94,11 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 	}
 	// A grant may come before the nodes of former holders of its process are deleted. A fault or
 	// missing rights may delay these deletions for long.
+	asked := r.sim.now()
 	settled := r.sim.deniedUntil == 0 && !r.p.isAffected() && r.sim.now() > r.stageSince+10*r.p.maxDelay()
 	callAsync(r.sim, limit, lock.Participants, func(all []actors.Participant, err error) {
 		r.sim.record("participants beside %d: %d, %v", r.id, len(all), err)
+		r.checkAnswered("Participants", asked, err)
 		// A smaller count leaves more holders than permits: the last of them count as waiting.
 		settled := settled && (r.uses[0].path != root+"/shared" || !r.sim.countChangedSince(r.stageSince))
 		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isInvalidated() && r.grant.Err() == nil {

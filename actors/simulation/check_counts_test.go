@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // Checks of Stats, HeldHere and Open.
@@ -43,7 +44,8 @@ func (r *programRequest) checkHeldHere() {
 	}
 }
 
-// leftOpen returns what a process counts or lists when it has no open requests.
+// leftOpen returns what a process counts or lists when it has no open requests, and whether it is not
+// connected.
 func (p *process) leftOpen() (all []string) {
 	if p == nil || !p.isUp() {
 		return nil
@@ -53,6 +55,9 @@ func (p *process) leftOpen() (all []string) {
 	}
 	if s := p.locks.Stats(); s.Waiting != 0 || s.Held != 0 {
 		all = append(all, fmt.Sprintf("%s counts %d that wait and %d that hold", p.name, s.Waiting, s.Held))
+	}
+	if state := p.locks.Session().State; state != messages.SessionState_CONNECTED {
+		all = append(all, fmt.Sprintf("%s, which is %v", p.name, state))
 	}
 	return all
 }

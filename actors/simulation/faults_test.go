@@ -45,7 +45,7 @@ func (sim *simulation) perform(e entry) {
 
 // minPauses says how many session timeouts must be between two faults of a kind at one process.
 // Without it there would be nothing but the fault.
-var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1, "link": 3, "drain": 1, "mute": 1, "deaf": 1}
+var minPauses = map[string]time.Duration{"slow": 3, "late": 5, "hole": 3, "freeze": 3, "stale": 2, "kill": 1, "close": 1, "sleep": 1, "link": 3, "drain": 1, "mute": 1, "deaf": 1, "overdue answers": 1}
 
 // comesTooSoon reports whether a fault must be left out, because another one of its kind came a
 // short time before.
@@ -132,7 +132,7 @@ func (sim *simulation) injectFault(fault string, p *process, r *rand.Rand) {
 		p.markClients(span + 3*time.Second)
 		next := len(sim.incarnations)
 		sim.undoAfter(span, func() { sim.startProcess(p.slot, next) })
-	case "mute", "deaf", "blink", "link", "drain":
+	case "mute", "deaf", "blink", "link", "drain", "overdue answers":
 		sim.injectStreamFault(fault, p, r, span)
 	default:
 		sim.injectServerFault(fault, p, r, span)

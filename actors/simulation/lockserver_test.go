@@ -55,7 +55,7 @@ var streamFaultGroups = [][]string{
 	{"actor stops", "kill", "cut", "mute"}, // ends of clients
 }
 
-// targetedStreams each draw a plan whose faults must not cost a client a grant.
+// targetedStreams each draw a plan. The faults of most must not cost a client a grant.
 var targetedStreams = []func(p *plan, r *rand.Rand){
 	// Streams break while one way is silent.
 	func(p *plan, r *rand.Rand) {
@@ -77,6 +77,20 @@ var targetedStreams = []func(p *plan, r *rand.Rand){
 		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond)
 		p.draw(r, []string{"op watch"}, 1, always, 5*time.Second)
 		p.draw(r, []string{"blink"}, 1, always, 10*time.Second)
+	},
+	// One name leads to two lock servers in turn.
+	func(p *plan, r *rand.Rand) {
+		p.lockServers, p.processes, p.sharedName = 2, 2+pick(r, []int{1, 2, 3}), true
+		p.draw(r, []string{"op plain"}, 1, always, 100*time.Millisecond, 300*time.Millisecond)
+		p.draw(r, []string{"blink"}, 1, always, 3*time.Second, 10*time.Second)
+	},
+	// Answers are late, and then the server hears nothing more: leases end.
+	func(p *plan, r *rand.Rand) {
+		p.keepsLeases, p.optionChance, p.farChance, p.meanHold = false, 0, 0, pick(r, []time.Duration{500 * time.Millisecond, 2 * time.Second})
+		p.lease = pick(r, []time.Duration{3037, 6053}) * time.Millisecond
+		p.processes, p.memberForms, p.anyForms = p.lockServers+3, []int{r.IntN(2)}, []int{anyFormCount - 1}
+		p.draw(r, []string{"op plain"}, 1, always, 300*time.Millisecond)
+		p.draw(r, []string{"overdue answers"}, 1, always, 5*time.Second)
 	},
 }
 
@@ -261,6 +275,8 @@ func (sim *simulation) injectStreamFault(fault string, p *process, r *rand.Rand,
 		sim.blink(p, r)
 	case "link":
 		sim.breakLinks(p, r)
+	case "overdue answers":
+		sim.delayAnswersToTheEnd(p, r)
 	case "drain":
 		if p.lockServer == nil {
 			return
@@ -289,6 +305,28 @@ func (sim *simulation) blink(p *process, r *rand.Rand) {
 	p.host.silence(pick(r, []string{"deaf", "deaf", "mute"}))
 	sim.undoAfter(time.Duration(1+r.Int64N(int64(300*time.Millisecond))), func() {
 		p.host.cut()
+		p.unblock()
+	})
+}
+
+// delayAnswersToTheEnd has the answers to a client be late. Then nothing is delivered to its server any
+// more, until its lease is over.
+func (sim *simulation) delayAnswersToTheEnd(p *process, r *rand.Rand) {
+	if !p.isClient {
+		return
+	}
+	late, end := sim.plan.lease/5+time.Duration(r.Int64N(int64(sim.plan.lease/5))), 3*sim.plan.lease
+	p.markAffected(end + 3*time.Second)
+	p.host.setExtraAnswerDelay(late)
+	over := false
+	sim.after(sim.plan.lease+time.Duration(r.Int64N(int64(sim.plan.lease/2))), func() {
+		if !over {
+			p.host.silence("mute")
+		}
+	})
+	sim.undoAfter(end, func() {
+		over = true
+		p.host.setExtraAnswerDelay(0)
 		p.unblock()
 	})
 }

@@ -23,6 +23,8 @@ type network struct {
 
 	mu    sync.Mutex
 	peers map[string]*peer // lock servers that take streams, by address
+
+	sharedName bool // each name of a lock server leads to all in turn
 }
 
 func newNetwork(loop *eventLoop, servers int) *network {

@@ -33,6 +33,7 @@ type plan struct {
 	lockServers int           // how many of the first processes are lock servers; the others are their clients. 0: none has any
 	lease       time.Duration // the longest lease of a lock server
 	keepsLeases bool          // no fault may cost a client its grants
+	sharedName  bool          // the name of a lock server leads to each of them in turn
 
 	defect func(*simulation) // for tests of the simulation itself: called after each event
 }

@@ -88,6 +88,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
+		sim.network.sharedName = p.sharedName
 		streams.YieldBy(sim.yield(p.seed))
 		var err error
 		sim.server, err = embedded.Start(embedded.ServerConfig{Listener: sim.network, TickTime: 100 * time.Millisecond,

@@ -99,6 +99,9 @@ func (d *streamDialer) Connect(ctx context.Context, server string) (streams.Clie
 	h.mu.Unlock()
 	h.network.mu.Lock()
 	to := h.network.peers[server]
+	if h.network.sharedName {
+		to = h.network.peers[lockServerAddress(int(n)%max(1, len(h.network.peers)))]
+	}
 	h.network.mu.Unlock()
 	if to == nil || dead {
 		h.network.loop.record("%s.%d is refused by %s", h.name, n, server)
