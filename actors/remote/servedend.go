@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -59,7 +60,7 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 			held++
 		}
 		if !c.confirmLost(r) {
-			r.takeBack(cmp.Or(reason, messages.Reason_CLOSED)) // without a reason the client has closed its locks
+			c.takeBack(r, cmp.Or(reason, messages.Reason_CLOSED)) // without a reason the client has closed its locks
 		}
 	}
 	for id, q := range c.questions {
@@ -115,7 +116,9 @@ func (c *servedClient) Stopped(failure any) {
 	}
 	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the client may believe until then
 		for _, r := range c.requests {
-			r.takeBack(messages.Reason_INTERNAL)
+			if r.entry != nil {
+				r.entry.Self.Tell(lock.TakeBack{From: r, Why: messages.Reason_INTERNAL}) // the actor has no turns any more
+			}
 		}
 		c.server.ended(c)
 	})

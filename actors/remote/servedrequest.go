@@ -37,8 +37,10 @@ type servedRequest struct {
 	released bool              // the client has released
 	lost     bool              // the grant is lost, and the client may believe in it yet
 	over     bool              // the client needs no answer: it has cancelled, or has the last answer
-	turn     uint64            // in which it was begun
-	opening  bool              // it is begun, and neither granted nor ended
+	turn     uint64            // in which it was begun, or in which it ends
+	opening  bool              // it is begun, and neither granted nor about to end
+	end      any               // the message by which it ends, while that waits for a turn
+	ending   bool              // that is sent, and not answered
 }
 
 // answered is a message of a lock's actor about a request.
@@ -90,16 +92,16 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 	case *messages.ClientMessage_Cancel:
 		// The last answer to an unknown request is under way.
 		if r := c.requests[m.Cancel.GetRequestId()]; r != nil && !c.confirmLost(r) {
-			r.cancel()
+			c.cancel(r)
 		}
 	case *messages.ClientMessage_HoldExpired:
 		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {
-			r.takeBack(messages.Reason_HOLD_EXPIRED)
+			c.takeBack(r, messages.Reason_HOLD_EXPIRED)
 		}
 	case *messages.ClientMessage_Release:
 		if r := c.requests[m.Release.GetRequestId()]; r != nil && !c.confirmLost(r) && r.granted != nil && !r.over {
 			r.released = true
-			r.send(&messages.Release{})
+			c.endInTurn(r, &messages.Release{})
 		}
 	case *messages.ClientMessage_Question:
 		c.question(m.Question)
@@ -236,23 +238,20 @@ func (c *servedClient) refuse(number uint64, reason messages.Reason, detail stri
 
 // takeBack is cancel for a client that has not released in time: a lock-delay begins. why is why it lost a
 // grant.
-func (r *servedRequest) takeBack(why messages.Reason) {
-	r.over = true
-	if r.entry == nil {
-		r.client.endDeferred(r)
-		return
-	}
-	r.entry.Self.Tell(lock.TakeBack{From: r, Why: why})
+func (c *servedClient) takeBack(r *servedRequest, why messages.Reason) {
+	c.withdrawRequest(r, lock.TakeBack{From: r, Why: why})
 }
 
 // cancel withdraws a request in whatever state it is. The lock takes a grant back.
-func (r *servedRequest) cancel() {
+func (c *servedClient) cancel(r *servedRequest) { c.withdrawRequest(r, &messages.Cancel{}) }
+
+func (c *servedClient) withdrawRequest(r *servedRequest, end any) {
 	r.over = true
 	if r.entry == nil {
-		r.client.endDeferred(r)
+		c.endDeferred(r)
 		return
 	}
-	r.send(&messages.Cancel{})
+	c.endInTurn(r, end)
 }
 
 // ---- messages of the locks
@@ -290,6 +289,9 @@ func (c *servedClient) onAnswered(a answered) {
 func (c *servedClient) onLost(r *servedRequest, msg *messages.Lost) {
 	lost := &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: r.detail(msg.Detail)}}}
 	if r.over || r.released {
+		if r.end != nil { // the lock waits for that
+			c.end(r, r.end)
+		}
 		c.last(r, lost)
 		return
 	}
@@ -349,6 +351,6 @@ func (c *servedClient) tell(r *servedRequest, m *messages.ServerMessage) {
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.tell(r, m)
 	delete(c.requests, r.number)
-	c.noteOpened(r)
+	c.noteEnded(r)
 	c.count(r, -1)
 }

@@ -1,23 +1,33 @@
 package remote
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/lock"
+)
 
 // A client that asks for thousands of locks, or permits, at one moment has the server ask for them in
 // parts, which it does in turn with other such clients: so they do not stand in front of what a client
-// with few requests asks for. What a client renews, cancels or releases waits for no turn.
+// with few requests asks for. The same goes for what ends thousands of requests: releases, cancels and the
+// end of a lease. Renewals wait for no turn.
+//
+// What ends goes before what begins, so that a request never comes before the release that its client has
+// sent ahead of it.
 
 // maxOpening is how many nodes a client has the server ask for without a turn, and in one: those of the
 // requests that were begun since the last turn and wait for their locks. A request that needs more has a
-// turn for itself.
+// turn for itself. As many nodes of requests may end without a turn, and in one.
 const maxOpening = 256
 
 // deferred are the requests of a client that wait for a turn, in their order. The zero value has none.
 type deferred struct {
 	requests  []*servedRequest
-	cancelled int    // of these
-	turn      int    // nodes that the client has asked for a turn for; 0 if it waits for none
-	turns     uint64 // so far
-	opening   int    // see maxOpening
+	cancelled int              // of these
+	ends      []*servedRequest // that were begun, and are to end
+	turn      int              // nodes that the client has asked for a turn for; 0 if it waits for none
+	turns     uint64           // so far
+	opening   int              // see maxOpening
+	ending    int              // nodes of the requests that end since the last turn, and are not answered
 }
 
 // turn is the message to the actor that it is the client's turn.
@@ -25,12 +35,42 @@ type turn struct{}
 
 // beginInTurn begins a request, or has it wait for a turn.
 func (c *servedClient) beginInTurn(r *servedRequest) {
-	if len(c.deferred.requests) == 0 && c.deferred.opening+r.nodes <= maxOpening {
+	d := &c.deferred
+	if len(d.ends) == 0 && len(d.requests) == 0 && d.opening+r.nodes <= maxOpening {
 		c.open(r)
 		return
 	}
-	c.deferred.requests = append(c.deferred.requests, r)
+	d.requests = append(d.requests, r)
 	c.awaitTurn()
+}
+
+// endInTurn sends the lock's actor the message by which a request ends, or has it wait for a turn. A
+// request that ends already, and waits, needs no second one.
+func (c *servedClient) endInTurn(r *servedRequest, end any) {
+	d := &c.deferred
+	switch {
+	case r.end != nil:
+	case r.ending || len(d.ends) == 0 && d.ending+r.nodes <= maxOpening:
+		c.end(r, end)
+	default:
+		r.end = end
+		d.ends = append(d.ends, r)
+		c.awaitTurn()
+	}
+}
+
+// end sends the lock's actor the message by which a request ends.
+func (c *servedClient) end(r *servedRequest, end any) {
+	c.noteOpened(r)
+	if r.end = nil; !r.ending {
+		r.turn, r.ending = c.deferred.turns, true
+		c.deferred.ending += r.nodes
+	}
+	if back, is := end.(lock.TakeBack); is {
+		r.entry.Self.Tell(back)
+		return
+	}
+	r.send(end)
 }
 
 // awaitTurn has the actor get a turn if requests wait for one.
@@ -39,24 +79,41 @@ func (c *servedClient) awaitTurn() {
 	if d.turn > 0 {
 		return
 	}
-	for _, r := range d.requests {
-		if d.turn > 0 && d.turn+r.nodes > maxOpening {
-			break
-		}
-		d.turn += r.nodes
+	if d.turn = nodesOfTurn(0, d.ends); d.turn < maxOpening {
+		d.turn = nodesOfTurn(d.turn, d.requests)
 	}
 	if d.turn > 0 {
 		c.server.manager.Bridge.AwaitRoom(d.turn, func() { c.self.Tell(turn{}) })
 	}
 }
 
-// onTurn begins requests that have waited for the turn.
+// nodesOfTurn returns how many nodes a turn is for that has so many, and those of the first of the
+// requests.
+func nodesOfTurn(n int, requests []*servedRequest) int {
+	for _, r := range requests {
+		if n > 0 && n+r.nodes > maxOpening {
+			break
+		}
+		n += r.nodes
+	}
+	return n
+}
+
+// onTurn ends and begins requests that have waited for the turn.
 func (c *servedClient) onTurn() {
 	d := &c.deferred
 	left := d.turn
-	d.turn, d.opening = 0, 0
+	d.turn, d.opening, d.ending = 0, 0, 0
 	d.turns++
-	for len(d.requests) > 0 && (d.requests[0].over || d.requests[0].nodes <= left) {
+	for len(d.ends) > 0 && (d.ends[0].end == nil || d.ends[0].nodes <= left) {
+		r := d.ends[0]
+		d.ends[0] = nil
+		if d.ends = d.ends[1:]; r.end != nil { // otherwise it has ended meanwhile
+			left -= r.nodes
+			c.end(r, r.end)
+		}
+	}
+	for len(d.ends) == 0 && len(d.requests) > 0 && (d.requests[0].over || d.requests[0].nodes <= left) {
 		r := d.requests[0]
 		d.requests[0] = nil
 		if d.requests = d.requests[1:]; r.over {
@@ -76,12 +133,21 @@ func (c *servedClient) open(r *servedRequest) {
 	c.begin(r)
 }
 
-// noteOpened notes that a request is granted or has ended.
+// noteOpened notes that a request is granted, or is to end.
 func (c *servedClient) noteOpened(r *servedRequest) {
 	if r.opening && r.turn == c.deferred.turns {
 		c.deferred.opening -= r.nodes
 	}
 	r.opening = false
+}
+
+// noteEnded notes that a request has ended.
+func (c *servedClient) noteEnded(r *servedRequest) {
+	c.noteOpened(r)
+	if r.ending && r.turn == c.deferred.turns {
+		c.deferred.ending -= r.nodes
+	}
+	r.end, r.ending = nil, false
 }
 
 // endDeferred ends a request that waits for a turn, because the client needs it no more.

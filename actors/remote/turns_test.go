@@ -25,33 +25,55 @@ func (c slowConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// turns are two clients of a lock server whose ZooKeeper takes a time to answer.
+type turns struct {
+	zk             *zktest.Server
+	fabric         *fabric
+	greedy, honest *actors.Locks
+	close          func()
+}
+
+func newTurns(t *testing.T) *turns {
+	t.Helper()
+	zk := zktest.Virtual(t)
+	own, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, OmitHolder: true,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := zk.Dial(ctx, network, address)
+			return slowConn{c}, err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := remote.NewServer(own, remote.ServerConfig{Lease: leaseTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFabric(rand.New(rand.NewPCG(1, 2)))
+	f.set("server", server)
+	connect := func(name string) *actors.Locks {
+		l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	s := &turns{zk: zk, fabric: f, greedy: connect("greedy"), honest: connect("honest")}
+	s.close = func() {
+		for _, close := range []func() error{s.greedy.Close, s.honest.Close, server.Close, own.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return s
+}
+
 // A client asks for thousands of locks at one moment. ZooKeeper makes the node of another client's lock
-// before most of these, and cancels and releases of the first client wait for no turn.
+// before most of these, and a cancel or a release of the first client does not wait for them.
 func TestTurnsOfClients(t *testing.T) {
 	zktest.Bubble(t, func(t *testing.T) {
-		zk := zktest.Virtual(t)
-		own, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, OmitHolder: true,
-			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-				c, err := zk.Dial(ctx, network, address)
-				return slowConn{c}, err
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := remote.NewServer(own, remote.ServerConfig{Lease: leaseTime})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := newFabric(rand.New(rand.NewPCG(1, 2)))
-		f.set("server", server)
-		connect := func(name string) *actors.Locks {
-			l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
-		}
-		greedy, honest := connect("greedy"), connect("honest")
+		s := newTurns(t)
+		greedy, honest := s.greedy, s.honest
 		first := lockOf(t, greedy.Mutex("/first"))
 
 		const locks, cancelled, turns = 2000, 500, 3 * 256
@@ -93,21 +115,78 @@ func TestTurnsOfClients(t *testing.T) {
 			t.Errorf("%d of %d nodes came before that of the other client's lock, which was asked for after %d were granted", earlier, locks, before)
 		}
 		g.Release()
-		for _, l := range []*actors.Locks{greedy, honest} {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if nodes := zk.Nodes(t, "/cancelled/499"); len(nodes) > 0 {
+		s.close()
+		if nodes := s.zk.Nodes(t, "/cancelled/499"); len(nodes) > 0 {
 			t.Errorf("a lock that was cancelled has nodes: %v", nodes)
 		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := own.Close(); err != nil {
-			t.Error(err)
-		}
 	})
+}
+
+// A client gives thousands of locks back at one moment: by releases, or by the end of its lease. The
+// lock and the unlock of another client do not wait until most of the nodes are gone.
+func TestTurnsOfReleases(t *testing.T) {
+	const locks, sampled = 3000, 20
+	for _, byEnd := range []bool{false, true} {
+		t.Run(fmt.Sprintf("end=%v", byEnd), func(t *testing.T) {
+			zktest.Bubble(t, func(t *testing.T) {
+				s := newTurns(t)
+				path := func(i int) string { return fmt.Sprintf("/flood/%d", i) }
+				left := func() (n int) { // of the sampled locks
+					for i := 0; i < locks; i += locks / sampled {
+						n += len(s.zk.Nodes(t, path(i)))
+					}
+					return n
+				}
+				var pending []*actors.Future[*actors.Grant]
+				for i := range locks {
+					pending = append(pending, s.greedy.Mutex(path(i)).Acquire(t.Context()))
+				}
+				var held []*actors.Grant
+				for _, f := range pending {
+					g, err := f.Wait(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					held = append(held, g)
+				}
+				var released []*actors.Future[struct{}]
+				if byEnd {
+					first := s.honest.Mutex(path(0)).Acquire(t.Context())
+					s.fabric.cut("greedy", "server", time.Hour)
+					g, err := first.Wait(t.Context()) // the lease has ended
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer g.Release()
+				} else {
+					for _, g := range held {
+						released = append(released, g.Release())
+					}
+					<-time.After(answerTime / 2) // so that the lock server has them all
+				}
+				g := lockOf(t, s.honest.Mutex("/honest"))
+				if n := left(); n < sampled/2 {
+					t.Errorf("%d of %d nodes were left when another client's lock was granted", n, sampled)
+				}
+				if err := g.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if n := left(); n < sampled/5 {
+					t.Errorf("%d of %d nodes were left when another client's lock was released", n, sampled)
+				}
+				s.fabric.heal()
+				for _, f := range released {
+					if _, err := f.Wait(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				s.close()
+				if n := left(); n > 0 {
+					t.Errorf("%d of %d nodes are left at the end", n, sampled)
+				}
+			})
+		})
+	}
 }
 
 func countGranted(all []*actors.Future[*actors.Grant]) (n int) {
