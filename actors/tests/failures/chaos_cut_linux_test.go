@@ -21,10 +21,12 @@ type cutChaos struct {
 	*chaos
 	network          *ethernet
 	clients, servers []host // of the processes and of the lock servers
+	busy             string // the lock that all processes request all the time
 }
 
 // TestChaosCutLinks has processes in network namespaces get their locks of two lock servers, or of
-// ZooKeeper, beside a client of Curator. One direction of a link is cut, or both; processes and lock
+// ZooKeeper, beside a client of Curator. One direction of a link is cut, or both, and then goes on or has
+// its connections broken, while the processes send requests and cancels all the time; processes and lock
 // servers are paused and killed. No two of them believe in a lock at a time, and all get locks once
 // the network is whole.
 func TestChaosCutLinks(t *testing.T) {
@@ -43,6 +45,7 @@ func TestChaosCutLinks(t *testing.T) {
 	for _, name := range []string{"-a", "-b", "-c"} {
 		c.paths = append(c.paths, c.LockPath+name)
 	}
+	c.busy = c.LockPath + "-busy"
 	for i := range 2 {
 		c.servers = append(c.servers, n.add(fmt.Sprintf("server%d", i)))
 		c.lockServers = append(c.lockServers, c.startLockServer(i))
@@ -80,7 +83,7 @@ func TestChaosCutLinks(t *testing.T) {
 	for _, s := range c.lockServers {
 		s.process.Exit()
 	}
-	for _, c.LockPath = range c.paths {
+	for _, c.LockPath = range append(c.paths, c.busy) {
 		c.Clean()
 	}
 }
@@ -109,7 +112,7 @@ func (c *cutChaos) startClient(i int) *locktest.ChildProcess {
 		address = locktest.LockServers + strings.Join([]string{c.lockServers[i%2].address, c.lockServers[1-i%2].address}, ",")
 	}
 	p := locktest.StartProcessBy(c, c.clients[i].command(), address, c.sessionTimeout, c.resources.addr())
-	p.Send("linger %s", strings.Join(c.paths, " "))
+	p.Send("linger %s %s", c.busy, strings.Join(c.paths, " "))
 	return p
 }
 
@@ -125,12 +128,22 @@ func (c *cutChaos) fail() {
 	}
 	switch what := rand.N(12); what {
 	case 0, 1, 2, 3, 4, 5, 6:
+		breaks := rand.N(2) == 0
+		if breaks { // soon enough that the lease goes on
+			length = rand.N(time.Second)
+		}
 		for _, other := range others {
 			if what <= 4 {
 				c.cut(client, other, length)
 			}
 			if what >= 3 {
 				c.cut(other, client, length)
+			}
+			if breaks {
+				c.resuming.Go(func() {
+					<-time.After(length / 2) // what is under way by then does not arrive
+					c.network.breakConnections(client, other)
+				})
 			}
 		}
 	case 7:

@@ -22,13 +22,39 @@ var processCommands = map[string]locktest.Command{"work": work, "linger": linger
 
 // work has two goroutines use random locks until stop is called. If both use one lock, the process
 // hands it on to itself.
-func work(p *locktest.Program, rest string) { useLocks(p, rest, 0) }
+func work(p *locktest.Program, rest string) { useLocks(p, strings.Fields(rest), 0) }
 
-// linger is work that also holds a lock for long now and then, at most until the grant is lost.
-func linger(p *locktest.Program, rest string) { useLocks(p, rest, 8*time.Second) }
-
-func useLocks(p *locktest.Program, rest string, longest time.Duration) {
+// linger is work that also holds a lock for long now and then, at most until the grant is lost. Beside that
+// it has the first lock requested all the time, and three of four of these requests cancelled.
+func linger(p *locktest.Program, rest string) {
 	paths := strings.Fields(rest)
+	useLocks(p, paths[1:], 8*time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	stop := p.Stop
+	p.Stop = func() { cancel(); all.Wait(); stop() }
+	for range 4 {
+		all.Go(func() { requestAlways(ctx, p.Locks.Mutex(paths[0])) })
+	}
+}
+
+// requestAlways requests a lock, releases it at once, or cancels the request, until ctx ends. A request that
+// is not cancelled has no limit: it blocks if its answer is lost.
+func requestAlways(ctx context.Context, mu *actors.Mutex) {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithCancel(context.Background())
+		if rand.N(4) > 0 {
+			time.AfterFunc(rand.N(20*time.Millisecond), cancel)
+		}
+		if g, err := mu.Lock(limited); err == nil {
+			g.Release()
+		}
+		cancel()
+		<-time.After(rand.N(20 * time.Millisecond))
+	}
+}
+
+func useLocks(p *locktest.Program, paths []string, longest time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	p.Stop = func() { cancel(); all.Wait() }
