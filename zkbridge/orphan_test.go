@@ -259,6 +259,18 @@ func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 		u, f := newUser(t, b), loseCreateReply()
 		u.saw[dir] = true // otherwise ZooKeeper refuses the first transaction, which makes the directory
 		f.replace(b)
+		defer func() {
+			if t.Failed() {
+				t.Logf("logged: %s", log.String())
+			}
+		}()
+		waitNodes(t, s, dir, n)
+		u.keepsSession()
+		b.runInActor(func(a *bridgeActor) {
+			if a.epoch.writer.SessionNode == "" {
+				t.Error("the session has no node: its creates go alone, and the reply that is lost is another one")
+			}
+		})
 		u.refused(u.create(dir, "n-"), messages.Reason_LIMIT_EXCEEDED, dir+"/n-", "MaxReply")
 		waitNodes(t, s, dir, n)
 		u.keepsSession()
