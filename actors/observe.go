@@ -127,9 +127,9 @@ func (e *SkippedError) Unwrap() (all []error) {
 // FindLocks lists the directories one level after another, 16 at a time, and reads no data: a node that
 // belongs to no lock costs one request. It leaves out the library's own directories. It skips
 // directories that this process may not list, and those with too many nodes for Config.MaxReply. It
-// looks at 100,000 directories and 16 levels of them: beyond that it skips a part of the
-// directories with the most nodes, and what is deeper. If it has skipped any, it returns a
-// [SkippedError] that names them, together with the locks elsewhere.
+// looks at 100,000 directories and 16 levels of them, and keeps 64 MiB of the paths of a level: beyond
+// that it skips a part of the directories with the most nodes, and what is deeper. If it has skipped
+// any, it returns a [SkippedError] that names them, together with the locks elsewhere.
 //
 // A lock is found if it was in use before the call and is in use throughout. FindLocks blocks until
 // ZooKeeper has answered, ctx ends, or the connection is lost (ErrSuspended). With an error it

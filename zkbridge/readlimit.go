@@ -12,14 +12,19 @@ import (
 // each. Children and WatchChildren heed the one in their context (WithReadLimit). Several goroutines may use
 // one ReadLimit.
 type ReadLimit struct {
-	slots chan struct{}
-	bytes int64
+	slots    chan struct{}
+	bytes    int64
+	exceeded func()
 }
 
 // NewReadLimit returns a ReadLimit for so many directories at one time, at least 1, with so many bytes of
-// data and names each.
-func NewReadLimit(directories, bytes int) *ReadLimit {
-	return &ReadLimit{slots: make(chan struct{}, max(1, directories)), bytes: int64(bytes)}
+// data and names each. It calls exceeded, unless that is nil, once for each read of a directory that has
+// more, on any goroutine.
+func NewReadLimit(directories, bytes int, exceeded func()) *ReadLimit {
+	if exceeded == nil {
+		exceeded = func() {}
+	}
+	return &ReadLimit{slots: make(chan struct{}, max(1, directories)), bytes: int64(bytes), exceeded: exceeded}
 }
 
 // readLimitKey is the key of a ReadLimit in a context.
@@ -56,8 +61,13 @@ func (l *ReadLimit) count(directory string) func(nodes, bytes int) error {
 	}
 	var sum atomic.Int64
 	return func(nodes, bytes int) error {
-		if sum.Add(int64(nodes*nodeBytes+bytes)) <= l.bytes {
+		more := int64(nodes*nodeBytes + bytes)
+		now := sum.Add(more)
+		if now <= l.bytes {
 			return nil
+		}
+		if now-more <= l.bytes {
+			l.exceeded()
 		}
 		return fmt.Errorf("%w: the nodes in %s have more than the %d bytes that are read for one question", messages.Reason_LIMIT_EXCEEDED, directory, l.bytes)
 	}

@@ -11,7 +11,7 @@ import (
 // Reads of directories wait while as many are under way as may be, and end with their context; those
 // without a limit never wait.
 func TestReadLimit(t *testing.T) {
-	limit := NewReadLimit(2, 1000)
+	limit := NewReadLimit(2, 1000, nil)
 	var ends []func()
 	for range 2 {
 		end, err := limit.begin(t.Context())

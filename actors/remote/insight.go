@@ -20,7 +20,7 @@ func ClientOf(ctx context.Context) (Peer, bool) {
 	return p, is
 }
 
-// Change is something that a client has had the server do, beside requests for locks.
+// Change is something that a client has had the server do, besides requests for locks.
 type Change struct {
 	// Kind is "revoke" for a node whose owner is asked to release, or which is deleted after a grace;
 	// "revoke-holders" for those of a lock; "set-count" and "try-set-count" for a number of permits.
@@ -49,7 +49,8 @@ const (
 	LimitData Limit = "data"
 	// LimitQuestions is ServerConfig.MaxQuestionsPerClient.
 	LimitQuestions Limit = "questions"
-	// LimitAnswers is that of the bytes of an answer, and of the answers that wait for a client.
+	// LimitAnswers is that of the bytes of an answer, of what is read for it, and of the answers that wait
+	// for a client.
 	LimitAnswers Limit = "answers"
 	// LimitPending is that of the messages that a client does not confirm, or does not read: the server
 	// ends its stream.

@@ -50,4 +50,7 @@ func TestQuestionAboutALargeDirectory(t *testing.T) {
 	if err != nil || len(q.Participants) != 1 {
 		t.Errorf("Inspect of another lock: %v, %v", q, err)
 	}
+	if n := s.server.Stats().LimitRefusals[remote.LimitAnswers]; n < 7 { // an Observe may have read it again
+		t.Errorf("%d refusals are counted of 7", n)
+	}
 }

@@ -246,7 +246,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	}
 	s.last++
 	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
-		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{}, reading: zkbridge.NewReadLimit(maxReading, maxRead),
+		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{}, reading: zkbridge.NewReadLimit(maxReading, maxRead, func() { s.countRefusal(LimitAnswers) }),
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c
 	s.bySource[peer.source()]++
@@ -257,7 +257,7 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 // sameAs reports whether a client that comes again has the same identity.
 func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
 
-// ended forgets a client that believes no more and whose requests are answered.
+// ended forgets a client whose lease is over and whose requests are answered.
 func (s *LockServer) ended(c *servedClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,8 +284,8 @@ func (s *LockServer) noteEndLocked() {
 }
 
 // Drain prepares the end: the server takes no new clients and requests, asks holders to release, and
-// from the grace on renews no lease. It blocks until no client believes in a lock of this server any
-// more, or until ctx ends. After an error do not close the locks, whose session is what clients rely
+// from the grace on renews no lease. It blocks until no lease of this server is valid any more, or
+// until ctx ends. After an error do not close the locks, whose session is what clients rely
 // on: end the process, or wait.
 func (s *LockServer) Drain(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
@@ -322,8 +322,8 @@ func (s *LockServer) Clients() int {
 	return len(s.clients)
 }
 
-// Close asks all clients to let go of their leases, and blocks until none believes in a lock of this
-// server any more and their locks are released: for the time of a lease and some seconds at most.
+// Close asks all clients to let go of their leases, and blocks until no lease of this
+// server is valid any more and its locks are released: for the time of a lease and some seconds at most.
 // After an error do not close the locks, as after Drain. Close the locks after it otherwise.
 func (s *LockServer) Close() error {
 	s.mu.Lock()

@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	findDepth      = 16      // levels below the path of findLocks
-	findMost       = 100_000 // directories of findLocks
-	findConcurrent = 16      // requests of findLocks under way: the bridge has no more
+	findDepth      = 16       // levels below the path of findLocks
+	findMost       = 100_000  // directories of findLocks
+	findBytes      = 64 << 20 // of the paths of a level, so that many large directories cannot take more
+	findConcurrent = 16       // requests of findLocks under way: the bridge has no more
 )
 
 // checkTree returns an error for a path that findLocks does not accept.
@@ -87,11 +88,12 @@ type finder struct {
 	found   map[string]form     // by path
 	skipped map[string]error    // reasons, by directory
 	next    map[string][]string // directories of the next level, by the directory that has them
+	bytes   int                 // of the paths in next
 }
 
 // look looks at the directories of one level, and notes those of the next.
 func (f *finder) look(ctx context.Context, level []string) error {
-	f.next = map[string][]string{}
+	f.next, f.bytes = map[string][]string{}, 0
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(findConcurrent)
 	for _, directory := range level {
@@ -153,13 +155,33 @@ func (f *finder) lookAt(ctx context.Context, directory string) error {
 	if found.name != "" {
 		f.found[directory] = found
 	}
+	var inside []string
 	for _, c := range children {
 		path := zkpath.Join(directory, c.Name)
 		if !parts[c.Name] && check.Reserved("", path) == nil {
-			f.next[directory] = append(f.next[directory], path)
+			inside = append(inside, path)
 		}
 	}
+	f.noteNext(directory, inside)
 	return nil
+}
+
+// noteNext notes the nodes in a directory that the next level has. It skips the directory if there are too
+// many bytes of these. The caller holds mu.
+func (f *finder) noteNext(directory string, inside []string) {
+	bytes := 0
+	for _, path := range inside {
+		bytes += len(path)
+	}
+	if f.bytes+bytes > findBytes {
+		f.skipped[directory] = fmt.Errorf("%w: the nodes in %s are not looked at, because Find keeps %d bytes of paths at one time: ask for a part",
+			messages.Reason_LIMIT_EXCEEDED, directory, findBytes)
+		return
+	}
+	f.bytes += bytes
+	if len(inside) > 0 {
+		f.next[directory] = inside
+	}
 }
 
 // children returns the names in a directory, or notes why it is skipped. It reads the nodes that

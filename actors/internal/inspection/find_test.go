@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/actorlock/actorlock/messages"
@@ -34,6 +35,24 @@ func TestDescend(t *testing.T) {
 			if !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
 				t.Errorf("%s is skipped for %v", directory, err)
 			}
+		}
+	}
+}
+
+// A directory is skipped if its nodes do not fit beside those of others of its level.
+func TestNextLevelIsBounded(t *testing.T) {
+	f := finder{next: map[string][]string{}, skipped: map[string]error{}}
+	long := "/" + strings.Repeat("x", findBytes/3)
+	for _, directory := range []string{"/a", "/b", "/c", "/d"} {
+		f.noteNext(directory, []string{directory, long})
+	}
+	f.noteNext("/e", []string{"/e/1"})
+	if got := slices.Sorted(maps.Keys(f.next)); !slices.Equal(got, []string{"/a", "/b", "/e"}) {
+		t.Errorf("the next level has those in %q", got)
+	}
+	for _, directory := range []string{"/c", "/d"} {
+		if err := f.skipped[directory]; !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) {
+			t.Errorf("%s is skipped for %v", directory, err)
 		}
 	}
 }
