@@ -249,7 +249,7 @@ func (s *session) stopIfLeft() {
 // Stopped implements host.Actor.
 func (s *session) Stopped(failure any) {
 	if failure != nil && s.lease.valid != nil {
-		s.lease.valid.passed.Store(true) // the locks' actors hear of the loss below
+		s.lease.valid.passed.Store(true) // the locks' actors hear of the loss by the next state
 		s.set(messages.SessionState_LOST, nil, "the client of the lock server has failed: see the log")
 	}
 	s.closing = true

@@ -180,7 +180,7 @@ type GRPCServer struct {
 	server *LockServer
 }
 
-// GRPC returns a gRPC server of s, with the standard health service beside it. secured decides which
+// GRPC returns a gRPC server of s, with the standard health service. secured decides which
 // clients may connect. nil means all, without TLS, for networks that are secured otherwise, if
 // ServerConfig.Insecure is set; without it the error is ErrInvalid. Serve blocks until Stop, which
 // comes after the Close of s.

@@ -33,7 +33,7 @@ func addressOf(address string) string {
 }
 
 // keptFiles is how many files a server keeps back from its clients: for the connections to ZooKeeper,
-// and what the program has open beside.
+// and what else the program has open.
 const keptFiles = 32
 
 // maxConnections returns how many connections a server with so many clients and open files may have, and

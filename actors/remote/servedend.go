@@ -82,8 +82,8 @@ func (c *servedClient) endLease(reason messages.Reason, detail string) {
 }
 
 // stopIfDone ends the actor of a lease that has ended, once the locks have answered all requests and
-// the client believes no more. A client that has said Bye learns by the end of its stream that all is
-// given back.
+// the lease is not valid at the client any more. A client that has said Bye learns by the end of its
+// stream that all is given back.
 func (c *servedClient) stopIfDone() {
 	if !c.over || len(c.requests) > 0 || c.lease.Believed(c.now()) {
 		return
@@ -114,7 +114,7 @@ func (c *servedClient) Stopped(failure any) {
 	for _, q := range c.questions {
 		q.cancel()
 	}
-	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the client may believe until then
+	time.AfterFunc(max(c.lease.Count()-c.now(), 0), func() { // the lease may be valid at the client until then
 		for _, r := range c.requests {
 			if r.entry != nil {
 				r.entry.Self.Tell(lock.TakeBack{From: r, Why: messages.Reason_INTERNAL}) // the actor has no turns any more

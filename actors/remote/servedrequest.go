@@ -35,7 +35,7 @@ type servedRequest struct {
 	entry    *manager.Entry    // nil while the request waits for a turn
 	granted  *messages.Granted // nil before
 	released bool              // the client has released
-	lost     bool              // the grant is lost, and the client may believe in it yet
+	lost     bool              // the grant is lost, and the client has not confirmed that
 	over     bool              // the client needs no answer: it has cancelled, or has the last answer
 	turn     uint64            // in which it was begun, or in which it ends
 	opening  bool              // it is begun, and neither granted nor about to end
@@ -285,7 +285,7 @@ func (c *servedClient) onAnswered(a answered) {
 
 // onLost tells the client that a grant is lost. The lock may hold other nodes of the grant until the
 // client has confirmed that, by its Release. A client that has released or cancelled before, or
-// whose lease is over, believes no more.
+// whose lease is over, does not use the grant any more.
 func (c *servedClient) onLost(r *servedRequest, msg *messages.Lost) {
 	lost := &messages.ServerMessage{What: &messages.ServerMessage_Lost{Lost: &messages.Lost{RequestId: r.number, Reason: msg.Reason, Detail: r.detail(msg.Detail)}}}
 	if r.over || r.released {

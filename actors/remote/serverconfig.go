@@ -7,7 +7,7 @@ import (
 
 // ServerConfig adjusts a LockServer. Its zero value works.
 type ServerConfig struct {
-	// Lease is the longest time for which a client may believe in its locks without another answer
+	// Lease is the longest time for which a client's locks are valid without another answer
 	// of the server, MinLease at least. 0 means 30 s. The deadline of the server's ZooKeeper session
 	// bounds it, too.
 	Lease time.Duration
