@@ -71,7 +71,7 @@ func TestSilentConnections(t *testing.T) {
 // linesSince returns how many lines of one kind the log may have since a time: one in ten seconds.
 func linesSince(begin time.Time) int { return 1 + int(time.Since(begin)/(10*time.Second)) }
 
-// One peer has as many leases as it may have, and asks for more, also by streams that break the protocol.
+// One peer has as many leases as it may have, and asks for more, also by streams without a Hello.
 // A client from another address gets a lock, and keeps it while ZooKeeper is started again. The log has a
 // line of each kind in ten seconds.
 func TestLeasesOfOnePeer(t *testing.T) {
@@ -108,10 +108,9 @@ func TestLeasesOfOnePeer(t *testing.T) {
 		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/actorlock.LockServer/Connect")
 		if err == nil {
 			stream.SendMsg(&messages.ClientFrame{Bye: true}) // without a Hello
-			err = stream.RecvMsg(&messages.ServerFrame{})
 		}
-		if err == nil {
-			t.Error("a stream without a Hello goes on")
+		for err == nil {
+			err = stream.RecvMsg(&messages.ServerFrame{})
 		}
 	}
 	locks, err := dialFrom(net.IPv4(127, 0, 0, 2), timeLimit)
@@ -131,9 +130,9 @@ func TestLeasesOfOnePeer(t *testing.T) {
 	if err := held.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
-	lines := map[string]int{} // of those about clients, by what they say
+	lines, kind := map[string]int{}, regexp.MustCompile(`WARN (.*?) [a-z]+=`)
 	for line := range strings.Lines(p.log()) {
-		if m := regexp.MustCompile(`msg="([^"]*(?:client|stream)[^"]*)"`).FindStringSubmatch(line); m != nil {
+		if m := kind.FindStringSubmatch(line); m != nil {
 			lines[m[1]]++
 		}
 	}
@@ -142,5 +141,4 @@ func TestLeasesOfOnePeer(t *testing.T) {
 			t.Errorf("%d lines say %q; %s", n, what, p.log())
 		}
 	}
-	t.Log(lines)
 }
