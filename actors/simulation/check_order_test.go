@@ -125,6 +125,9 @@ func (sim *simulation) noteRequestEnd(r *programRequest) {
 	if !r.multi {
 		last := sim.lastEnds[r.path]
 		last.request = r
+		if r.cancelled { // its node may be made after its end, and stand between two holders until it is deleted
+			last.at += 8 * r.p.host.maxDelay
+		}
 		sim.lastEnds[r.path] = last
 	}
 	if r.multi {
