@@ -40,6 +40,7 @@ type Member struct {
 	campaigns  []*request // by partition; nil without a campaign
 	publishing publisher
 	left       bool      // the machine has nothing left to end
+	finished   bool      // done is closed
 	warned     time.Time // when a refusal was logged last
 }
 
@@ -67,14 +68,19 @@ func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term 
 		m.self = self
 		return m
 	})
-	unwatch := context.AfterFunc(ctx, m.Leave)
-	undrain := context.AfterFunc(f.Manager.Draining(), func() { m.self.Tell(leave{messages.Reason_DRAINING}) })
+	m.self.Tell(start{})
+	return m
+}
+
+// watch has the member leave at the end of its context, and when the locks drain. The actor calls it first,
+// as either may have come before.
+func (m *Member) watch() {
+	unwatch := context.AfterFunc(m.parent, m.Leave)
+	undrain := context.AfterFunc(m.Manager.Draining(), func() { m.self.Tell(leave{messages.Reason_DRAINING}) })
 	m.unwatch = func() {
 		unwatch()
 		undrain()
 	}
-	m.self.Tell(start{})
-	return m
 }
 
 // Leave has the member end its terms, give its partitions away, and leave the list, in this order. It does
@@ -94,6 +100,7 @@ func (m *Member) Err() error { return m.failed }
 func (m *Member) Receive(_ ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case start:
+		m.watch()
 		m.publishing.start()
 	case State:
 		if msg.View != nil && !m.left {
@@ -268,8 +275,12 @@ func (m *Member) run(p int, term *campaign.Term) {
 	}
 }
 
-// finish says that the member has left.
+// finish says that the member has left, once: one error may end both a request and the member.
 func (m *Member) finish() {
+	if m.finished {
+		return
+	}
+	m.finished = true
 	m.ignore(m)
 	m.unwatch()
 	select {
