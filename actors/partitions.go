@@ -12,6 +12,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/campaign"
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/group"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/partition"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -87,6 +88,12 @@ func (t *PartitionTerm) Partition() int { return t.partition }
 // Token returns the fencing token of the term, which is greater than those of all earlier terms of the
 // partition.
 func (t *PartitionTerm) Token() Token { return TokenOf(t.term.Granted) }
+
+// Node returns the full path of the node that holds the partition's lock, for Locks.VerifyToken.
+func (t *PartitionTerm) Node() string { return lock.NodeOf(t.term.Granted) }
+
+// Session returns the id of the ZooKeeper session that holds the partition's lock.
+func (t *PartitionTerm) Session() int64 { return t.term.Granted.SessionId }
 
 // Context returns a context for the work of the term: a child of Join's. It ends when the member is to
 // give the partition away, and at the latest when the term is over. Its cause says why, and its own Err

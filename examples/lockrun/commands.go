@@ -96,7 +96,10 @@ func (c *command) parse(args []string) (*options, error) {
 	if c.name == "" && o.path == "" && len(o.args) > 0 && slices.Contains(names(), o.args[0]) {
 		return nil, fmt.Errorf("%s is a subcommand, which comes first: lockrun %s [flags] ...", o.args[0], o.args[0])
 	}
-	f.Visit(func(set *flag.Flag) { o.forever = o.forever && set.Name != "wait" })
+	f.Visit(func(set *flag.Flag) {
+		o.forever = o.forever && set.Name != "wait"
+		o.shares = o.shares || set.Name == "partitions"
+	})
 	if c.connects {
 		if err := o.Flags.Check(); err != nil {
 			return nil, err

@@ -46,14 +46,14 @@ func hold(o *options, program string, locks *actors.Locks, grant *actors.Grant, 
 			o.forwardRevocation(g)
 		case <-grant.Done():
 			lost := time.Now()
-			if err := g.stop(o.killAfter(grant, locks)); err != nil {
+			if err := g.stop(o.killAfter(grant.Err(), grant.Session(), locks)); err != nil {
 				return exitNotStopped, fmt.Errorf("the lock was lost after %v: %w; %w", lost.Sub(held).Round(time.Millisecond), grant.Err(), g.notStopped(lost, err))
 			}
 			return exitLost, fmt.Errorf("the command was stopped because its lock was lost after %v: %w", since(held), grant.Err())
 		case <-g.ended:
 			if lost := grant.Err(); lost != nil {
 				// The command may have left processes behind.
-				if err := g.stop(o.killAfter(grant, locks)); err != nil {
+				if err := g.stop(o.killAfter(grant.Err(), grant.Session(), locks)); err != nil {
 					return exitNotStopped, fmt.Errorf("the lock was lost when the command ended: %w; %w", lost, g.notStopped(time.Now(), err))
 				}
 				return exitLost, fmt.Errorf("the lock was lost when the command ended: %w", lost)
@@ -83,18 +83,18 @@ func (g *group) forward(s os.Signal) {
 	g.warnUnless(g.signal(s), func(err error) { warn("the command does not get the signal %q: %v; %s", s, err, sudoFirst) })
 }
 
-// killAfter returns the time between SIGTERM and SIGKILL after a loss: half of the margin, or less
-// if lockrun was paused.
-func (o *options) killAfter(grant *actors.Grant, locks *actors.Locks) time.Duration {
+// killAfter returns the time between SIGTERM and SIGKILL after a loss of a lock of the session: half of the
+// margin, or less if lockrun was paused.
+func (o *options) killAfter(lost error, session int64, locks *actors.Locks) time.Duration {
 	s := locks.Session()
 	half := o.margin() / 2
 	if o.LockServers != "" {
 		half = min(half, s.Timeout/8) // the margin of a lease is a quarter of what is before it, at most
 	}
 	switch {
-	case !errors.Is(grant.Err(), actors.ErrSessionLost):
+	case !errors.Is(lost, actors.ErrSessionLost):
 		return half
-	case s.ID != grant.Session() || s.State == messages.SessionState_CONNECTED:
+	case s.ID != session || s.State == messages.SessionState_CONNECTED:
 		return 0 // the next session is open already
 	}
 	return min(half, time.Until(s.Deadline.Add(half)))

@@ -5,6 +5,8 @@
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/data -mode read -- ./report.sh
 //	lockrun -zk zk1:2181,zk2:2181 -lock /locks/tapes -mode semaphore -permits 3 -- ./backup.sh
 //
+//	lockrun -zk zk1:2181,zk2:2181 -lock /jobs -partitions 16 -- ./worker.sh {}
+//
 //	lockrun ls -zk zk1:2181 /locks              the locks below /locks: recipe, holders, waiters
 //	lockrun who -zk zk1:2181 /locks/backup      the holders and waiters of a lock, in order
 //	lockrun watch -zk zk1:2181 /locks/backup    the same, again at each change
@@ -34,6 +36,21 @@
 // for nohup, others if lockrun was built with cgo. lockrun ends by the signal that has ended the command,
 // so that Ctrl-C ends a loop of a shell, too. As process 1 of a container it waits for the processes
 // that lose their parent.
+//
+// # Partitions
+//
+// With -partitions 16 all lockruns with the path share 16 partitions, and the number cannot change. Each
+// lockrun runs the command once for each partition that it leads. {} in the command's arguments is the
+// number of the partition, from 0, as is ACTORLOCK_PARTITION in the environment. The token is greater than
+// those of all earlier commands of the partition. The commands have no standard input and no terminal.
+//
+// A partition goes to another lockrun when that comes, and when this one ends. Its command then gets TERM,
+// and KILL after -grace, and the other lockrun starts the command when no process of the group is left. If
+// lockrun is killed, its commands are killed, and others start them once its session has expired. After a loss of the
+// session lockrun stops its commands as that of a lost lock, and goes on to take part. A command that ends by itself begins again after a
+// pause, here or in another lockrun. INT, TERM, HUP and QUIT end lockrun: all its commands get the signal,
+// and lockrun ends by it when they have ended, with exit code 71 if it could not stop a command whose
+// partition was lost.
 //
 // # A command that becomes another user
 //

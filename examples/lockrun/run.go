@@ -46,6 +46,11 @@ func run(o *options) (int, error) {
 	if err != nil {
 		return code, err
 	}
+	if o.shares {
+		code, err := runPartitions(o, program, locks, signals)
+		closeWithin(closeLimit(locks), locks)
+		return code, plain(err)
+	}
 	grant, code, err := acquire(o, start, locks, signals)
 	if err != nil {
 		closeWithin(min(closeLimit(locks), o.left(start, slack)), locks)

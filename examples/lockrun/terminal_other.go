@@ -11,6 +11,8 @@ func catchContinue() <-chan os.Signal { return nil }
 
 func (g *group) onStop(os.Signal) {}
 
+func (g *group) onStopWithoutTerminal(os.Signal) {}
+
 func (g *group) onContinue() {}
 
 func (g *group) returnTerminal() {}

@@ -45,6 +45,15 @@ func (g *group) onStop(s os.Signal) {
 	}
 }
 
+// onStopWithoutTerminal is onStop for one of several commands, of which none gets the terminal.
+func (g *group) onStopWithoutTerminal(s os.Signal) {
+	if s == syscall.SIGTTIN || s == syscall.SIGTTOU {
+		warn("process group %d holds its partition but is stopped, since it needs the terminal: with -partitions no command gets it", g.cmd.Process.Pid)
+		return
+	}
+	g.onStop(s)
+}
+
 func (g *group) onContinue() {
 	if g.waiting && g.takeTerminal() {
 		g.waiting = false
