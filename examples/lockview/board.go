@@ -21,11 +21,12 @@ type board struct {
 	root  string
 
 	mu      sync.Mutex
-	shown   map[string]shown // by path
+	shown   map[string]shown      // by path
+	groups  map[string]shownGroup // by path
 	state   state
 	changed chan struct{} // closed at the next change
 
-	// changes has the path of each change after the version forgotten, or "" for a change of state.
+	// changes has the path, of a lock or a group, of each change after the version forgotten, or "" for a change of state.
 	changes   []string
 	forgotten uint64
 }
@@ -35,6 +36,8 @@ type source interface {
 	FindLocks(ctx context.Context, path string) ([]string, error)
 	Observe(ctx context.Context, path string) <-chan actors.Queue
 	Sessions(ctx context.Context) <-chan zkbridge.Session
+	SharedCount(path string, initial int) *actors.SharedCount
+	Partitions(path string, count int) *actors.Partitions
 }
 
 // shown is a lock.
@@ -62,7 +65,7 @@ const (
 )
 
 func newBoard(locks source, root string) *board {
-	return &board{locks: locks, root: root, shown: map[string]shown{}, changed: make(chan struct{})}
+	return &board{locks: locks, root: root, shown: map[string]shown{}, groups: map[string]shownGroup{}, changed: make(chan struct{})}
 }
 
 // run updates the board until ctx ends.
@@ -73,7 +76,7 @@ func (b *board) run(ctx context.Context) {
 	for {
 		start := time.Now()
 		found, err := b.locks.FindLocks(ctx, b.root)
-		b.observe(ctx, &running, found, err)
+		b.observe(ctx, &running, b.withoutGroups(ctx, &running, found, err), err)
 		if !pause(ctx, max(findEvery, 4*time.Since(start)), nil) {
 			return
 		}
@@ -160,6 +163,7 @@ func (b *board) change(path string) {
 type update struct {
 	Whole   bool     `json:"whole"` // the update has all locks
 	Changed []lock   `json:"changed"`
+	Groups  []group  `json:"groups"` // that have changed
 	Gone    []string `json:"gone"`
 }
 
@@ -168,13 +172,15 @@ type update struct {
 func (b *board) since(version uint64) (u update, s state, now uint64, next <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u = update{Whole: version == 0 || version < b.forgotten, Changed: []lock{}, Gone: []string{}}
-	paths := maps.Keys(b.shown)
+	u = update{Whole: version == 0 || version < b.forgotten, Changed: []lock{}, Groups: []group{}, Gone: []string{}}
+	paths := slices.Values(slices.Concat(slices.Collect(maps.Keys(b.shown)), slices.Collect(maps.Keys(b.groups))))
 	if !u.Whole {
 		paths = slices.Values(slices.Compact(slices.Sorted(slices.Values(b.changes[version-b.forgotten:]))))
 	}
 	for path := range paths {
-		switch each := b.shown[path]; {
+		switch each, group := b.shown[path], b.groups[path]; {
+		case group.observed:
+			u.Groups = append(u.Groups, group.group)
 		case each.observed:
 			u.Changed = append(u.Changed, each.lock)
 		case path != "" && !u.Whole:
@@ -182,5 +188,6 @@ func (b *board) since(version uint64) (u update, s state, now uint64, next <-cha
 		}
 	}
 	slices.SortFunc(u.Changed, func(a, b lock) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(u.Groups, func(a, b group) int { return cmp.Compare(a.Path, b.Path) })
 	return u, b.state, b.forgotten + uint64(len(b.changes)), b.changed
 }

@@ -21,6 +21,10 @@ func (fakeLocks) FindLocks(context.Context, string) ([]string, error) { panic("n
 
 func (fakeLocks) Sessions(context.Context) <-chan zkbridge.Session { panic("not called") }
 
+func (fakeLocks) SharedCount(string, int) *actors.SharedCount { panic("not called") }
+
+func (fakeLocks) Partitions(string, int) *actors.Partitions { panic("not called") }
+
 func (fakeLocks) Observe(ctx context.Context, _ string) <-chan actors.Queue {
 	ended := make(chan actors.Queue)
 	context.AfterFunc(ctx, func() { close(ended) })

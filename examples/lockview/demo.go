@@ -35,7 +35,21 @@ func demonstrate(ctx context.Context, servers string) (stop func(), err error) {
 			working.Go(func() { work(ctx, locks, owner) })
 		}
 	}
+	for _, locks := range opened {
+		working.Go(func() { consume(ctx, locks) })
+	}
 	return stop, nil
+}
+
+// consume shares the shards of a queue, and leaves and comes back from time to time.
+func consume(ctx context.Context, locks *actors.Locks) {
+	shards := locks.Partitions("/demo/shards", 48)
+	for n := 1; ctx.Err() == nil; n++ {
+		joined, leave := context.WithTimeout(ctx, 10*time.Second+rand.N(20*time.Second))
+		shards.Join(joined, fmt.Appendf(nil, "consumer-%d", n), func(term *actors.PartitionTerm) { <-term.Context().Done() })
+		leave()
+		pause(ctx, 3*time.Second, nil)
+	}
 }
 
 // work acquires one lock after the other, and holds each for some seconds.

@@ -85,7 +85,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			last = present
 			s.send(w, "state", pageState{present, s.board.root, s.revoke != nil, time.Now()})
 		}
-		if first || len(changed.Changed)+len(changed.Gone) > 0 {
+		if first || len(changed.Changed)+len(changed.Groups)+len(changed.Gone) > 0 {
 			s.send(w, "locks", changed)
 		}
 		version = now

@@ -44,7 +44,8 @@ function session(state, text) {
 	$("session-text").textContent = text;
 }
 
-function update({whole, changed, gone}) {
+function update({whole, changed, groups, gone}) {
+	updateGroups(whole, groups || [], gone || []);
 	if (whole) {
 		const now = new Set(changed.map(l => l.path));
 		gone = [...locks.keys()].filter(path => !now.has(path));
