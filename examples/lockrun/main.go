@@ -45,12 +45,12 @@
 // those of all earlier commands of the partition. The commands have no standard input and no terminal.
 //
 // A partition goes to another lockrun when that comes, and when this one ends. Its command then gets TERM,
-// and KILL after -grace, and the other lockrun starts the command when no process of the group is left. If
-// lockrun is killed, its commands are killed, and others start them once its session has expired. After a loss of the
-// session lockrun stops its commands as that of a lost lock, and goes on to take part. A command that ends by itself begins again after a
-// pause, here or in another lockrun. INT, TERM, HUP and QUIT end lockrun: all its commands get the signal,
-// and lockrun ends by it when they have ended, with exit code 71 if it could not stop a command whose
-// partition was lost.
+// and KILL after -grace. The other lockrun starts the command when no process of the group is left. If
+// lockrun is killed, its commands are killed, and others start them once its session has expired. After a
+// loss of the session lockrun stops its commands as it stops that of a lost lock, and takes part again. A
+// command that ends by itself begins again after a pause, here or in another lockrun. INT, TERM, HUP and
+// QUIT end lockrun: all its commands get the signal, and lockrun ends by it when they have ended. It exits
+// with 71 if it could not stop a command whose partition was lost.
 //
 // # A command that becomes another user
 //

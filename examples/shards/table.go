@@ -23,6 +23,7 @@ type table struct {
 
 	mu      sync.Mutex
 	rows    []tableRow
+	refused int        // requests with an old token
 	delayed *lateWrite // nil without one
 	conns   map[net.Conn]bool
 }
@@ -87,6 +88,7 @@ func (r rows) Open(request Request, next *int) error {
 	defer r.table.mu.Unlock()
 	row := &r.table.rows[request.Shard]
 	if request.Token < row.token {
+		r.table.refused++
 		return fmt.Errorf("token %s is older than %s", request.Token, row.token)
 	}
 	row.token, *next = request.Token, row.next
@@ -104,6 +106,7 @@ func (r rows) Add(request Request, next *int) (err error) {
 	defer r.table.mu.Unlock()
 	row := &r.table.rows[request.Shard]
 	if request.Token != row.token {
+		r.table.refused++
 		return fmt.Errorf("token %s is older than %s", request.Token, row.token)
 	}
 	row.total += request.Amount
