@@ -15,6 +15,7 @@ import (
 // group is a command that runs in a process group of its own.
 type group struct {
 	cmd          *exec.Cmd
+	oneOfMany    bool           // other commands of this lockrun may run
 	ended        chan struct{}  // closed when the command has ended; other processes of its group may still run
 	code         int            // exit code, once ended is closed
 	stops        chan os.Signal // each signal that has stopped the command
@@ -33,8 +34,17 @@ type groupMember struct {
 
 // start starts the command in a thread of its own, which stays until the command has ended. On
 // Linux the kernel kills the command when that thread ends, and so when lockrun is killed.
-func start(cmd *exec.Cmd) (*group, error) {
-	g := &group{cmd: cmd, ended: make(chan struct{}), stops: make(chan os.Signal, 1), writeToGuard: func(any) {}, stopGuard: func() {}, processes: running}
+func start(cmd *exec.Cmd) (*group, error) { return startGroup(&group{cmd: cmd}) }
+
+// startOneOfMany is start for a lockrun with several commands.
+func startOneOfMany(cmd *exec.Cmd) (*group, error) {
+	return startGroup(&group{cmd: cmd, oneOfMany: true})
+}
+
+func startGroup(g *group) (*group, error) {
+	cmd := g.cmd
+	g.ended, g.stops = make(chan struct{}), make(chan os.Signal, 1)
+	g.writeToGuard, g.stopGuard, g.processes = func(any) {}, func() {}, running
 	setProcessGroup(cmd)
 	if err := g.startGuard(); err != nil {
 		warn("the command may outlive a lockrun that is killed: %v", err)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // forwarded returns the signals that lockrun forwards to the command: none that lockrun ignores, as the
@@ -42,7 +43,7 @@ var signals = map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT,
 // their ends.
 func (g *group) wait() {
 	child := g.cmd.Process.Pid
-	if os.Getpid() == 1 {
+	if os.Getpid() == 1 && !g.oneOfMany {
 		child = -1
 		defer func() { go reap() }()
 	}
@@ -76,6 +77,21 @@ func reap() {
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && !errors.Is(err, syscall.EINTR) {
 			return
 		}
+	}
+}
+
+// reapZombies takes note of the ends of child processes that no wait takes note of. As process 1 lockrun gets
+// those that lose their parent. It is for many commands, of which each waits for its own end.
+func reapZombies() {
+	seen := map[int]bool{}
+	for range time.Tick(time.Second) {
+		still := map[int]bool{}
+		for _, id := range zombies(os.Getpid()) {
+			if still[id] = true; seen[id] { // the wait of a command takes less than a second
+				syscall.Wait4(id, nil, syscall.WNOHANG, nil)
+			}
+		}
+		seen = still
 	}
 }
 

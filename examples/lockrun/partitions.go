@@ -40,6 +40,9 @@ func runPartitions(o *options, program string, locks *actors.Locks, signals <-ch
 	ctx, leave := context.WithCancelCause(context.Background())
 	defer leave(nil)
 	w := &workers{o: o, program: program, locks: locks, leave: leave, running: map[*group]bool{}}
+	if os.Getpid() == 1 {
+		go reapZombies()
+	}
 	joined := make(chan error, 1)
 	go func() { joined <- locks.Partitions(o.path, o.partitions).Join(ctx, o.record(), w.lead) }()
 	for {
@@ -76,7 +79,7 @@ func (w *workers) forward(s os.Signal) {
 func (w *workers) lead(term *actors.PartitionTerm) {
 	n, led := term.Partition(), time.Now()
 	w.o.printVerbose("leads partition %d, token %v", n, term.Token())
-	g, err := start(w.command(term))
+	g, err := startOneOfMany(w.command(term))
 	if err != nil {
 		code, err := notStarted(err)
 		w.leave(&exit{code: code, err: err})

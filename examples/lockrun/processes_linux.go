@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,9 +11,36 @@ import (
 // running returns the processes of a group that /proc shows and that have not ended. It reports whether
 // /proc can be read.
 func running(group int) (all []groupMember, known bool) {
+	known = eachProcess(func(p process) {
+		if p.group == group && !p.ended {
+			all = append(all, groupMember{p.id, p.name})
+		}
+	})
+	return all, known
+}
+
+// zombies returns the children of a process that have ended, and of whose ends it has not taken note.
+func zombies(parent int) (all []int) {
+	eachProcess(func(p process) {
+		if p.parent == parent && p.ended {
+			all = append(all, p.id)
+		}
+	})
+	return all
+}
+
+// process is a process as /proc shows it.
+type process struct {
+	id, parent, group int
+	name              string
+	ended             bool
+}
+
+// eachProcess calls f for each process. It reports whether /proc can be read.
+func eachProcess(f func(p process)) (known bool) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(files) == 0 {
-		return nil, false
+		return false
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -25,11 +53,18 @@ func running(group int) (all []groupMember, known bool) {
 		if end < 0 {
 			continue
 		}
-		id, err := strconv.Atoi(number)
 		fields := strings.Fields(rest[end+2:]) // state, parent, group
-		if err == nil && len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
-			all = append(all, groupMember{id, rest[:end]})
+		if len(fields) < 3 {
+			continue
+		}
+		p := process{name: rest[:end], ended: fields[0] == "Z" || fields[0] == "X"}
+		var failed [3]error
+		p.id, failed[0] = strconv.Atoi(number)
+		p.parent, failed[1] = strconv.Atoi(fields[1])
+		p.group, failed[2] = strconv.Atoi(fields[2])
+		if errors.Join(failed[:]...) == nil {
+			f(p)
 		}
 	}
-	return all, true
+	return true
 }

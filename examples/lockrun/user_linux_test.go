@@ -193,7 +193,7 @@ func TestIgnoredSignals(t *testing.T) {
 	}
 }
 
-// As process 1 lockrun leaves no zombies.
+// As process 1 lockrun leaves no zombies, also with several commands, whose ends it does not confuse.
 func TestProcessOne(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
@@ -204,14 +204,27 @@ func TestProcessOne(t *testing.T) {
 	const orphans = `for i in 1 2 3 4 5; do (sleep 0.1 & echo $! >>"$0"); done
 		while read -r id; do while kill -0 $id 2>/dev/null; do sleep 0.05; done; done <"$0"; echo gone; kill -TERM $$`
 	list := filepath.Join(t.TempDir(), "orphans")
-	p := launchWith(t, func(cmd *exec.Cmd) {
-		cmd.Args = slices.Concat([]string{"unshare"}, unshare, []string{os.Args[0]}, cmd.Args[1:])
-		cmd.Path, cmd.Err = exec.LookPath("unshare")
-	}, append(lockFlags(s, s.Path(t)), "--", "sh", "-c", orphans, list)...)
-	if line := p.line(t); line != "gone" {
-		t.Errorf("the command printed %q", line)
+	begin := func(flags ...string) *lockrunProcess {
+		p := launchWith(t, func(cmd *exec.Cmd) {
+			cmd.Args = slices.Concat([]string{"unshare"}, unshare, []string{os.Args[0]}, cmd.Args[1:])
+			cmd.Path, cmd.Err = exec.LookPath("unshare")
+		}, append(lockFlags(s, s.Path(t), flags...), "--", "sh", "-c", orphans, list+"{}")...)
+		if line := p.line(t); line != "gone" {
+			t.Errorf("the command printed %q", line)
+		}
+		return p
 	}
+	p := begin()
 	if code := p.code(t); code != 143 {
 		t.Errorf("code %d; %s", code, &p.stderr)
+	}
+	shares := begin("-partitions", "2")
+	for range 2 { // of the other partition, and of one whose command begins again
+		if line := shares.line(t); line != "gone" {
+			t.Errorf("a command printed %q", line)
+		}
+	}
+	if text := shares.stderr.String(); !strings.Contains(text, "by signal 15") {
+		t.Errorf("%s", text)
 	}
 }

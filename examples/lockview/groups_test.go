@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
@@ -28,11 +29,12 @@ func TestPageShowsGroups(t *testing.T) {
 			}
 		}
 		at := fmt.Sprintf(`document.querySelector('[data-group="%s/shards"]')`, path)
-		members := at + `.querySelector(".members").innerText.split("\n").sort().join("|")`
+		members := at + `?.querySelector(".members").innerText.split("\n").sort().join("|")`
 		count := func(selector string) string { return fmt.Sprintf(`%s.querySelectorAll('%s').length`, at, selector) }
 		leaveAnn := join("ann")
 		defer leaveAnn()
-		acquire(t, connect(t, s).Mutex(path+"/orders"))
+		grant := acquire(t, connect(t, s).Mutex(path+"/orders"))
+		defer runtime.KeepAlive(grant)
 		b.visit(startLockview(t, optionsFor(t, s, pageOptions{root: path})))
 		b.waitValue(members, "ann: 8")
 		b.waitValue(at+`.querySelector(".sum").textContent`, "8 partitions · 1 member")

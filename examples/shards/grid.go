@@ -54,12 +54,13 @@ func (s *story) settle(title string, began time.Time, names ...string) error {
 	return nil
 }
 
-// isSettled reports whether the members are those with these names, each leads shards, none waits for
-// another one, and all shards have a leader.
+// isSettled reports whether the members are those with these names, each leads its share of the shards, none
+// waits for another one, and all shards have a leader.
 func isSettled(g actors.PartitionGroup, names []string) bool {
 	var present []string
+	share := max((len(g.Leaders)+len(names)-1)/len(names), len(g.Leaders)*11/(len(names)*10))
 	for _, m := range g.Members {
-		if len(m.Leads) == 0 || len(m.Waits) > 0 {
+		if len(m.Leads) == 0 || len(m.Leads) > share || len(m.Waits) > 0 {
 			return false
 		}
 		present = append(present, string(m.Data))
