@@ -29,9 +29,12 @@ func TestRun(t *testing.T) {
 		t.Parallel()
 		check(t, "")
 	})
-	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-		t.Parallel()
-		check(t, s.Addr())
+	t.Run("servers", func(t *testing.T) {
+		zktest.OneRunIn(t, 4)
+		zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+			t.Parallel()
+			check(t, s.Addr())
+		})
 	})
 }
 
