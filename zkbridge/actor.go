@@ -30,6 +30,7 @@ type bridgeActor struct {
 	subscriptions uint64                   // so far
 	timers        jobs.Timers              // beside those of the epoch
 
+	fresh        newCreates // creates that are to be opened in the present epoch
 	rooms        rooms
 	former       formerTokens
 	lostSessions []*lostSession // that may live on at the servers
@@ -54,7 +55,7 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	if a.epoch == nil || !a.epoch.take(newCreate{from: from, single: msg}, msg) {
+	if !a.take(newCreate{from: from, single: msg}, msg) {
 		a.openCreate(from, msg, 1)
 	}
 }
@@ -74,7 +75,7 @@ func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int
 func (a *bridgeActor) Flush() {
 	a.endRoomWaits()
 	ep := a.epoch
-	if ep == nil || !ep.isConnected() || !ep.hasWork() {
+	if ep == nil || !a.IsConnected() || !ep.hasWork() && !(ep.ready && a.hasNewCreates()) {
 		return
 	}
 	if conn := ep.conn.Active(); conn != nil {
@@ -83,7 +84,7 @@ func (a *bridgeActor) Flush() {
 	}
 	ep.jobs.Start.Flush()
 	if ep.ready {
-		ep.takeUpNewCreates()
+		a.takeUpNewCreates()
 		ep.writer.Flush() // before the jobs, to which the writer adds jobs
 		for _, j := range ep.jobs.Ready() {
 			j.Flush()

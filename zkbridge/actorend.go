@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// giveUp ends the bridge for good.
-func (a *bridgeActor) giveUp(err error) {
+// GiveUp implements epochOwner.
+func (a *bridgeActor) GiveUp(err error) {
 	a.fatal = err
 	a.self.Stop()
 }

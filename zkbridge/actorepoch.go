@@ -13,7 +13,7 @@ import (
 
 func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
-	a.timers = jobs.NewTimers(a.postAhead)
+	a.timers = jobs.NewTimers(a.PostAhead)
 	a.timers.After(probePause, a.probeUnknown)
 	a.session.state = messages.SessionState_LOST
 	a.store("there was no session yet")
@@ -30,7 +30,7 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	a.epoch = openEpoch(a, a.epochsOpened)
+	a.epoch = openEpoch(a, epochConfig{&a.cfg.Settings, a.former, &a.rooms.answers, &a.blockingJobs, a.bridge.countBatch}, a.epochsOpened)
 	a.closeLostSessions()
 }
 
@@ -59,28 +59,6 @@ func (a *bridgeActor) openAfterPause() {
 	a.timers.After(reopenPause, a.open)
 }
 
-// onConnEvent handles an event of the epoch's connections.
-func (ep *epoch) onConnEvent(event any) {
-	switch event := event.(type) {
-	case zkconn.NodeChanged:
-		if event.Path == GenerationPath { // first: no later answer may carry the old generation
-			ep.onGenerationChanged()
-		}
-		ep.writer.OnChanged(event.Path)
-		ep.watches.OnEvent(event.Path, event.Deleted)
-	case zkconn.Established:
-		ep.join(event)
-	case zkconn.Disconnected:
-		ep.leave()
-		ep.actor.onSessionEvent(sessionDisconnected, event.Detail)
-	case zkconn.Expired:
-		ep.leave()
-		ep.actor.onSessionEvent(sessionExpired, event.Detail)
-	case zkconn.AuthRefused:
-		ep.actor.onAuthRefused(event.Err)
-	}
-}
-
 // checkTimeout checks the timeout of a new session, and reports whether the bridge accepts the
 // session. The first one must have the timeout that was asked for. Later it is too late to refuse:
 // locks are in use.
@@ -92,30 +70,30 @@ func (a *bridgeActor) checkTimeout() bool {
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
 			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
 	default:
-		a.giveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
+		a.GiveUp(fmt.Errorf("zkbridge: %w: asked for %v, granted %v, which the server's minSessionTimeout and maxSessionTimeout allow",
 			ErrSessionTimeout, a.cfg.SessionTimeout, timeout))
 		return false
 	}
 	return true
 }
 
-// onAuthRefused handles a server that refuses the credentials, or wants others. At the first
+// OnAuthRefused implements epochOwner. At the first
 // session that is fatal. Later it ends the session, and the bridge tries another: locks are in use,
 // and the server's configuration may be corrected.
-func (a *bridgeActor) onAuthRefused(err error) {
+func (a *bridgeActor) OnAuthRefused(err error) {
 	if !a.wasReady {
-		a.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
+		a.GiveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
 		return
 	}
 	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
 		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
-	a.onSessionEvent(sessionRefused, err.Error())
+	a.OnSessionEvent(sessionRefused, err.Error())
 }
 
 // onConnected begins or goes on with the epoch. was is the state before.
 func (a *bridgeActor) onConnected(was sessionState) {
 	if was.state == messages.SessionState_LOST {
-		a.epoch.scheduleBeat()
+		a.scheduleBeat()
 		a.epoch.createSessionNode()
 		a.epoch.scheduleLeaderCheck()
 	}
@@ -138,6 +116,32 @@ func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
 	return s
 }
 
+// NoteTokens implements epochOwner.
+func (a *bridgeActor) NoteTokens(missing error) {
+	if missing == nil {
+		a.bridge.noTokens.Store(nil)
+	} else {
+		a.bridge.noTokens.Store(&missing)
+	}
+}
+
+// OnReady implements epochOwner.
+func (a *bridgeActor) OnReady() {
+	if !a.wasReady {
+		a.wasReady = true
+		close(a.bridge.ready)
+	}
+}
+
+// WasReady implements epochOwner.
+func (a *bridgeActor) WasReady() bool { return a.wasReady }
+
+// IsConnected implements epochOwner.
+func (a *bridgeActor) IsConnected() bool { return a.session.state == messages.SessionState_CONNECTED }
+
+// NoteConnectError implements epochOwner.
+func (a *bridgeActor) NoteConnectError(err error) { a.bridge.noteConnectError(err) }
+
 // endEpoch leaves the session, and answers all requests that are open. retire ends the connection.
 func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
 	ep := a.epoch
@@ -145,4 +149,6 @@ func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*
 	retire(ep.conn)
 	a.former.add(ep.writer.Generation, ep.conn.Zxid())
 	ep.end(why, detail)
+	a.rooms.answers += uint64(a.fresh.n)
+	a.failNewCreates(why, detail)
 }

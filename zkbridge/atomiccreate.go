@@ -65,7 +65,7 @@ func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
 }
 
 func (r *atomicCreateRequest) handle(a *bridgeActor) {
-	if a.epoch == nil || !a.epoch.take(newCreate{parts: r}, r.creates()...) {
+	if !a.take(newCreate{parts: r}, r.creates()...) {
 		a.openAtomicCreate(r, len(r.specs))
 	}
 }

@@ -22,9 +22,8 @@ type posted func()
 
 func (f posted) handle(*bridgeActor) { f() }
 
-// postAhead has the actor call f before it handles the requests that wait in its mailbox: as many may
-// have come at one moment as a process has locks. Any goroutine may call postAhead.
-func (a *bridgeActor) postAhead(f func()) { a.self.TellAhead(posted(f)) }
+// PostAhead implements epochOwner. As many requests may wait in the mailbox as a process has locks.
+func (a *bridgeActor) PostAhead(f func()) { a.self.TellAhead(posted(f)) }
 
 // call starts a request of a goroutine, or answers why it does not.
 func (a *bridgeActor) call(r requests.Waited) {

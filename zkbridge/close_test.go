@@ -68,7 +68,7 @@ func TestCloseInEachState(t *testing.T) {
 			proxy := zktest.Proxy(t, s.Addr())
 			b := connected(t, Config{Servers: proxy.Addr()})
 			proxy.BlackHole(true)
-			b.runInActor(func(a *bridgeActor) { a.onSessionEvent(sessionGivenUp, "lost for the test") })
+			b.runInActor(func(a *bridgeActor) { a.OnSessionEvent(sessionGivenUp, "lost for the test") })
 			checkClose(t, b, true)
 		})
 	})

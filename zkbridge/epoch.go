@@ -3,6 +3,7 @@ package zkbridge
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -14,18 +15,50 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
+// epochOwner is what an epoch needs of the actor. Only PostAhead and NoteConnectError may be called on
+// another goroutine.
+type epochOwner interface {
+	// PostAhead has the actor call f, before it handles the requests that wait in its mailbox.
+	PostAhead(f func())
+	// IsConnected reports whether the session is CONNECTED.
+	IsConnected() bool
+	// OnSessionEvent handles an event of the epoch's session.
+	OnSessionEvent(e sessionEvent, detail string)
+	// OnAuthRefused handles that a server refuses the credentials, or wants others.
+	OnAuthRefused(err error)
+	// NoteTokens notes why there are no tokens, nil if there are.
+	NoteTokens(missing error)
+	// OnReady notes that requests can go.
+	OnReady()
+	// WasReady reports whether a session was ready for requests.
+	WasReady() bool
+	// GiveUp ends the bridge for good.
+	GiveUp(err error)
+	// NoteConnectError keeps the error of an attempt to connect.
+	NoteConnectError(err error)
+}
+
+// epochConfig is what an epoch works with.
+type epochConfig struct {
+	*zkconn.Settings
+	Former   formerTokens
+	Answers  *uint64         // counts the answers to requests
+	Blocking *sync.WaitGroup // of the goroutines that wait
+	OnBatch  func(operations int)
+}
+
 // epoch is all that the bridge does within one session. When the session is over the bridge drops
 // the epoch as a whole, so that nothing of it can run in the next session.
 type epoch struct {
-	actor  *bridgeActor
+	owner  epochOwner
+	cfg    epochConfig
 	number uint64
 	conn   *zkconn.SessionConn
 	client zkconn.Client
 	ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 	over   bool
 
-	open  reply.Open // requests that are not answered
-	fresh newCreates // creates that are to be opened
+	open reply.Open // requests that are not answered
 
 	jobs    *jobs.Kinds
 	writer  *writer.Writer
@@ -52,18 +85,40 @@ const retryPause = 100 * time.Millisecond
 
 // hasWork reports whether a job, or the writer, has something to send.
 func (ep *epoch) hasWork() bool {
-	return ep.jobs.Start.HasWork() || ep.ready && (ep.writer.Changed() || ep.hasNewCreates() || slices.ContainsFunc(ep.jobs.Ready(), (*jobs.Jobs).HasWork))
+	return ep.jobs.Start.HasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.jobs.Ready(), (*jobs.Jobs).HasWork))
 }
 
-func openEpoch(a *bridgeActor, number uint64) *epoch {
-	ep := &epoch{actor: a, number: number, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: a.cfg.Log}}
+func openEpoch(owner epochOwner, cfg epochConfig, number uint64) *epoch {
+	ep := &epoch{owner: owner, cfg: cfg, number: number, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: cfg.Log}}
 	ep.timers = jobs.NewTimers(ep.Post)
-	ep.conn = zkconn.Open(number, &a.cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, a.bridge.noteConnectError)
-	ep.client = zkconn.NewClient(ep.conn, a.cfg.ACL, a.cfg.Root)
+	ep.conn = zkconn.Open(number, cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, owner.NoteConnectError)
+	ep.client = zkconn.NewClient(ep.conn, cfg.ACL, cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
-	ep.jobs = jobs.NewKinds(writer.MaxSingle, &a.blockingJobs, a.postAhead)
-	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: a.bridge.Now, ACL: a.cfg.ACL, Root: a.cfg.Root, OnBatch: a.bridge.countBatch, Log: a.cfg.Log})
+	ep.jobs = jobs.NewKinds(writer.MaxSingle, cfg.Blocking, owner.PostAhead)
+	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: cfg.Clock.Now, ACL: cfg.ACL, Root: cfg.Root, OnBatch: cfg.OnBatch, Log: cfg.Log})
 	return ep
+}
+
+// onConnEvent handles an event of the epoch's connections.
+func (ep *epoch) onConnEvent(event any) {
+	switch event := event.(type) {
+	case zkconn.NodeChanged:
+		if event.Path == GenerationPath { // first: no later answer may carry the old generation
+			ep.onGenerationChanged()
+		}
+		ep.writer.OnChanged(event.Path)
+		ep.watches.OnEvent(event.Path, event.Deleted)
+	case zkconn.Established:
+		ep.join(event)
+	case zkconn.Disconnected:
+		ep.leave()
+		ep.owner.OnSessionEvent(sessionDisconnected, event.Detail)
+	case zkconn.Expired:
+		ep.leave()
+		ep.owner.OnSessionEvent(sessionExpired, event.Detail)
+	case zkconn.AuthRefused:
+		ep.owner.OnAuthRefused(event.Err)
+	}
 }
 
 // join has requests go over a new connection. It sets the watches of the last connection again before
@@ -85,7 +140,7 @@ func (ep *epoch) joined() {
 	if event := ep.rejoining; event != nil {
 		ep.rejoining = nil
 		ep.use(event.Conn)
-		ep.actor.onSessionEvent(sessionEstablished, event.Detail)
+		ep.owner.OnSessionEvent(sessionEstablished, event.Detail)
 	}
 }
 
@@ -123,18 +178,17 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.jobs.End()
 	ep.timers.End()
 	ep.leave()
-	ep.actor.rooms.answers += uint64(ep.outstanding())
+	*ep.cfg.Answers += uint64(ep.open.Len())
 	for _, r := range ep.open.InOrder() {
 		r.Fail(why, detail)
 	}
 	ep.open = reply.Open{}
-	ep.failNewCreates(why, detail)
 }
 
 // Close implements requests.Epoch.
 func (ep *epoch) Close(r reply.Request) {
 	ep.open.Remove(r)
-	ep.actor.rooms.answers++
+	*ep.cfg.Answers++
 }
 
 // Answer implements writer.Epoch.
@@ -148,9 +202,6 @@ func (ep *epoch) Fail(r reply.Request, why messages.Reason, format string, args 
 	ep.Close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
-
-// isConnected reports whether the session is CONNECTED: jobs may start.
-func (ep *epoch) isConnected() bool { return ep.actor.session.state == messages.SessionState_CONNECTED }
 
 // resume goes on with all that waits for a connection.
 func (ep *epoch) resume() {
@@ -186,7 +237,7 @@ func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
 
 // Post implements writer.Epoch.
 func (ep *epoch) Post(f func()) {
-	ep.actor.postAhead(func() {
+	ep.owner.PostAhead(func() {
 		if !ep.over {
 			f()
 		}
@@ -198,9 +249,9 @@ func (ep *epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.
 
 // EndSession implements writer.Epoch.
 func (ep *epoch) EndSession(path string, err error) {
-	ep.actor.cfg.Log.Error("a node may have been made that cannot be looked for: the session ends, because nothing else deletes it", "node", path,
+	ep.cfg.Log.Error("a node may have been made that cannot be looked for: the session ends, because nothing else deletes it", "node", path,
 		"why", err, "epoch", ep.number, "do", "grant READ on the lock's directory and its nodes, or upgrade the servers to ZooKeeper 3.6 or later")
-	ep.actor.onSessionEvent(sessionGivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
+	ep.owner.OnSessionEvent(sessionGivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
 }
 
 // RetryAfter implements writer.Epoch.
@@ -215,13 +266,13 @@ func (ep *epoch) RetryAfter(pause time.Duration, f func()) {
 // RetryLater implements writer.Epoch.
 func (ep *epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)
-	if !ep.isConnected() || ep.retryDue {
+	if !ep.owner.IsConnected() || ep.retryDue {
 		return
 	}
 	ep.retryDue = true
 	ep.AfterFunc(retryPause, func() {
 		ep.retryDue = false
-		if ep.isConnected() {
+		if ep.owner.IsConnected() {
 			ep.resume()
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -92,11 +93,11 @@ func (ep *epoch) onGenerationRead(conn *zkconn.Conn, found zkconn.Content, err e
 		}
 	case err != nil:
 		ep.setNoGeneration(zkconn.ExplainRight(ep.client, err, "READ", GenerationPath))
-	case ep.actor.former.mustRaise(value, ep.firstZxid):
+	case ep.cfg.Former.mustRaise(value, ep.firstZxid):
 		ep.raiseGeneration(n, value)
 	default:
 		ep.noGeneration, ep.writer.Generation = nil, value
-		ep.actor.bridge.noTokens.Store(nil)
+		ep.owner.NoteTokens(nil)
 		ep.setReady()
 	}
 }
@@ -118,8 +119,8 @@ func (ep *epoch) readsGenerationAgain(conn *zkconn.Conn, err error) bool {
 		ep.misreads = 0
 		return false
 	case zkconn.IsThrottled(err):
-		ep.actor.bridge.noteConnectError(fmt.Errorf("%s answers, and throttles requests: %w", conn.Server, err))
-		ep.actor.cfg.Log.Warn("the server throttles the read of the generation, which is tried again", "epoch", ep.number, "server", conn.Server,
+		ep.owner.NoteConnectError(fmt.Errorf("%s answers, and throttles requests: %w", conn.Server, err))
+		ep.cfg.Log.Warn("the server throttles the read of the generation, which is tried again", "epoch", ep.number, "server", conn.Server,
 			"error", err, "do", "raise request_throttle_max_requests, or reduce the load of the servers")
 	case outcome == zkconn.Inconclusive && ep.misreads < maxMisreads:
 		ep.misreads++
@@ -148,15 +149,15 @@ func (ep *epoch) onGenerationChanged() {
 
 // endForGeneration ends the session: its generation is in force no longer.
 func (ep *epoch) endForGeneration() {
-	ep.actor.cfg.Log.Warn("the generation of tokens has changed: the session ends, and with it the locks of all holders", "epoch", ep.number,
+	ep.cfg.Log.Warn("the generation of tokens has changed: the session ends, and with it the locks of all holders", "epoch", ep.number,
 		"node", GenerationPath, "was", ep.writer.Generation, "do", "nothing if the generation was raised: each process loses its locks once")
-	ep.actor.onSessionEvent(sessionGivenUp, "the generation of tokens has changed")
+	ep.owner.OnSessionEvent(sessionGivenUp, "the generation of tokens has changed")
 }
 
 // setNoGeneration has creates fail until the generation can be read, and is high enough.
 func (ep *epoch) setNoGeneration(err error) {
 	if ep.noGeneration == errGenerationUnread {
-		ep.actor.cfg.Log.Error("the generation of tokens is not known: no lock can be granted", "node", GenerationPath, "error", err,
+		ep.cfg.Log.Error("the generation of tokens is not known: no lock can be granted", "node", GenerationPath, "error", err,
 			"do", "grant READ and WRITE on the node, or write a number to it that is greater than any before")
 	}
 	ep.refuseCreates(err, ep.readGeneration)
@@ -166,8 +167,7 @@ func (ep *epoch) setNoGeneration(err error) {
 // generation at last.
 func (ep *epoch) refuseCreates(err error, again func()) {
 	ep.noGeneration = err
-	var failed error = &messages.Failed{Epoch: ep.number, Reason: reasonOf(err), Detail: err.Error()}
-	ep.actor.bridge.noTokens.Store(&failed)
+	ep.owner.NoteTokens(&messages.Failed{Epoch: ep.number, Reason: requests.ReasonOf(err), Detail: err.Error()})
 	if !ep.generationDue {
 		ep.generationDue = true
 		ep.AfterFunc(generationPause, func() {
@@ -185,7 +185,7 @@ func (ep *epoch) create(g *writer.Group) {
 	case !ep.ready:
 		ep.awaitingReady = append(ep.awaitingReady, func() { ep.create(g) })
 	case ep.noGeneration != nil:
-		ep.writer.Fail(g, reasonOf(ep.noGeneration), ep.noGeneration)
+		ep.writer.Fail(g, requests.ReasonOf(ep.noGeneration), ep.noGeneration)
 	default:
 		ep.writer.Create(g)
 	}

@@ -113,10 +113,10 @@ func isPhantom(c zkconn.Client, path string) (bool, error) {
 
 // onPhantoms logs the server of a connection that shows phantoms, and leaves it for another one.
 func (ep *epoch) onPhantoms(conn *zkconn.Conn, phantoms []string) {
-	ep.actor.cfg.Log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
+	ep.cfg.Log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
 		"server", conn.Server, "address", conn.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
 		"do", "stop that server, delete its data, and start it again, so that it copies the leader's; another server is tried meanwhile")
-	if len(ep.actor.cfg.Servers.All()) > 1 {
+	if len(ep.cfg.Servers.All()) > 1 {
 		go conn.Close()
 	}
 }

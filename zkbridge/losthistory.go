@@ -55,8 +55,8 @@ func (f formerTokens) mustRaise(generation uint64, zxid int64) bool {
 // noteFirstZxid notes the zxid of the session's first transaction.
 func (ep *epoch) noteFirstZxid(zxid int64) {
 	ep.firstZxid = zxid
-	if former := ep.actor.former; former.isHistoryLost(zxid) {
-		ep.actor.cfg.Log.Error("ZooKeeper has lost transactions: it came back empty, or from a backup", "epoch", ep.number,
+	if former := ep.cfg.Former; former.isHistoryLost(zxid) {
+		ep.cfg.Log.Error("ZooKeeper has lost transactions: it came back empty, or from a backup", "epoch", ep.number,
 			"zxid", fmt.Sprintf("%#x", zxid), "seen", fmt.Sprintf("%#x", former.zxid),
 			"do", "find out what became of the ensemble's data")
 	}
@@ -69,18 +69,23 @@ func (ep *epoch) raiseGeneration(n NodeView, value uint64) {
 		return
 	}
 	why := errors.New("ZooKeeper has lost transactions")
-	if former := ep.actor.former.generation; value < former {
+	if former := ep.cfg.Former.generation; value < former {
 		why = fmt.Errorf("%s went back from %d to %d", GenerationPath, former, value)
 	}
-	raised, err := NextGeneration(max(value, ep.actor.former.generation))
+	raised, err := NextGeneration(max(value, ep.cfg.Former.generation))
 	if err != nil {
 		ep.setNoGeneration(notRaised(why, err))
 		return
 	}
 	ep.raising = true
-	t := &transaction{ops: []zkconn.Op{opOf(ep.actor.bridge.generationOp(n, raised))}, within: GenerationDirectory,
-		deliver: func(_ []Result, err error) { ep.onGenerationRaised(raised, why, err) }}
-	t.startIn(ep, ep.jobs.Start)
+	op := opOf(generationOp(n, raised, ep.cfg.ACL))
+	ep.jobs.Start.AddBlocking(func() func() {
+		results, err := multiWithin(ep.client, GenerationDirectory, op)
+		if _, cause := zkconn.FirstFailedOp(results); cause != nil {
+			err = zkconn.ExplainRight(ep.client, cause, op.Kind.Right, op.Path)
+		}
+		return func() { ep.onGenerationRaised(raised, why, err) }
+	})
 }
 
 // NextGeneration returns the generation above one: the present Unix time in seconds, or one more if
@@ -96,17 +101,17 @@ func NextGeneration(was uint64) (uint64, error) {
 // error has zk.ErrBadVersion, zk.ErrNodeExists or zk.ErrNoNode. It creates a missing node, and the
 // missing nodes above it, with GenerationACL. Otherwise it is as [Bridge.Multi].
 func (b *Bridge) WriteGeneration(ctx context.Context, n NodeView, value uint64) error {
-	_, err := b.MultiWithin(ctx, GenerationDirectory, b.generationOp(n, value))
+	_, err := b.MultiWithin(ctx, GenerationDirectory, generationOp(n, value, b.cfg.ACL))
 	return err
 }
 
 // generationOp returns the operation of WriteGeneration.
-func (b *Bridge) generationOp(n NodeView, value uint64) any {
+func generationOp(n NodeView, value uint64, acl []zk.ACL) any {
 	data := strconv.AppendUint(nil, value, 10)
 	if n.Exists {
 		return &zk.SetDataRequest{Path: GenerationPath, Data: data, Version: n.Stat.Version}
 	}
-	return &zk.CreateRequest{Path: GenerationPath, Data: data, Acl: b.GenerationACL()}
+	return &zk.CreateRequest{Path: GenerationPath, Data: data, Acl: zkconn.WithPublicRead(acl)}
 }
 
 // onGenerationRaised handles the result of raiseGeneration. why is why the generation had to be
@@ -115,7 +120,7 @@ func (ep *epoch) onGenerationRaised(value uint64, why, err error) {
 	ep.raising = false
 	switch {
 	case err == nil:
-		ep.actor.cfg.Log.Warn("the generation of tokens is raised", "generation", value, "why", why,
+		ep.cfg.Log.Warn("the generation of tokens is raised", "generation", value, "why", why,
 			"do", "nothing: tokens are greater than all before again")
 		ep.readGeneration()
 	case zkconn.IsTransient(err):

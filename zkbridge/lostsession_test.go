@@ -14,7 +14,7 @@ import (
 
 // loseSession has the bridge give up its session as if the deadline had passed.
 func (b *Bridge) loseSession() {
-	b.ref.Tell(task(func(c *bridgeActor) { c.onSessionEvent(sessionOverdue, "the test says so") }))
+	b.ref.Tell(task(func(c *bridgeActor) { c.OnSessionEvent(sessionOverdue, "the test says so") }))
 }
 
 // The bridge closes a lost session long before it expires, also if the server was restarted

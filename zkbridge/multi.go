@@ -2,7 +2,6 @@ package zkbridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -130,22 +129,9 @@ func (t *transaction) startIn(ep requests.Epoch, in *jobs.Jobs) {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
-		results, err := t.send(ep.Client())
+		results, err := multiWithin(ep.Client(), t.within, t.ops...)
 		return func() { t.handleResult(ep, in, results, err) }
 	})
-}
-
-// send sends the transaction. It sends it a second time only if ZooKeeper has not executed it
-// because a node is missing: the directory is made between.
-func (t *transaction) send(c zkconn.Client) ([]zk.MultiResponse, error) {
-	results, err := zkconn.Multi(c, t.ops...)
-	if _, cause := zkconn.FirstFailedOp(results); t.within == "" || !errors.Is(cause, zk.ErrNoNode) {
-		return results, err
-	}
-	if err := makeDirectory(c, t.within); err != nil {
-		return nil, err
-	}
-	return zkconn.Multi(c, t.ops...)
 }
 
 func (t *transaction) handleResult(ep requests.Epoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {

@@ -5,7 +5,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// newCreates are the creates of an epoch in directories that this session has not seen. They wait
+// newCreates are the creates of the present epoch in directories that this session has not seen. They wait
 // here until the writer has few such directories to send. To take up a create takes the bridge ten
 // times as long as to note it here: thousands of locks that are used for the first time at one
 // moment must not stand in front of the requests of others.
@@ -29,28 +29,28 @@ const maxNewCreates = 128
 // take notes a create, and reports whether it has. It leaves those alone that are not for this
 // epoch or over the limit, which are answered at once; and those in directories that were seen,
 // unless others wait for the same directory: these keep their order.
-func (ep *epoch) take(c newCreate, creates ...*messages.Create) bool {
-	a, isNew := ep.actor, false
+func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
+	f, isNew := &a.fresh, false
 	for _, msg := range creates {
-		if msg.GetEpoch() != a.session.epoch || a.session.state == messages.SessionState_LOST {
+		if a.epoch == nil || msg.GetEpoch() != a.session.epoch || a.session.state == messages.SessionState_LOST {
 			return false
 		}
-		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || ep.fresh.in[msg.GetDirectory()] > 0
+		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || f.in[msg.GetDirectory()] > 0
 	}
-	if max := a.cfg.maxOutstanding; !isNew || max > 0 && ep.outstanding()+len(creates) > max {
+	if max := a.cfg.maxOutstanding; !isNew || max > 0 && a.outstanding()+len(creates) > max {
 		return false
 	}
 	for _, msg := range creates {
 		if isFirst(msg) {
 			continue
 		}
-		if ep.fresh.in == nil {
-			ep.fresh.in = map[string]int{}
+		if f.in == nil {
+			f.in = map[string]int{}
 		}
-		ep.fresh.in[msg.GetDirectory()]++
+		f.in[msg.GetDirectory()]++
 	}
-	ep.fresh.waiting = append(ep.fresh.waiting, c)
-	ep.fresh.n += len(creates)
+	f.waiting = append(f.waiting, c)
+	f.n += len(creates)
 	return true
 }
 
@@ -70,32 +70,28 @@ func (c newCreate) creates() []*messages.Create {
 	return c.parts.creates()
 }
 
-// outstanding returns how many requests wait for an answer.
-func (ep *epoch) outstanding() int { return ep.open.Len() + ep.fresh.n }
-
 // hasNewCreates reports whether creates wait that the writer can take.
-func (ep *epoch) hasNewCreates() bool {
-	return len(ep.fresh.waiting) > 0 && ep.writer.NewWaiting() < maxNewCreates
+func (a *bridgeActor) hasNewCreates() bool {
+	return len(a.fresh.waiting) > 0 && a.epoch.writer.NewWaiting() < maxNewCreates
 }
 
 // takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
 // send that may be new.
-func (ep *epoch) takeUpNewCreates() {
-	for i := 0; i < maxNewCreates && ep.hasNewCreates(); i++ {
-		c := ep.removeFirst()
+func (a *bridgeActor) takeUpNewCreates() {
+	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
+		c := a.fresh.removeFirst()
 		if c.single != nil {
-			ep.actor.openCreate(c.from, c.single, 0)
+			a.openCreate(c.from, c.single, 0)
 		} else {
-			ep.actor.openAtomicCreate(c.parts, 0)
+			a.openAtomicCreate(c.parts, 0)
 		}
 	}
-	if ep.hasNewCreates() {
-		ep.actor.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
+	if a.hasNewCreates() {
+		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
 	}
 }
 
-func (ep *epoch) removeFirst() newCreate {
-	f := &ep.fresh
+func (f *newCreates) removeFirst() newCreate {
 	first := f.waiting[0]
 	f.waiting[0] = newCreate{}
 	f.waiting = f.waiting[1:]
@@ -117,13 +113,13 @@ func (ep *epoch) removeFirst() newCreate {
 }
 
 // failNewCreates answers all creates that wait.
-func (ep *epoch) failNewCreates(why messages.Reason, detail string) {
-	for _, c := range ep.fresh.waiting {
+func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
+	for _, c := range a.fresh.waiting {
 		if c.single != nil {
-			ep.actor.replyTo(c.from, c.single).Fail(why, detail)
+			a.replyTo(c.from, c.single).Fail(why, detail)
 		} else {
 			c.parts.Fail(why, detail)
 		}
 	}
-	ep.fresh = newCreates{}
+	a.fresh = newCreates{}
 }

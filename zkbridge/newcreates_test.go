@@ -54,7 +54,7 @@ func TestNewDirectoriesHoldUpNoOthers(t *testing.T) {
 		}
 		u.createInNew(last)
 		u.createInSeen(home)
-		u.bridge.ref.Tell(task(func(a *bridgeActor) { takenUp <- manyNew + 1 - a.epoch.fresh.n }))
+		u.bridge.ref.Tell(task(func(a *bridgeActor) { takenUp <- manyNew + 1 - a.fresh.n }))
 		u.createInSeen(last)
 	})
 	if n := <-takenUp; n > 4*maxNewCreates {
@@ -81,7 +81,7 @@ func TestNewDirectoriesHoldUpNoOthers(t *testing.T) {
 // The creates that the bridge has not taken up end with the session, or with the bridge.
 func TestNewDirectoriesAtTheEnd(t *testing.T) {
 	for why, end := range map[messages.Reason]func(a *bridgeActor){
-		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.onSessionEvent(sessionOverdue, "for a test") },
+		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.OnSessionEvent(sessionOverdue, "for a test") },
 		messages.Reason_CLOSED:       func(a *bridgeActor) { a.self.Stop() },
 		messages.Reason_INTERNAL:     func(*bridgeActor) { panic("for a test") },
 	} {

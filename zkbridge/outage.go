@@ -84,10 +84,10 @@ func (b *Bridge) explained(ctx context.Context, err error) error {
 }
 
 // failFastCalls fails the calls that do not wait for a connection.
-func (ep *epoch) failFastCalls() {
-	for _, r := range ep.open.InOrder() {
+func (a *bridgeActor) failFastCalls() {
+	for _, r := range a.epoch.open.InOrder() {
 		if w, is := r.(requests.Waited); is && w.Called().FailFast {
-			ep.Fail(r, messages.Reason_DISCONNECTED, "%s", ep.actor.bridge.OutageText())
+			a.epoch.Fail(r, messages.Reason_DISCONNECTED, "%s", a.bridge.OutageText())
 		}
 	}
 }

@@ -130,9 +130,9 @@ func (a *bridgeActor) mayOpen(r reply.Failer, epoch uint64, n int, invalid error
 	case a.session.epoch != epoch || a.session.state == messages.SessionState_LOST || a.epoch == nil:
 		r.Fail(messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
 			epoch, a.session.epoch, a.session.state))
-	case max > 0 && n > 0 && a.epoch.outstanding()+n > max:
+	case max > 0 && n > 0 && a.outstanding()+n > max:
 		r.Fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
-			"Config.MaxOutstanding allows no more than %d", a.epoch.outstanding(), max))
+			"Config.MaxOutstanding allows no more than %d", a.outstanding(), max))
 	default:
 		return true
 	}

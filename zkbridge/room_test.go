@@ -38,7 +38,7 @@ func TestRoomOrder(t *testing.T) {
 	var ended []int
 	wait := func(i, n int) { roomWait{n: n, f: func() { ended = append(ended, i) }}.handle(a) }
 	answer := func(n int) { // of the requests that are unanswered
-		a.epoch.fresh.n -= n
+		a.fresh.n -= n
 		a.rooms.answers += uint64(n)
 	}
 	check := func(n int) {
@@ -48,7 +48,7 @@ func TestRoomOrder(t *testing.T) {
 			t.Fatalf("%v have ended, not %d", ended, n)
 		}
 	}
-	a.epoch.fresh.n = maxBacklog
+	a.fresh.n = maxBacklog
 	wait(0, maxBacklog)
 	wait(1, 1)
 	wait(2, 1)
@@ -56,31 +56,31 @@ func TestRoomOrder(t *testing.T) {
 	answer(1)
 	check(1) // there is room for one
 	check(1) // its requests may be on their way
-	a.epoch.fresh.n += maxBacklog
+	a.fresh.n += maxBacklog
 	answer(maxBacklog)
 	check(2)
 	answer(1)
 	check(3)
 
 	// Others always have too many.
-	a.epoch.fresh.n = 10 * maxBacklog
+	a.fresh.n = 10 * maxBacklog
 	wait(3, 1)
 	for range 9 {
 		answer(maxBacklog)
-		a.epoch.fresh.n += maxBacklog
+		a.fresh.n += maxBacklog
 		check(3)
 	}
 	answer(maxBacklog)
-	a.epoch.fresh.n += maxBacklog
+	a.fresh.n += maxBacklog
 	check(4)
 
 	wait(4, maxBacklog)
 	wait(5, maxBacklog)
-	a.epoch.fresh.n = 0
+	a.fresh.n = 0
 	check(6)
 
 	// The bridge ends beside two that wait.
-	a.epoch.fresh.n = 10 * maxBacklog
+	a.fresh.n = 10 * maxBacklog
 	a.rooms.granted = a.rooms.answers + 10*maxBacklog
 	wait(6, 1)
 	wait(7, 1)

@@ -15,22 +15,23 @@ import (
 // was suspended, when timers are late.
 func (a *bridgeActor) beat() {
 	if a.epoch.conn.Overdue(a.bridge.Now()) {
-		a.onSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
+		a.OnSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
 		return
 	}
 	if conn := a.epoch.conn.Active(); conn != nil {
 		conn.Ping()
 	}
-	a.epoch.scheduleBeat()
+	a.scheduleBeat()
 }
 
 // scheduleBeat sets the timer for the next beat, which is at the deadline at the latest.
-func (ep *epoch) scheduleBeat() {
-	ep.AfterFunc(min(ep.conn.Left(), ep.actor.bridge.beatPause(ep.conn.Timeout())), ep.actor.beat)
+func (a *bridgeActor) scheduleBeat() {
+	conn := a.epoch.conn
+	a.epoch.AfterFunc(min(conn.Left(), a.bridge.beatPause(conn.Timeout())), a.beat)
 }
 
-// onSessionEvent handles an event of the present epoch's session.
-func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
+// OnSessionEvent implements epochOwner, for the present epoch.
+func (a *bridgeActor) OnSessionEvent(e sessionEvent, detail string) {
 	was := a.session
 	next, changed := was.after(e, a.epoch.number)
 	switch {
@@ -55,7 +56,7 @@ func (a *bridgeActor) onSessionEvent(e sessionEvent, detail string) {
 			a.open()
 		}
 	case messages.SessionState_SUSPENDED:
-		a.epoch.failFastCalls()
+		a.failFastCalls()
 	case messages.SessionState_CONNECTED:
 		a.onConnected(was)
 	}

@@ -57,6 +57,19 @@ func createSessionNode(c zkconn.Client, path string) error {
 	return err
 }
 
+// multiWithin executes operations as one transaction. If a node is missing it makes a directory, and
+// executes them once more; "" is none.
+func multiWithin(c zkconn.Client, directory string, ops ...zkconn.Op) ([]zk.MultiResponse, error) {
+	results, err := zkconn.Multi(c, ops...)
+	if _, cause := zkconn.FirstFailedOp(results); directory == "" || !errors.Is(cause, zk.ErrNoNode) {
+		return results, err
+	}
+	if err := makeDirectory(c, directory); err != nil {
+		return nil, err
+	}
+	return zkconn.Multi(c, ops...)
+}
+
 // makeDirectory creates a directory, and the missing nodes above it. All clients may read the home
 // directory: those that ask for the generation need to.
 func makeDirectory(c zkconn.Client, path string) error {
@@ -69,11 +82,11 @@ func makeDirectory(c zkconn.Client, path string) error {
 func (ep *epoch) onSessionNodeCreated(path string, err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrNoChroot) && !ep.actor.wasReady:
-		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: check its name, or create it", err))
+	case errors.Is(err, ErrNoChroot) && !ep.owner.WasReady():
+		ep.owner.GiveUp(fmt.Errorf("zkbridge: %w: check its name, or create it", err))
 		return
-	case zkconn.IsLocalSession(err) && !ep.actor.wasReady:
-		ep.actor.giveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_UNAVAILABLE, err))
+	case zkconn.IsLocalSession(err) && !ep.owner.WasReady():
+		ep.owner.GiveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_UNAVAILABLE, err))
 		return
 	case zkconn.IsLocalSession(err) && !ep.begun: // a transaction would be refused with SESSIONEXPIRED, and sent again for ever
 		ep.setLocalSession(err)
@@ -83,7 +96,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 			ep.RetryLater(ep.createSessionNode)
 			return
 		}
-		ep.actor.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
+		ep.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
 			"node", path, "why", zkconn.ExplainRight(ep.client, err, "CREATE", path))
 		path = ""
 	}
@@ -101,7 +114,7 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 // since an earlier session of this process.
 func (ep *epoch) setLocalSession(err error) {
 	if ep.noGeneration == errGenerationUnread {
-		ep.actor.cfg.Log.Error("the session is a local one: no lock can be granted", "epoch", ep.number, "error", err,
+		ep.cfg.Log.Error("the session is a local one: no lock can be granted", "epoch", ep.number, "error", err,
 			"do", "set localSessionsUpgradingEnabled on the servers, or localSessionsEnabled=false")
 	}
 	ep.refuseCreates(err, ep.createSessionNode)
@@ -115,17 +128,14 @@ func (ep *epoch) setReady() {
 	for _, f := range waiting {
 		f()
 	}
-	if !ep.actor.wasReady {
-		ep.actor.wasReady = true
-		close(ep.actor.bridge.ready)
-	}
+	ep.owner.OnReady()
 }
 
 // SessionNodeFailed implements writer.Epoch. It creates the session node again if another client
 // has deleted it. The session goes on without the node if it cannot be written for another reason.
 func (ep *epoch) SessionNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {
-		ep.actor.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
+		ep.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
 		ep.writer.SessionNode = ""
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
 
 // transactOutcomes holds the errors of an operation that are an outcome of a Transact.
@@ -25,7 +25,7 @@ func (ep *epoch) transact(t *transaction, done *messages.Transacted) {
 		return
 	}
 	if done.Generation = ep.writer.Generation; ep.noGeneration != nil {
-		done.NoGeneration = reasonOf(ep.noGeneration)
+		done.NoGeneration = requests.ReasonOf(ep.noGeneration)
 	}
 	t.startIn(ep, ep.jobs.Singles)
 }
@@ -42,19 +42,8 @@ func answerTransact(to reply.To, done *messages.Transacted, results []zk.MultiRe
 		done.Outcome = transactOutcomes[failed.Err]
 	}
 	if err != nil && done.Outcome == messages.Transacted_DONE {
-		to.Fail(reasonOf(err), err.Error())
+		to.Fail(requests.ReasonOf(err), err.Error())
 		return
 	}
 	to.Tell(done)
-}
-
-// reasonOf returns the Reason in an error of the bridge, or the Reason for an error of ZooKeeper.
-func reasonOf(err error) messages.Reason {
-	if failure, is := errors.AsType[*messages.Failed](err); is {
-		return failure.Reason
-	}
-	if why, is := errors.AsType[messages.Reason](err); is {
-		return why
-	}
-	return zkconn.ReasonFor(err)
 }

@@ -3,6 +3,7 @@
 package requests
 
 import (
+	"errors"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -45,6 +46,17 @@ type Call struct {
 
 // Called returns the Call of a request.
 func (c *Call) Called() *Call { return c }
+
+// ReasonOf returns the Reason in an error of the bridge, or the Reason for an error of ZooKeeper.
+func ReasonOf(err error) messages.Reason {
+	if failure, is := errors.AsType[*messages.Failed](err); is {
+		return failure.Reason
+	}
+	if why, is := errors.AsType[messages.Reason](err); is {
+		return why
+	}
+	return zkconn.ReasonFor(err)
+}
 
 // retryRead sends a read again that has failed with the connection, or returns why the read fails.
 func retryRead(ep Epoch, h *zkconn.HangUps, err error, read func()) error {
