@@ -7,6 +7,8 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
+	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
@@ -19,9 +21,9 @@ type bridgeActor struct {
 	self         *host.Ref
 	blockingJobs sync.WaitGroup // under way
 
-	session       sessionState
+	session       epoch.State
 	lastChange    *messages.SessionChanged // as last told to the subscribers
-	epoch         *epoch                   // the present one; nil before the first, after the last, and in the pause between two
+	epoch         *epoch.Epoch             // the present one; nil before the first, after the last, and in the pause between two
 	epochsOpened  uint64
 	wasReady      bool                     // a session was ready for requests: a refusal by a server is not fatal any more
 	fatal         error                    // why the bridge has given up, nil if it has not
@@ -32,7 +34,7 @@ type bridgeActor struct {
 
 	fresh        newCreates // creates that are to be opened in the present epoch
 	rooms        rooms
-	former       formerTokens
+	former       generation.Former
 	lostSessions []*lostSession // that may live on at the servers
 }
 
@@ -64,8 +66,8 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
 	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
 	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
-		a.epoch.open.Add(c)
-		a.epoch.create(c.Group())
+		a.epoch.Add(c)
+		a.epoch.Create(c.Group())
 	}
 }
 
@@ -75,18 +77,18 @@ func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int
 func (a *bridgeActor) Flush() {
 	a.endRoomWaits()
 	ep := a.epoch
-	if ep == nil || !a.IsConnected() || !ep.hasWork() && !(ep.ready && a.hasNewCreates()) {
+	if ep == nil || !a.IsConnected() || !ep.HasWork() && !(ep.Ready && a.hasNewCreates()) {
 		return
 	}
-	if conn := ep.conn.Active(); conn != nil {
+	if conn := ep.Conn.Active(); conn != nil {
 		conn.Cork()
 		defer conn.Uncork()
 	}
-	ep.jobs.Start.Flush()
-	if ep.ready {
+	ep.Jobs().Start.Flush()
+	if ep.Ready {
 		a.takeUpNewCreates()
-		ep.writer.Flush() // before the jobs, to which the writer adds jobs
-		for _, j := range ep.jobs.Ready() {
+		ep.Writer.Flush() // before the jobs, to which the writer adds jobs
+		for _, j := range ep.Jobs().Ready() {
 			j.Flush()
 		}
 	}

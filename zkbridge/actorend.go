@@ -5,10 +5,11 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// GiveUp implements epochOwner.
+// GiveUp implements epoch.Owner.
 func (a *bridgeActor) GiveUp(err error) {
 	a.fatal = err
 	a.self.Stop()
@@ -29,7 +30,7 @@ func (a *bridgeActor) Stopped(failure any) {
 	}
 	defer a.unblockCallers()
 	defer a.endAllRoomWaits()
-	a.session, _ = a.session.after(sessionClosed, a.session.epoch)
+	a.session, _ = a.session.After(epoch.Closed, a.session.Epoch)
 	a.publish(detail)
 	a.subs = nil
 	if !a.failed {

@@ -7,6 +7,7 @@ import (
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -15,7 +16,7 @@ func newBridgeActor(b *Bridge, self *host.Ref) *bridgeActor {
 	a := &bridgeActor{bridge: b, cfg: b.cfg, self: self, subs: map[ask.Recipient]uint64{}}
 	a.timers = jobs.NewTimers(a.PostAhead)
 	a.timers.After(probePause, a.probeUnknown)
-	a.session.state = messages.SessionState_LOST
+	a.session.State = messages.SessionState_LOST
 	a.store("there was no session yet")
 	return a
 }
@@ -30,7 +31,8 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	a.epoch = openEpoch(a, epochConfig{&a.cfg.Settings, a.former, &a.rooms.answers, &a.blockingJobs, a.bridge.countBatch}, a.epochsOpened)
+	a.epoch = epoch.Open(a, epoch.Config{Settings: &a.cfg.Settings, Former: a.former, Answers: &a.rooms.answers, Blocking: &a.blockingJobs,
+		OnBatch: a.bridge.countBatch}, a.epochsOpened)
 	a.closeLostSessions()
 }
 
@@ -44,9 +46,9 @@ func (a *bridgeActor) probeUnknown() {
 	if a.epoch == nil || len(a.cfg.UnknownRequests()) == 0 {
 		return
 	}
-	if conn := a.epoch.conn.Active(); conn != nil {
-		ctx := a.epoch.conn.Context()
-		a.epoch.jobs.Closings.AddBlocking(func() func() {
+	if conn := a.epoch.Conn.Active(); conn != nil {
+		ctx := a.epoch.Conn.Context()
+		a.epoch.Jobs().Closings.AddBlocking(func() func() {
 			if err := zkconn.ProbeUnknown(ctx, &a.cfg.Settings, conn.Server); err != nil {
 				a.cfg.Log.Debug("the server could not be asked for requests that it did not know", "server", conn.Server, "error", err)
 			}
@@ -63,9 +65,9 @@ func (a *bridgeActor) openAfterPause() {
 // session. The first one must have the timeout that was asked for. Later it is too late to refuse:
 // locks are in use.
 func (a *bridgeActor) checkTimeout() bool {
-	timeout := a.epoch.conn.Timeout()
+	timeout := a.epoch.Conn.Timeout()
 	switch {
-	case timeout == a.cfg.SessionTimeout || a.session.state != messages.SessionState_LOST:
+	case timeout == a.cfg.SessionTimeout || a.session.State != messages.SessionState_LOST:
 	case a.wasReady:
 		a.cfg.Log.Warn("server grants another session timeout than asked for", "granted", timeout, "asked", a.cfg.SessionTimeout,
 			"do", "set minSessionTimeout and maxSessionTimeout alike on all servers")
@@ -77,7 +79,7 @@ func (a *bridgeActor) checkTimeout() bool {
 	return true
 }
 
-// OnAuthRefused implements epochOwner. At the first
+// OnAuthRefused implements epoch.Owner. At the first
 // session that is fatal. Later it ends the session, and the bridge tries another: locks are in use,
 // and the server's configuration may be corrected.
 func (a *bridgeActor) OnAuthRefused(err error) {
@@ -87,25 +89,24 @@ func (a *bridgeActor) OnAuthRefused(err error) {
 	}
 	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
 		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
-	a.OnSessionEvent(sessionRefused, err.Error())
+	a.OnSessionEvent(epoch.Refused, err.Error())
 }
 
 // onConnected begins or goes on with the epoch. was is the state before.
-func (a *bridgeActor) onConnected(was sessionState) {
-	if was.state == messages.SessionState_LOST {
+func (a *bridgeActor) onConnected(was epoch.State) {
+	if was.State == messages.SessionState_LOST {
 		a.scheduleBeat()
-		a.epoch.createSessionNode()
-		a.epoch.scheduleLeaderCheck()
+		a.epoch.Begin()
 	}
-	a.epoch.resume()
+	a.epoch.Resume()
 }
 
 // takeSnapshot returns the present state for the methods of Bridge.
 func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
-	s := &snapshot{Session: Session{State: a.session.state, Epoch: a.session.epoch}, failed: a.failed}
+	s := &snapshot{Session: Session{State: a.session.State, Epoch: a.session.Epoch}, failed: a.failed}
 	if a.epoch != nil {
-		s.conn = a.epoch.conn
-		s.ID, s.Timeout = a.epoch.conn.ID(), a.epoch.conn.Timeout()
+		s.conn = a.epoch.Conn
+		s.ID, s.Timeout = a.epoch.Conn.ID(), a.epoch.Conn.Timeout()
 	}
 	if s.State == messages.SessionState_SUSPENDED || s.State == messages.SessionState_LOST {
 		s.outageSince, s.outageReason = time.Now(), detail
@@ -116,7 +117,7 @@ func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
 	return s
 }
 
-// NoteTokens implements epochOwner.
+// NoteTokens implements epoch.Owner.
 func (a *bridgeActor) NoteTokens(missing error) {
 	if missing == nil {
 		a.bridge.noTokens.Store(nil)
@@ -125,7 +126,7 @@ func (a *bridgeActor) NoteTokens(missing error) {
 	}
 }
 
-// OnReady implements epochOwner.
+// OnReady implements epoch.Owner.
 func (a *bridgeActor) OnReady() {
 	if !a.wasReady {
 		a.wasReady = true
@@ -133,22 +134,22 @@ func (a *bridgeActor) OnReady() {
 	}
 }
 
-// WasReady implements epochOwner.
+// WasReady implements epoch.Owner.
 func (a *bridgeActor) WasReady() bool { return a.wasReady }
 
-// IsConnected implements epochOwner.
-func (a *bridgeActor) IsConnected() bool { return a.session.state == messages.SessionState_CONNECTED }
+// IsConnected implements epoch.Owner.
+func (a *bridgeActor) IsConnected() bool { return a.session.State == messages.SessionState_CONNECTED }
 
-// NoteConnectError implements epochOwner.
+// NoteConnectError implements epoch.Owner.
 func (a *bridgeActor) NoteConnectError(err error) { a.bridge.noteConnectError(err) }
 
 // endEpoch leaves the session, and answers all requests that are open. retire ends the connection.
 func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*zkconn.SessionConn)) {
 	ep := a.epoch
 	a.epoch = nil
-	retire(ep.conn)
-	a.former.add(ep.writer.Generation, ep.conn.Zxid())
-	ep.end(why, detail)
+	retire(ep.Conn)
+	a.former.Add(ep.Writer.Generation, ep.Conn.Zxid())
+	ep.End(why, detail)
 	a.rooms.answers += uint64(a.fresh.n)
 	a.failNewCreates(why, detail)
 }

@@ -83,7 +83,7 @@ func (a *bridgeActor) openAtomicCreate(r *atomicCreateRequest, n int) {
 		}
 	}
 	for _, c := range parts {
-		a.epoch.open.Add(c)
+		a.epoch.Add(c)
 	}
-	a.epoch.create(all)
+	a.epoch.Create(all)
 }

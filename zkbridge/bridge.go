@@ -139,7 +139,7 @@ func (b *Bridge) SetServers(list string) error {
 	b.ref.Tell(task(func(a *bridgeActor) {
 		a.cfg.Log.Info("the servers are replaced", "servers", strings.Join(servers, ","))
 		if a.epoch != nil {
-			a.epoch.conn.LeaveReplaced()
+			a.epoch.Conn.LeaveReplaced()
 		}
 	}))
 	return nil

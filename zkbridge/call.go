@@ -22,12 +22,12 @@ type posted func()
 
 func (f posted) handle(*bridgeActor) { f() }
 
-// PostAhead implements epochOwner. As many requests may wait in the mailbox as a process has locks.
+// PostAhead implements epoch.Owner. As many requests may wait in the mailbox as a process has locks.
 func (a *bridgeActor) PostAhead(f func()) { a.self.TellAhead(posted(f)) }
 
 // call starts a request of a goroutine, or answers why it does not.
 func (a *bridgeActor) call(r requests.Waited) {
-	if c := r.Called(); c.FailFast && a.session.state == messages.SessionState_SUSPENDED {
+	if c := r.Called(); c.FailFast && a.session.State == messages.SessionState_SUSPENDED {
 		r.Fail(messages.Reason_DISCONNECTED, a.bridge.OutageText())
 	} else if a.accept(r, c.Epoch, nil) { // otherwise accept has answered Failed
 		r.Start(a.epoch)

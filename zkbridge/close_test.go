@@ -10,6 +10,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -68,7 +69,7 @@ func TestCloseInEachState(t *testing.T) {
 			proxy := zktest.Proxy(t, s.Addr())
 			b := connected(t, Config{Servers: proxy.Addr()})
 			proxy.BlackHole(true)
-			b.runInActor(func(a *bridgeActor) { a.OnSessionEvent(sessionGivenUp, "lost for the test") })
+			b.runInActor(func(a *bridgeActor) { a.OnSessionEvent(epoch.GivenUp, "lost for the test") })
 			checkClose(t, b, true)
 		})
 	})
@@ -77,7 +78,7 @@ func TestCloseInEachState(t *testing.T) {
 // panicInActor stops the bridge by a panic of its actor.
 func (b *Bridge) panicInActor() {
 	b.ref.Tell(task(func(c *bridgeActor) {
-		c.epoch.jobs.Reads.AddBlocking(func() func() { panic("oops") })
+		c.epoch.Jobs().Reads.AddBlocking(func() func() { panic("oops") })
 	}))
 }
 

@@ -20,24 +20,23 @@
 //
 // # The files, in reading order
 //
-//   - session.go: the states of a session, and what changes them.
+//   - session.go: the session as others see it.
 //   - config.go, auth.go: the configuration of a bridge.
 //   - bridge.go, outage.go, sessionstream.go, stats.go: Bridge, which other goroutines call, and its counts.
 //   - actor.go: the actor, and the way of a Create and of a Watch through it.
 //   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
 //   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
-//   - epoch.go: all that the bridge does within one session.
-//   - sessionnode.go, generation.go, losthistory.go: how an epoch gets ready for requests: the
-//     session node is made, and the generation is read, and raised if history was lost.
 //   - requests.go: the messages of lock actors, and which of them the bridge accepts.
 //   - atomiccreate.go: several creates in one transaction.
 //   - newcreates.go: creates in directories that may be missing, until the writer can take them.
 //   - readlimit.go: bounds on what is read of directories for others.
 //   - room.go: how senders of thousands of requests wait until the bridge has few.
 //   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.
-//   - leadercheck.go, lostsession.go: what the bridge does by itself.
+//   - lostsession.go: how the bridge closes sessions that it has lost.
+//   - generation.go: the generation of tokens, for those who read or write it.
 //
-// Package internal/requests reads for lock actors and for goroutines that wait, package internal/writer
+// Package internal/epoch is what the bridge does within one session, and tells the actor of its events;
+// package internal/generation knows when tokens would go back. Package internal/requests reads for lock actors and for goroutines that wait, package internal/writer
 // creates and deletes nodes, package internal/watches knows whom the change of a node wakes, package
 // internal/zkconn is the connection, package internal/reply answers requests, and package internal/jobs
 // runs work, so much at a time. Each knows only those named after it. Package zkpath has the paths for all.

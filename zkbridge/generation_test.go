@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -186,7 +187,7 @@ func TestGenerationChangesWhileAway(t *testing.T) {
 func TestGenerationUnreadable(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		root, conn := s.Path(t), s.Client(t)
-		for _, path := range []string{root, root + homeDirectory} {
+		for _, path := range []string{root, root + GenerationDirectory} {
 			makeNode(t, conn, path, "")
 		}
 		makeNode(t, conn, root+GenerationPath, "seven")
@@ -240,7 +241,7 @@ func TestSessionBeginsWithAWrite(t *testing.T) {
 	}
 }
 
-// A generation that cannot be read is read again every generationPause, however often the
+// A generation that cannot be read is read again every epoch.GenerationPause, however often the
 // connection was lost meanwhile.
 func TestGenerationIsReadAgain(t *testing.T) {
 	t.Parallel()
@@ -258,9 +259,9 @@ func TestGenerationIsReadAgain(t *testing.T) {
 			u.waitState(messages.SessionState_SUSPENDED)
 			u.waitState(messages.SessionState_CONNECTED)
 		}
-		time.Sleep(generationPause) // virtual
+		time.Sleep(epoch.GenerationPause) // virtual
 		d.take()
-		time.Sleep(10 * generationPause)
+		time.Sleep(10 * epoch.GenerationPause)
 		if got := d.take()[embedded.OpGetData]; got != 10 {
 			t.Errorf("read %d times", got)
 		}
@@ -278,8 +279,8 @@ func TestSessionNodeCannotBeWritten(t *testing.T) {
 		s := zktest.Embedded(t)
 		u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 		u.bridge.runInActor(func(c *bridgeActor) {
-			if c.epoch.SessionNodeFailed(refusal); c.epoch.writer.SessionNode != "" || !c.epoch.ready {
-				t.Errorf("%v: the session node is %q", refusal, c.epoch.writer.SessionNode)
+			if c.epoch.SessionNodeFailed(refusal); c.epoch.Writer.SessionNode != "" || !c.epoch.Ready {
+				t.Errorf("%v: the session node is %q", refusal, c.epoch.Writer.SessionNode)
 			}
 		})
 		u.created("/d", "n-")
@@ -293,9 +294,9 @@ func TestSessionNodeIsDeleted(t *testing.T) {
 		u, conn, root := userInChroot(t, s)
 		for _, all := range []bool{false, true, false} {
 			first := u.created("/d", "n-")
-			must(t, conn.Delete(root+sessionNodePath(u.bridge.Session().ID), -1))
+			must(t, conn.Delete(root+epoch.SessionNodePath(u.bridge.Session().ID), -1))
 			if all {
-				if err := conn.Delete(root+homeDirectory, -1); !errors.Is(err, zk.ErrNoNode) { // the server deletes empty containers, too
+				if err := conn.Delete(root+GenerationDirectory, -1); !errors.Is(err, zk.ErrNoNode) { // the server deletes empty containers, too
 					must(t, err)
 				}
 			}
@@ -313,7 +314,7 @@ func TestSessionNodeIsDeleted(t *testing.T) {
 					t.Errorf("%v", m)
 				}
 			}
-			if exists, _, err := conn.Exists(root + sessionNodePath(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
+			if exists, _, err := conn.Exists(root + epoch.SessionNodePath(u.bridge.Session().ID)); answers != 3 || !exists || err != nil {
 				t.Errorf("%d answers; session node %v, %v", answers, exists, err)
 			}
 		}
@@ -330,7 +331,7 @@ func TestGenerationThatCannotBeRaised(t *testing.T) {
 		root, conn := s.Path(t), s.Client(t)
 		must(t, conn.AddAuth("digest", []byte("operator:secret")))
 		readable := append(zk.WorldACL(zk.PermRead|zk.PermCreate), zk.AuthACL(zk.PermAll)...)
-		for _, path := range []string{root, root + homeDirectory} {
+		for _, path := range []string{root, root + GenerationDirectory} {
 			makeNode(t, conn, path, "")
 		}
 		_, err := conn.Create(root+GenerationPath, []byte("50"), 0, readable)

@@ -42,8 +42,8 @@ func userOfFaulty(t *testing.T, cfg Config, f *faultyClient) *user {
 // replace takes the place of a bridge's client.
 func (f *faultyClient) replace(b *Bridge) {
 	b.runInActor(func(a *bridgeActor) {
-		f.Client = a.epoch.client
-		a.epoch.client = f
+		f.Client = a.epoch.Client()
+		a.epoch.SetClient(f)
 	})
 }
 

@@ -143,7 +143,7 @@ func (b *Bridge) runInActor(f func(*bridgeActor)) {
 
 // openRequests returns the number of the requests that the bridge has not answered.
 func (b *Bridge) openRequests() (n int) {
-	b.runInActor(func(a *bridgeActor) { n = a.epoch.open.Len() })
+	b.runInActor(func(a *bridgeActor) { n = a.epoch.Len() })
 	return n
 }
 

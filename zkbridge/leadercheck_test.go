@@ -12,6 +12,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -65,7 +66,7 @@ func (p *phantomTest) sawDeletion() bool {
 	})
 }
 
-const longestPhantom = leaderCheckPause + leaderCheckPause/4 + time.Second
+const longestPhantom = epoch.LeaderCheckPause + epoch.LeaderCheckPause/4 + time.Second
 
 // A bridge whose server shows a node that the leader does not have logs that, and learns from
 // another server that the node is gone. Its session goes on.
@@ -75,7 +76,7 @@ func TestPhantom(t *testing.T) {
 		first := p.dialer.lastAddress()
 		time.Sleep(10 * time.Second)
 		p.deleteUnseen()
-		time.Sleep(leaderCheckPause - 11*time.Second)
+		time.Sleep(epoch.LeaderCheckPause - 11*time.Second)
 		if p.sawDeletion() || p.log.errors("") != 0 {
 			t.Fatal("the server does not show the deleted node")
 		}
@@ -110,9 +111,9 @@ func TestPhantomOfTheOnlyServer(t *testing.T) {
 func TestLeaderIsAskedSeldom(t *testing.T) {
 	t.Parallel()
 	inPhantomTest(t, "one:1,two:1", func(t *testing.T, p *phantomTest) {
-		time.Sleep(leaderCheckPause - time.Second)
+		time.Sleep(epoch.LeaderCheckPause - time.Second)
 		if n := len(p.transactions.Firings()); n != 0 {
-			t.Errorf("asked %d times within %v", n, leaderCheckPause)
+			t.Errorf("asked %d times within %v", n, epoch.LeaderCheckPause)
 		}
 		time.Sleep(time.Hour)
 		if n := len(p.transactions.Firings()); n > 61 || n < 20 {
@@ -175,7 +176,7 @@ func testCheckWithLeader(t *testing.T, s *zktest.Server, dir string) {
 	u, conn := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Client(t)
 	makeNode(t, conn, dir, "")
 	var nodes, readable []string
-	for i := range 2*maxChecks + 10 {
+	for i := range 2*epoch.MaxChecks + 10 {
 		path, acl := fmt.Sprintf("%s/n-%04d", dir, i), zk.WorldACL(zk.PermAll)
 		nodes = append(nodes, path)
 		switch i % 50 {
@@ -190,7 +191,7 @@ func testCheckWithLeader(t *testing.T, s *zktest.Server, dir string) {
 		must(t, err)
 	}
 	c := u.bridge.state.Load().conn
-	confirmed, phantoms := checkWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
+	confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
 	if !slices.Equal(confirmed, readable) || len(phantoms) != 0 {
 		t.Errorf("%d of %d confirmed, phantoms %v", len(confirmed), len(readable), phantoms)
 	}

@@ -159,7 +159,7 @@ func TestWorkQueuesAreBounded(t *testing.T) {
 	}
 	var n int
 	u.bridge.runInActor(func(c *bridgeActor) {
-		n = c.epoch.writer.InFlight() + c.epoch.jobs.Singles.Running() + c.epoch.jobs.Reads.Running()
+		n = c.epoch.Writer.InFlight() + c.epoch.Jobs().Singles.Running() + c.epoch.Jobs().Reads.Running()
 	})
 	if n > writer.MaxInFlight+writer.MaxSingle+jobs.MaxReads {
 		t.Errorf("%d calls are in flight", n)

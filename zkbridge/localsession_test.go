@@ -9,6 +9,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -90,7 +91,7 @@ func TestLocalSessionIsTriedAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		u.refusedInLocalSession()
 		d.cut()
-		time.Sleep(2 * generationPause)
+		time.Sleep(2 * epoch.GenerationPause)
 		u.refusedInLocalSession()
 		if n := u.epoch(); n != 2 || u.bridge.Session().State != messages.SessionState_CONNECTED {
 			t.Errorf("epoch %d, %v", n, u.bridge.Session())
@@ -98,7 +99,7 @@ func TestLocalSessionIsTriedAgain(t *testing.T) {
 		for _, f := range faults {
 			f.Remove()
 		}
-		time.Sleep(generationPause)
+		time.Sleep(epoch.GenerationPause)
 		u.created("/d", "n-")
 		if n := u.epoch(); n != 2 || u.bridge.NoTokens() != nil {
 			t.Errorf("epoch %d, no tokens: %v", n, u.bridge.NoTokens())

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -24,9 +25,9 @@ import (
 type lostSession struct {
 	id       int64
 	password []byte
-	due      time.Time // of the next attempt to close it
-	closing  *epoch    // the epoch in which an attempt is queued or under way, nil for none
-	attempts int       // the attempts that failed
+	due      time.Time    // of the next attempt to close it
+	closing  *epoch.Epoch // the epoch in which an attempt is queued or under way, nil for none
+	attempts int          // the attempts that failed
 }
 
 const (
@@ -66,10 +67,10 @@ func (a *bridgeActor) closeLostSessions() {
 			continue
 		}
 		s.closing = ep
-		ep.jobs.Closings.AddBlocking(func() func() {
+		ep.Jobs().Closings.AddBlocking(func() func() {
 			err := zk.ErrNoServer
-			if conn := ep.conn.Active(); conn != nil {
-				err = zkconn.CloseSession(ep.conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)
+			if conn := ep.Conn.Active(); conn != nil {
+				err = zkconn.CloseSession(ep.Conn.Context(), &a.cfg.Settings, conn.Server, s.id, s.password)
 			}
 			return func() { a.onLostSessionClosed(s, err) }
 		})
@@ -88,7 +89,7 @@ func (a *bridgeActor) onLostSessionClosed(s *lostSession, err error) {
 	default:
 		log.Debug("the lost session is not closed yet", "why", err)
 		s.closing = nil
-		a.scheduleClose(s, min(retryPause<<s.attempts, maxClosePause))
+		a.scheduleClose(s, min(epoch.RetryPause<<s.attempts, maxClosePause))
 		return
 	}
 	a.lostSessions = slices.DeleteFunc(a.lostSessions, func(other *lostSession) bool { return other == s })
@@ -100,7 +101,7 @@ func (a *bridgeActor) closeLostSessionsNow() {
 	if a.epoch == nil {
 		return
 	}
-	if conn := a.epoch.conn.Active(); conn != nil {
+	if conn := a.epoch.Conn.Active(); conn != nil {
 		for _, s := range a.lostSessions {
 			a.bridge.closingConns.Go(func() {
 				zkconn.CloseSession(context.Background(), &a.cfg.Settings, conn.Server, s.id, s.password)

@@ -9,12 +9,13 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // loseSession has the bridge give up its session as if the deadline had passed.
 func (b *Bridge) loseSession() {
-	b.ref.Tell(task(func(c *bridgeActor) { c.OnSessionEvent(sessionOverdue, "the test says so") }))
+	b.ref.Tell(task(func(c *bridgeActor) { c.OnSessionEvent(epoch.Overdue, "the test says so") }))
 }
 
 // The bridge closes a lost session long before it expires, also if the server was restarted

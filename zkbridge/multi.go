@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
@@ -58,13 +59,17 @@ func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.Mu
 }
 
 func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []any) ([]zk.MultiResponse, error) {
+	return b.execute(ctx, epoch, within, func() ([]zkconn.Op, error) { return opsOf(ops) })
+}
+
+func (b *Bridge) execute(ctx context.Context, epoch uint64, within string, ops func() ([]zkconn.Op, error)) ([]zk.MultiResponse, error) {
 	if ctx == nil {
 		return nil, errNilContext
 	}
 	if ctx.Err() != nil {
 		return nil, b.explained(ctx, fmt.Errorf("zkbridge: transaction was not sent: %w", context.Cause(ctx)))
 	}
-	copies, err := opsOf(ops)
+	copies, err := ops()
 	if err == nil {
 		err = checkTransaction(copies, within, b.cfg)
 	}
@@ -129,7 +134,7 @@ func (t *transaction) startIn(ep requests.Epoch, in *jobs.Jobs) {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
 		}
-		results, err := multiWithin(ep.Client(), t.within, t.ops...)
+		results, err := epoch.MultiWithin(ep.Client(), t.within, t.ops...)
 		return func() { t.handleResult(ep, in, results, err) }
 	})
 }

@@ -32,7 +32,7 @@ const maxNewCreates = 128
 func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
 	f, isNew := &a.fresh, false
 	for _, msg := range creates {
-		if a.epoch == nil || msg.GetEpoch() != a.session.epoch || a.session.state == messages.SessionState_LOST {
+		if a.epoch == nil || msg.GetEpoch() != a.session.Epoch || a.session.State == messages.SessionState_LOST {
 			return false
 		}
 		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || f.in[msg.GetDirectory()] > 0
@@ -72,7 +72,7 @@ func (c newCreate) creates() []*messages.Create {
 
 // hasNewCreates reports whether creates wait that the writer can take.
 func (a *bridgeActor) hasNewCreates() bool {
-	return len(a.fresh.waiting) > 0 && a.epoch.writer.NewWaiting() < maxNewCreates
+	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
 }
 
 // takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -81,7 +82,7 @@ func TestNewDirectoriesHoldUpNoOthers(t *testing.T) {
 // The creates that the bridge has not taken up end with the session, or with the bridge.
 func TestNewDirectoriesAtTheEnd(t *testing.T) {
 	for why, end := range map[messages.Reason]func(a *bridgeActor){
-		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.OnSessionEvent(sessionOverdue, "for a test") },
+		messages.Reason_SESSION_LOST: func(a *bridgeActor) { a.OnSessionEvent(epoch.Overdue, "for a test") },
 		messages.Reason_CLOSED:       func(a *bridgeActor) { a.self.Stop() },
 		messages.Reason_INTERNAL:     func(*bridgeActor) { panic("for a test") },
 	} {

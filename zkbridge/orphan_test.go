@@ -11,6 +11,7 @@ import (
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -120,7 +121,7 @@ func TestReleaseInconclusive(t *testing.T) {
 		inconclusive.Store(true)
 		begun := time.Now()
 		u.refused(u.release("/d", node), messages.Reason_UNAVAILABLE, node, "-5")
-		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*retryPause {
+		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*epoch.RetryPause {
 			t.Errorf("answered after %v", took)
 		}
 		time.Sleep(time.Minute)
@@ -327,7 +328,7 @@ func TestOutcomeUnknownForTooLong(t *testing.T) {
 		u.saw["/d"] = true
 		begun := time.Now()
 		u.refused(u.create("/d", "n-"), messages.Reason_UNAVAILABLE, "/d/n-", "-5")
-		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*retryPause {
+		if took := time.Since(begun); took < writer.MaxUnknownTimeouts*timeout || took > writer.MaxUnknownTimeouts*timeout+2*epoch.RetryPause {
 			t.Errorf("answered after %v", took)
 		}
 		if names := u.list("/d"); len(names) != 2 {

@@ -85,7 +85,7 @@ func (b *Bridge) explained(ctx context.Context, err error) error {
 
 // failFastCalls fails the calls that do not wait for a connection.
 func (a *bridgeActor) failFastCalls() {
-	for _, r := range a.epoch.open.InOrder() {
+	for _, r := range a.epoch.Requests() {
 		if w, is := r.(requests.Waited); is && w.Called().FailFast {
 			a.epoch.Fail(r, messages.Reason_DISCONNECTED, "%s", a.bridge.OutageText())
 		}

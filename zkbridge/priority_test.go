@@ -58,8 +58,8 @@ func TestAnswersGoBeforeRequests(t *testing.T) {
 	b.runInActor(func(a *bridgeActor) {
 		a.self.Tell(task(func(*bridgeActor) { note("a request")() }))
 		a.epoch.Post(note("the answer to a transaction"))
-		a.epoch.jobs.Calls.Add(func(end func(func())) { end(note("the answer to a read")) })
-		a.epoch.jobs.Calls.Flush()
+		a.epoch.Jobs().Calls.Add(func(end func(func())) { end(note("the answer to a read")) })
+		a.epoch.Jobs().Calls.Flush()
 	})
 	b.runInActor(func(*bridgeActor) {})
 	if want := []string{"the answer to a transaction", "the answer to a read", "a request"}; !slices.Equal(order, want) {

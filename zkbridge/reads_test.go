@@ -126,7 +126,7 @@ func TestListRefusedLeavesNoWatcher(t *testing.T) {
 		u.failed(70, messages.Reason_NO_AUTH)
 		u.watch(dir, "missing")
 		u.bridge.runInActor(func(c *bridgeActor) {
-			if c.epoch.watches.Has(zkpath.Children(dir)) || c.epoch.watches.Has(zkpath.Join(dir, "missing")) {
+			if c.epoch.Watches().Has(zkpath.Children(dir)) || c.epoch.Watches().Has(zkpath.Join(dir, "missing")) {
 				t.Error("an interest is left")
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/zkbridge/embedded"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -16,7 +17,7 @@ func TestOrderWithoutSessionNode(t *testing.T) {
 	var d testDialer
 	u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
 	u.created(dir, "zero-")
-	must(t, conn.Delete(sessionNodePath(u.bridge.Session().ID), -1))
+	must(t, conn.Delete(epoch.SessionNodePath(u.bridge.Session().ID), -1))
 	d.take()
 	s.Embedded().Pause()
 	sent := 0

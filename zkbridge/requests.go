@@ -36,7 +36,7 @@ func (a *bridgeActor) Subscribe(from ask.Recipient, _ *messages.Subscribe) {
 func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe) {
 	if a.epoch != nil {
 		for _, directory := range msg.GetDirectories() {
-			a.epoch.unwatchDirectory(directory)
+			a.epoch.Unwatch(directory)
 		}
 	}
 	if watches.CheckComparable(from) != nil {
@@ -44,7 +44,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe)
 	}
 	delete(a.subs, from)
 	if a.epoch != nil {
-		a.epoch.watches.DropAll(from)
+		a.epoch.Watches().DropAll(from)
 	}
 }
 
@@ -52,7 +52,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe)
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
 	r := writer.NewRelease(a.replyTo(from, msg), msg)
 	if a.accept(r, msg.GetEpoch(), zkpath.CheckNode(msg.GetDirectory(), msg.GetNode())) {
-		a.epoch.writer.Release(r)
+		a.epoch.Writer.Release(r)
 	}
 }
 
@@ -87,7 +87,7 @@ func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask
 	done := &messages.Transacted{Id: to.ID, Epoch: to.Epoch}
 	t := &transaction{Call: requests.Call{Epoch: to.Epoch}, ops: ops, within: msg.GetDirectory(), deliver: func(results []Result, err error) { answerTransact(to, done, results, err) }}
 	if a.accept(t, to.Epoch, nil) {
-		a.epoch.transact(t, done)
+		startTransact(a.epoch, t, done)
 	}
 }
 
@@ -106,7 +106,7 @@ func (a *bridgeActor) accept(r reply.Request, epoch uint64, invalid error) bool 
 	if !a.mayOpen(r, epoch, n, invalid) {
 		return false
 	}
-	a.epoch.open.Add(r)
+	a.epoch.Add(r)
 	return true
 }
 
@@ -127,9 +127,9 @@ func (a *bridgeActor) mayOpen(r reply.Failer, epoch uint64, n int, invalid error
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:
 		r.Fail(messages.Reason_INVALID, invalid.Error())
-	case a.session.epoch != epoch || a.session.state == messages.SessionState_LOST || a.epoch == nil:
+	case a.session.Epoch != epoch || a.session.State == messages.SessionState_LOST || a.epoch == nil:
 		r.Fail(messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
-			epoch, a.session.epoch, a.session.state))
+			epoch, a.session.Epoch, a.session.State))
 	case max > 0 && n > 0 && a.outstanding()+n > max:
 		r.Fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
 			"Config.MaxOutstanding allows no more than %d", a.outstanding(), max))

@@ -38,7 +38,7 @@ func (a *bridgeActor) outstanding() int {
 	if a.epoch == nil {
 		return 0
 	}
-	return a.epoch.open.Len() + a.fresh.n
+	return a.epoch.Len() + a.fresh.n
 }
 
 // endRoomWaits ends those waits for which there is room now.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -34,7 +35,7 @@ func TestAwaitRoomEnds(t *testing.T) {
 // included for which there was room before, or when all are answered that were unanswered at its
 // beginning. Without requests that are unanswered there is room. When the bridge ends, all of them end.
 func TestRoomOrder(t *testing.T) {
-	a := &bridgeActor{epoch: &epoch{}}
+	a := &bridgeActor{epoch: &epoch.Epoch{}}
 	var ended []int
 	wait := func(i, n int) { roomWait{n: n, f: func() { ended = append(ended, i) }}.handle(a) }
 	answer := func(n int) { // of the requests that are unanswered

@@ -210,7 +210,7 @@ func TestFrozenServer(t *testing.T) {
 	suspended.Store(int64(b.Session().Timeout))
 	zktest.Eventually(t, timeLimit, func() bool { return b.Lost(1) }, "the deadline passes")
 	b.runInActor(func(a *bridgeActor) {
-		if a.session.state != messages.SessionState_LOST { // the timer is not due for seconds
+		if a.session.State != messages.SessionState_LOST { // the timer is not due for seconds
 			a.beat()
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
@@ -14,11 +15,11 @@ import (
 // the timer for the next beat. By beats the bridge also notices the deadline soon after the machine
 // was suspended, when timers are late.
 func (a *bridgeActor) beat() {
-	if a.epoch.conn.Overdue(a.bridge.Now()) {
-		a.OnSessionEvent(sessionOverdue, "the session's deadline has passed: ZooKeeper may have expired it")
+	if a.epoch.Conn.Overdue(a.bridge.Now()) {
+		a.OnSessionEvent(epoch.Overdue, "the session's deadline has passed: ZooKeeper may have expired it")
 		return
 	}
-	if conn := a.epoch.conn.Active(); conn != nil {
+	if conn := a.epoch.Conn.Active(); conn != nil {
 		conn.Ping()
 	}
 	a.scheduleBeat()
@@ -26,31 +27,31 @@ func (a *bridgeActor) beat() {
 
 // scheduleBeat sets the timer for the next beat, which is at the deadline at the latest.
 func (a *bridgeActor) scheduleBeat() {
-	conn := a.epoch.conn
+	conn := a.epoch.Conn
 	a.epoch.AfterFunc(min(conn.Left(), a.bridge.beatPause(conn.Timeout())), a.beat)
 }
 
-// OnSessionEvent implements epochOwner, for the present epoch.
-func (a *bridgeActor) OnSessionEvent(e sessionEvent, detail string) {
+// OnSessionEvent implements epoch.Owner, for the present epoch.
+func (a *bridgeActor) OnSessionEvent(e epoch.Event, detail string) {
 	was := a.session
-	next, changed := was.after(e, a.epoch.number)
+	next, changed := was.After(e, a.epoch.Number)
 	switch {
-	case !changed && (e == sessionExpired || e == sessionRefused): // it ended before it was established (still LOST)
+	case !changed && (e == epoch.Expired || e == epoch.Refused): // it ended before it was established (still LOST)
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		a.openAfterPause()
 		return
 	case !changed:
 		return
-	case e == sessionEstablished && !a.checkTimeout():
+	case e == epoch.Established && !a.checkTimeout():
 		return // checkTimeout has made the bridge give up
 	}
 	a.session = next
 	a.publish(detail)
-	switch next.state {
+	switch next.State {
 	case messages.SessionState_LOST:
-		a.addLostSession(a.epoch.conn) // so that the session is closed later, on another connection: lostsession.go
+		a.addLostSession(a.epoch.Conn) // so that the session is closed later, on another connection: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
-		if e == sessionRefused {
+		if e == epoch.Refused {
 			a.openAfterPause() // the next one is refused, too
 		} else {
 			a.open()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -49,12 +50,12 @@ func TestManyDirectoriesAbove(t *testing.T) {
 				dir := "/d" + strings.Repeat(c.level, c.levels)
 				u.sendCreate(&messages.Create{Directory: "/other", Prefix: "n-"})
 				next[*messages.Created](u)
-				epoch := u.bridge.Session().Epoch
+				before := u.bridge.Session().Epoch
 				u.sendCreate(&messages.Create{Directory: dir, Prefix: "n-"})
 				next[*messages.Created](u)
 				u.sendCreate(&messages.Create{Directory: dir + "/one/more", Prefix: "n-"})
 				next[*messages.Created](u)
-				if got := connections.Load(); got != 1 || u.bridge.Session().Epoch != epoch {
+				if got := connections.Load(); got != 1 || u.bridge.Session().Epoch != before {
 					t.Errorf("%d connections", got)
 				}
 				if got := largest.Load(); got > zkconn.MaxRequest+zkconn.MaxRequest/2 {
@@ -103,18 +104,18 @@ func TestCheckLongPathsWithLeader(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		u.created(dir, "n-")
-		c, epoch := u.bridge.state.Load().conn, u.bridge.Session().Epoch
+		c, before := u.bridge.state.Load().conn, u.bridge.Session().Epoch
 		var nodes []string
 		conn := s.Client(t)
 		for i := range 60 {
 			nodes = append(nodes, fmt.Sprintf("%s/%d%s", dir, i, strings.Repeat("x", 30<<10)))
 			makeNode(t, conn, nodes[i], "")
 		}
-		if confirmed, phantoms := checkWithLeader(zkconn.NewClient(c, nil, ""), nodes); len(confirmed) != 60 || len(phantoms) != 0 {
+		if confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c, nil, ""), nodes); len(confirmed) != 60 || len(phantoms) != 0 {
 			t.Errorf("confirmed %d, phantoms %d", len(confirmed), len(phantoms))
 		}
 		u.created(dir, "n-")
-		if u.bridge.Session().Epoch != epoch {
+		if u.bridge.Session().Epoch != before {
 			t.Error("the session was lost")
 		}
 	})

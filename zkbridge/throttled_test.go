@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -18,7 +19,7 @@ func TestGenerationIsReadAgainOverOneConnection(t *testing.T) {
 		times int
 		epoch uint64 // afterwards
 	}{
-		{-127, 20, 1}, {-1, maxMisreads, 1}, {-5, maxMisreads, 1}, {-7, maxMisreads, 1}, {-102, maxMisreads, 1}, {-1, maxMisreads + 1, 2},
+		{-127, 20, 1}, {-1, epoch.MaxMisreads, 1}, {-5, epoch.MaxMisreads, 1}, {-7, epoch.MaxMisreads, 1}, {-102, epoch.MaxMisreads, 1}, {-1, epoch.MaxMisreads + 1, 2},
 	} {
 		zktest.Bubble(t, func(t *testing.T) {
 			s := zktest.Virtual(t)

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
@@ -17,17 +18,16 @@ var transactOutcomes = map[error]messages.Transacted_Outcome{
 	zk.ErrNotEmpty:   messages.Transacted_NOT_EMPTY,
 }
 
-// transact starts a Transact when the session is ready. done gets the generation, which is in force
+// startTransact starts a Transact when the session is ready. done gets the generation, which is in force
 // until the session ends.
-func (ep *epoch) transact(t *transaction, done *messages.Transacted) {
-	if !ep.ready {
-		ep.awaitingReady = append(ep.awaitingReady, func() { ep.transact(t, done) })
-		return
-	}
-	if done.Generation = ep.writer.Generation; ep.noGeneration != nil {
-		done.NoGeneration = requests.ReasonOf(ep.noGeneration)
-	}
-	t.startIn(ep, ep.jobs.Singles)
+func startTransact(ep *epoch.Epoch, t *transaction, done *messages.Transacted) {
+	ep.WhenReady(func() {
+		var missing error
+		if done.Generation, missing = ep.Tokens(); missing != nil {
+			done.NoGeneration = requests.ReasonOf(missing)
+		}
+		t.startIn(ep, ep.Jobs().Singles)
+	})
 }
 
 // answerTransact answers a Transact by done, which has the generation, or by the error.

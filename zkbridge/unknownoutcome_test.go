@@ -135,15 +135,15 @@ func TestOutcomeUnknownAndExecutedLate(t *testing.T) {
 func userWithoutSessionNode(t *testing.T, s *zktest.Server) *user {
 	t.Helper()
 	conn := s.Client(t)
-	_, err := conn.Create(homeDirectory, nil, 0, zk.WorldACL(zk.PermAll))
+	_, err := conn.Create(GenerationDirectory, nil, 0, zk.WorldACL(zk.PermAll))
 	if err != nil && err != zk.ErrNodeExists {
 		t.Fatal(err)
 	}
-	setRights(t, conn, homeDirectory, zk.PermRead|zk.PermAdmin)
-	t.Cleanup(func() { setRights(t, conn, homeDirectory, zk.PermAll) })
+	setRights(t, conn, GenerationDirectory, zk.PermRead|zk.PermAdmin)
+	t.Cleanup(func() { setRights(t, conn, GenerationDirectory, zk.PermAll) })
 	u := newUser(t, connected(t, Config{Servers: s.Addr()}))
 	zktest.Eventually(t, timeLimit, func() (ready bool) {
-		u.bridge.runInActor(func(c *bridgeActor) { ready = c.epoch.ready && c.epoch.writer.SessionNode == "" })
+		u.bridge.runInActor(func(c *bridgeActor) { ready = c.epoch.Ready && c.epoch.Writer.SessionNode == "" })
 		return ready
 	}, "the session begins without a session node")
 	return u

@@ -68,7 +68,7 @@ func TestCreatesUnderWayWithoutSessionNode(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		w := newUnderWay(t)
-		w.bridge.runInActor(func(a *bridgeActor) { a.epoch.writer.SessionNode = "" })
+		w.bridge.runInActor(func(a *bridgeActor) { a.epoch.Writer.SessionNode = "" })
 		for n, sent := range []int{1, 2, 2} {
 			w.createInExisting(w.dir, fmt.Sprint(n, "-"))
 			w.wantSentOf(embedded.OpCreate2, sent)
@@ -133,7 +133,7 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 	u.created(dir, "zero-")
 	var w *zkconn.Conn
-	u.bridge.runInActor(func(c *bridgeActor) { w = c.epoch.conn.Use(nil) })
+	u.bridge.runInActor(func(c *bridgeActor) { w = c.epoch.Conn.Use(nil) })
 	const n = 6
 	for i := range n - 2 {
 		u.create(dir, fmt.Sprintf("n%d-", i))
@@ -141,14 +141,14 @@ func TestOrderOfTheUnsent(t *testing.T) {
 	for range 2 { // the bridge knows then which requests it could not send
 		u.bridge.runInActor(func(*bridgeActor) {})
 	}
-	u.bridge.runInActor(func(c *bridgeActor) { c.session.state = messages.SessionState_SUSPENDED })
+	u.bridge.runInActor(func(c *bridgeActor) { c.session.State = messages.SessionState_SUSPENDED })
 	for i := range 2 {
 		u.create(dir, fmt.Sprintf("n%d-", n-2+i))
 	}
 	u.bridge.runInActor(func(c *bridgeActor) {
-		c.epoch.use(w)
-		c.session.state = messages.SessionState_CONNECTED
-		c.epoch.resume()
+		c.epoch.Use(w)
+		c.session.State = messages.SessionState_CONNECTED
+		c.epoch.Resume()
 	})
 	if got := fmt.Sprint(u.createdInOrder(n)); got != "[n0 n1 n2 n3 n4 n5]" {
 		t.Error(got)

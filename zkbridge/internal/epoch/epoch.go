@@ -1,4 +1,14 @@
-package zkbridge
+// Package epoch is all that the bridge does within one ZooKeeper session. An [Epoch] runs in the bridge's
+// actor, which the [Owner] stands for.
+//
+// The files, in reading order:
+//
+//   - state.go: the states of a session, and what changes them.
+//   - epoch.go: what an epoch needs of the actor, and the way of its requests.
+//   - sessionnode.go, generation.go: how an epoch gets ready for requests: the session node is made, and
+//     the generation is read, and raised if history was lost.
+//   - leadercheck.go: what the epoch does when servers disagree.
+package epoch
 
 import (
 	"fmt"
@@ -7,6 +17,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
@@ -15,15 +26,15 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// epochOwner is what an epoch needs of the actor. Only PostAhead and NoteConnectError may be called on
+// Owner is what an epoch needs of the actor. Only PostAhead and NoteConnectError may be called on
 // another goroutine.
-type epochOwner interface {
+type Owner interface {
 	// PostAhead has the actor call f, before it handles the requests that wait in its mailbox.
 	PostAhead(f func())
 	// IsConnected reports whether the session is CONNECTED.
 	IsConnected() bool
 	// OnSessionEvent handles an event of the epoch's session.
-	OnSessionEvent(e sessionEvent, detail string)
+	OnSessionEvent(e Event, detail string)
 	// OnAuthRefused handles that a server refuses the credentials, or wants others.
 	OnAuthRefused(err error)
 	// NoteTokens notes why there are no tokens, nil if there are.
@@ -38,30 +49,31 @@ type epochOwner interface {
 	NoteConnectError(err error)
 }
 
-// epochConfig is what an epoch works with.
-type epochConfig struct {
+// Config is what an epoch works with.
+type Config struct {
 	*zkconn.Settings
-	Former   formerTokens
+	Former   generation.Former
 	Answers  *uint64         // counts the answers to requests
 	Blocking *sync.WaitGroup // of the goroutines that wait
 	OnBatch  func(operations int)
 }
 
-// epoch is all that the bridge does within one session. When the session is over the bridge drops
+// Epoch is all that the bridge does within one session. When the session is over the bridge drops
 // the epoch as a whole, so that nothing of it can run in the next session.
-type epoch struct {
-	owner  epochOwner
-	cfg    epochConfig
-	number uint64
-	conn   *zkconn.SessionConn
+type Epoch struct {
+	Number uint64
+	Conn   *zkconn.SessionConn
+	Writer *writer.Writer
+	Ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
+
+	owner  Owner
+	cfg    Config
 	client zkconn.Client
-	ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 	over   bool
 
 	open reply.Open // requests that are not answered
 
 	jobs    *jobs.Kinds
-	writer  *writer.Writer
 	watches watches.Table
 
 	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
@@ -79,43 +91,44 @@ type epoch struct {
 	jitter   zkconn.Jitter
 }
 
-// retryPause is how long the bridge waits before it tries something again while the connection
+// RetryPause is how long the bridge waits before it tries something again while the connection
 // seems to be up.
-const retryPause = 100 * time.Millisecond
+const RetryPause = 100 * time.Millisecond
 
-// hasWork reports whether a job, or the writer, has something to send.
-func (ep *epoch) hasWork() bool {
-	return ep.jobs.Start.HasWork() || ep.ready && (ep.writer.Changed() || slices.ContainsFunc(ep.jobs.Ready(), (*jobs.Jobs).HasWork))
+// HasWork reports whether a job, or the writer, has something to send.
+func (ep *Epoch) HasWork() bool {
+	return ep.jobs.Start.HasWork() || ep.Ready && (ep.Writer.Changed() || slices.ContainsFunc(ep.jobs.Ready(), (*jobs.Jobs).HasWork))
 }
 
-func openEpoch(owner epochOwner, cfg epochConfig, number uint64) *epoch {
-	ep := &epoch{owner: owner, cfg: cfg, number: number, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: cfg.Log}}
+// Open opens the session of an epoch with its number.
+func Open(owner Owner, cfg Config, number uint64) *Epoch {
+	ep := &Epoch{Number: number, owner: owner, cfg: cfg, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: cfg.Log}}
 	ep.timers = jobs.NewTimers(ep.Post)
-	ep.conn = zkconn.Open(number, cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, owner.NoteConnectError)
-	ep.client = zkconn.NewClient(ep.conn, cfg.ACL, cfg.Root)
+	ep.Conn = zkconn.Open(number, cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, owner.NoteConnectError)
+	ep.client = zkconn.NewClient(ep.Conn, cfg.ACL, cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.jobs = jobs.NewKinds(writer.MaxSingle, cfg.Blocking, owner.PostAhead)
-	ep.writer = writer.New(ep, writer.Dependencies{Session: ep.conn, Now: cfg.Clock.Now, ACL: cfg.ACL, Root: cfg.Root, OnBatch: cfg.OnBatch, Log: cfg.Log})
+	ep.Writer = writer.New(ep, writer.Dependencies{Session: ep.Conn, Now: cfg.Clock.Now, ACL: cfg.ACL, Root: cfg.Root, OnBatch: cfg.OnBatch, Log: cfg.Log})
 	return ep
 }
 
 // onConnEvent handles an event of the epoch's connections.
-func (ep *epoch) onConnEvent(event any) {
+func (ep *Epoch) onConnEvent(event any) {
 	switch event := event.(type) {
 	case zkconn.NodeChanged:
-		if event.Path == GenerationPath { // first: no later answer may carry the old generation
+		if event.Path == generation.Path { // first: no later answer may carry the old generation
 			ep.onGenerationChanged()
 		}
-		ep.writer.OnChanged(event.Path)
+		ep.Writer.OnChanged(event.Path)
 		ep.watches.OnEvent(event.Path, event.Deleted)
 	case zkconn.Established:
 		ep.join(event)
 	case zkconn.Disconnected:
 		ep.leave()
-		ep.owner.OnSessionEvent(sessionDisconnected, event.Detail)
+		ep.owner.OnSessionEvent(Disconnected, event.Detail)
 	case zkconn.Expired:
 		ep.leave()
-		ep.owner.OnSessionEvent(sessionExpired, event.Detail)
+		ep.owner.OnSessionEvent(Expired, event.Detail)
 	case zkconn.AuthRefused:
 		ep.owner.OnAuthRefused(event.Err)
 	}
@@ -125,7 +138,7 @@ func (ep *epoch) onConnEvent(event any) {
 // any request is sent: ZooKeeper sends the events that were missed since the last zxid that this
 // process has seen, and the answer to a request would raise that zxid. It reads the generation before
 // any request is sent, too.
-func (ep *epoch) join(event zkconn.Established) {
+func (ep *Epoch) join(event zkconn.Established) {
 	nodes, directories := ep.watches.Paths()
 	ep.client.SetWatches(event.Conn, nodes, directories)
 	if ep.rejoining = &event; ep.begun {
@@ -136,35 +149,35 @@ func (ep *epoch) join(event zkconn.Established) {
 }
 
 // joined has the session go on over the connection that it has joined.
-func (ep *epoch) joined() {
+func (ep *Epoch) joined() {
 	if event := ep.rejoining; event != nil {
 		ep.rejoining = nil
-		ep.use(event.Conn)
-		ep.owner.OnSessionEvent(sessionEstablished, event.Detail)
+		ep.Use(event.Conn)
+		ep.owner.OnSessionEvent(Established, event.Detail)
 	}
 }
 
 // leave has no request go over a connection.
-func (ep *epoch) leave() {
+func (ep *Epoch) leave() {
 	ep.rejoining = nil
-	ep.use(nil)
+	ep.Use(nil)
 }
 
-// use has requests go over a connection, nil for none.
-func (ep *epoch) use(conn *zkconn.Conn) {
-	ep.writer.OnConnection()
-	ep.conn.Use(conn)
+// Use has requests go over a connection, nil for none.
+func (ep *Epoch) Use(conn *zkconn.Conn) {
+	ep.Writer.OnConnection()
+	ep.Conn.Use(conn)
 }
 
-// unwatchDirectory takes back the writer's watch on a directory itself, which would stay for as long
+// Unwatch takes back the writer's watch on a directory itself, which would stay for as long
 // as the directory and the connection. (A container goes when it is idle, and its watch with it.)
-func (ep *epoch) unwatchDirectory(path string) {
-	if !ep.writer.Unwatch(path) {
+func (ep *Epoch) Unwatch(path string) {
+	if !ep.Writer.Unwatch(path) {
 		return
 	}
 	ep.jobs.Surveys.Add(func(end func(func())) { // no caller waits for it
 		done := func() { end(func() {}) }
-		if ep.writer.IsWatched(path) || ep.watches.Has(path) || path == GenerationPath { // the server has one watch for all
+		if ep.Writer.IsWatched(path) || ep.watches.Has(path) || path == generation.Path { // the server has one watch for all
 			done()
 			return
 		}
@@ -172,8 +185,8 @@ func (ep *epoch) unwatchDirectory(path string) {
 	})
 }
 
-// end ends the epoch. It answers all requests that are open.
-func (ep *epoch) end(why messages.Reason, detail string) {
+// End ends the epoch. It answers all requests that are open.
+func (ep *Epoch) End(why messages.Reason, detail string) {
 	ep.over = true
 	ep.jobs.End()
 	ep.timers.End()
@@ -185,26 +198,35 @@ func (ep *epoch) end(why messages.Reason, detail string) {
 	ep.open = reply.Open{}
 }
 
+// Add adds a request that is not answered.
+func (ep *Epoch) Add(r reply.Request) { ep.open.Add(r) }
+
+// Len returns how many requests are not answered.
+func (ep *Epoch) Len() int { return ep.open.Len() }
+
+// Requests returns those that are not answered, in the order in which they were added.
+func (ep *Epoch) Requests() []reply.Request { return ep.open.InOrder() }
+
 // Close implements requests.Epoch.
-func (ep *epoch) Close(r reply.Request) {
+func (ep *Epoch) Close(r reply.Request) {
 	ep.open.Remove(r)
 	*ep.cfg.Answers++
 }
 
 // Answer implements writer.Epoch.
-func (ep *epoch) Answer(r reply.Sender, msg any) {
+func (ep *Epoch) Answer(r reply.Sender, msg any) {
 	ep.Close(r)
 	r.Tell(msg)
 }
 
 // Fail implements writer.Epoch.
-func (ep *epoch) Fail(r reply.Request, why messages.Reason, format string, args ...any) {
+func (ep *Epoch) Fail(r reply.Request, why messages.Reason, format string, args ...any) {
 	ep.Close(r)
 	r.Fail(why, fmt.Sprintf(format, args...))
 }
 
-// resume goes on with all that waits for a connection.
-func (ep *epoch) resume() {
+// Resume goes on with all that waits for a connection.
+func (ep *Epoch) Resume() {
 	retries := ep.retries
 	ep.retries = nil
 	for _, f := range retries {
@@ -214,29 +236,32 @@ func (ep *epoch) resume() {
 
 // The epoch is the Epoch of its parts.
 var (
-	_ writer.Epoch   = (*epoch)(nil)
-	_ requests.Epoch = (*epoch)(nil)
+	_ writer.Epoch   = (*Epoch)(nil)
+	_ requests.Epoch = (*Epoch)(nil)
 )
 
 // Client implements writer.Epoch.
-func (ep *epoch) Client() zkconn.Client { return ep.client }
+func (ep *Epoch) Client() zkconn.Client { return ep.client }
+
+// SetClient has requests go over another client, for tests.
+func (ep *Epoch) SetClient(c zkconn.Client) { ep.client = c }
 
 // Jobs implements requests.Epoch.
-func (ep *epoch) Jobs() *jobs.Kinds { return ep.jobs }
+func (ep *Epoch) Jobs() *jobs.Kinds { return ep.jobs }
 
 // Watches implements requests.Epoch.
-func (ep *epoch) Watches() *watches.Table { return &ep.watches }
+func (ep *Epoch) Watches() *watches.Table { return &ep.watches }
 
 // IsOpen implements writer.Epoch.
-func (ep *epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
+func (ep *Epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
 
 // Run implements writer.Epoch.
-func (ep *epoch) Run(work func(client zkconn.Client) (then func())) {
+func (ep *Epoch) Run(work func(client zkconn.Client) (then func())) {
 	ep.jobs.Singles.AddBlocking(func() func() { return work(ep.client) })
 }
 
 // Post implements writer.Epoch.
-func (ep *epoch) Post(f func()) {
+func (ep *Epoch) Post(f func()) {
 	ep.owner.PostAhead(func() {
 		if !ep.over {
 			f()
@@ -245,17 +270,17 @@ func (ep *epoch) Post(f func()) {
 }
 
 // AfterFunc implements writer.Epoch.
-func (ep *epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.timers.After(d, f) }
+func (ep *Epoch) AfterFunc(d time.Duration, f func()) (stop func()) { return ep.timers.After(d, f) }
 
 // EndSession implements writer.Epoch.
-func (ep *epoch) EndSession(path string, err error) {
+func (ep *Epoch) EndSession(path string, err error) {
 	ep.cfg.Log.Error("a node may have been made that cannot be looked for: the session ends, because nothing else deletes it", "node", path,
-		"why", err, "epoch", ep.number, "do", "grant READ on the lock's directory and its nodes, or upgrade the servers to ZooKeeper 3.6 or later")
-	ep.owner.OnSessionEvent(sessionGivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
+		"why", err, "epoch", ep.Number, "do", "grant READ on the lock's directory and its nodes, or upgrade the servers to ZooKeeper 3.6 or later")
+	ep.owner.OnSessionEvent(GivenUp, fmt.Sprintf("%s may have been made and cannot be looked for: %v", path, err))
 }
 
 // RetryAfter implements writer.Epoch.
-func (ep *epoch) RetryAfter(pause time.Duration, f func()) {
+func (ep *Epoch) RetryAfter(pause time.Duration, f func()) {
 	if pause == 0 {
 		ep.RetryLater(f)
 		return
@@ -264,16 +289,16 @@ func (ep *epoch) RetryAfter(pause time.Duration, f func()) {
 }
 
 // RetryLater implements writer.Epoch.
-func (ep *epoch) RetryLater(f func()) {
+func (ep *Epoch) RetryLater(f func()) {
 	ep.retries = append(ep.retries, f)
 	if !ep.owner.IsConnected() || ep.retryDue {
 		return
 	}
 	ep.retryDue = true
-	ep.AfterFunc(retryPause, func() {
+	ep.AfterFunc(RetryPause, func() {
 		ep.retryDue = false
 		if ep.owner.IsConnected() {
-			ep.resume()
+			ep.Resume()
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package zkbridge
+package generation
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ type ensembleModel struct {
 
 // processModel is a bridge of one process, without the messages between.
 type processModel struct {
-	former     formerTokens
+	former     Former
 	session    bool
 	away       bool   // the session has no connection
 	generation uint64 // of the session
@@ -29,7 +29,7 @@ type processModel struct {
 
 func (p *processModel) end() {
 	if p.session {
-		p.former.add(p.generation, p.zxid)
+		p.former.Add(p.generation, p.zxid)
 		p.session, p.away = false, false
 	}
 }
@@ -57,13 +57,13 @@ func TestTokensNeverGoBack(t *testing.T) {
 		begin := func(p *processModel) {
 			e.zxid++
 			first := e.zxid
-			if p.former.mustRaise(e.value, first) {
+			if p.former.MustRaise(e.value, first) {
 				if e.raises++; e.raises > 1 {
 					t.Fatalf("raised %d times after restore %d", e.raises, e.restore)
 				}
-				write(max(p.former.generation+1, e.value+1, uint64(1000*e.restore))) // the clocks are beyond all generations
+				write(max(p.former.Generation+1, e.value+1, uint64(1000*e.restore))) // the clocks are beyond all generations
 			}
-			if p.former.mustRaise(e.value, first) {
+			if p.former.MustRaise(e.value, first) {
 				t.Fatalf("%+v is not above %+v", e, p.former)
 			}
 			p.session, p.generation, p.zxid = true, e.value, e.zxid

@@ -1,4 +1,4 @@
-package zkbridge
+package epoch
 
 import (
 	"cmp"
@@ -8,33 +8,37 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// homeDirectory is the directory of this library's own nodes, below the chroot.
-const homeDirectory = GenerationDirectory
-
-// sessionNodePath returns the path of a session node. Each batch that creates contenders writes
+// SessionNodePath returns the path of a session node. Each batch that creates contenders writes
 // that node, to learn the batch's zxid without writing another client's data. The creation of the
 // node is also the first transaction of a session: what the session reads later is not older than
 // what any former session of this process has seen.
-func sessionNodePath(session int64) string {
-	return fmt.Sprintf("%s/session-%016x", homeDirectory, uint64(session))
+func SessionNodePath(session int64) string {
+	return fmt.Sprintf("%s/session-%016x", generation.Directory, uint64(session))
+}
+
+// Begin makes the session ready for its first request, and has the leader asked now and then.
+func (ep *Epoch) Begin() {
+	ep.createSessionNode()
+	ep.scheduleLeaderCheck()
 }
 
 // createSessionNode makes the session ready for its first request. The bridge sends nothing else
 // before, but for the probe of what the server knows.
-func (ep *epoch) createSessionNode() {
-	ep.ready = false
+func (ep *Epoch) createSessionNode() {
+	ep.Ready = false
 	probe := func() (wait func() error) { return func() error { return nil } }
 	if !ep.begun { // nothing is at stake yet
 		probe = ep.client.Probe
 	}
 	ep.jobs.Start.AddBlocking(func() func() {
-		probed, path := probe(), sessionNodePath(ep.conn.ID()) // in one flight
+		probed, path := probe(), SessionNodePath(ep.Conn.ID()) // in one flight
 		err := cmp.Or(createSessionNode(ep.client, path), probed())
 		if err != nil && !zkconn.IsTransient(err) { // a server may refuse it without the leader
-			if failed := zkconn.Barrier(ep.client, homeDirectory); zkconn.IsTransient(failed) {
+			if failed := zkconn.Barrier(ep.client, generation.Directory); zkconn.IsTransient(failed) {
 				err = failed
 			}
 		}
@@ -46,7 +50,7 @@ func (ep *epoch) createSessionNode() {
 func createSessionNode(c zkconn.Client, path string) error {
 	err := c.Create(path, zk.FlagEphemeral)
 	if zkconn.IsMissing(err) {
-		if err := makeDirectory(c, homeDirectory); err != nil {
+		if err := makeDirectory(c, generation.Directory); err != nil {
 			return err
 		}
 		err = c.Create(path, zk.FlagEphemeral)
@@ -57,9 +61,9 @@ func createSessionNode(c zkconn.Client, path string) error {
 	return err
 }
 
-// multiWithin executes operations as one transaction. If a node is missing it makes a directory, and
+// MultiWithin executes operations as one transaction. If a node is missing it makes a directory, and
 // executes them once more; "" is none.
-func multiWithin(c zkconn.Client, directory string, ops ...zkconn.Op) ([]zk.MultiResponse, error) {
+func MultiWithin(c zkconn.Client, directory string, ops ...zkconn.Op) ([]zk.MultiResponse, error) {
 	results, err := zkconn.Multi(c, ops...)
 	if _, cause := zkconn.FirstFailedOp(results); directory == "" || !errors.Is(cause, zk.ErrNoNode) {
 		return results, err
@@ -73,16 +77,16 @@ func multiWithin(c zkconn.Client, directory string, ops ...zkconn.Op) ([]zk.Mult
 // makeDirectory creates a directory, and the missing nodes above it. All clients may read the home
 // directory: those that ask for the generation need to.
 func makeDirectory(c zkconn.Client, path string) error {
-	if path == homeDirectory {
+	if path == generation.Directory {
 		c = c.WithPublicRead()
 	}
 	return zkconn.MakeDirectory(c, path)
 }
 
-func (ep *epoch) onSessionNodeCreated(path string, err error) {
+func (ep *Epoch) onSessionNodeCreated(path string, err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrNoChroot) && !ep.owner.WasReady():
+	case errors.Is(err, zkconn.ErrNoChroot) && !ep.owner.WasReady():
 		ep.owner.GiveUp(fmt.Errorf("zkbridge: %w: check its name, or create it", err))
 		return
 	case zkconn.IsLocalSession(err) && !ep.owner.WasReady():
@@ -96,33 +100,33 @@ func (ep *epoch) onSessionNodeCreated(path string, err error) {
 			ep.RetryLater(ep.createSessionNode)
 			return
 		}
-		ep.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.number,
+		ep.cfg.Log.Info("there is no session node: contenders are created one by one", "epoch", ep.Number,
 			"node", path, "why", zkconn.ExplainRight(ep.client, err, "CREATE", path))
 		path = ""
 	}
-	ep.writer.SessionNode = path
+	ep.Writer.SessionNode = path
 	if ep.begun {
 		ep.setReady()
 		return
 	}
 	ep.begun = true
-	ep.noteFirstZxid(ep.conn.Zxid())
+	ep.noteFirstZxid(ep.Conn.Zxid())
 	ep.readGeneration() // and then the session is ready
 }
 
 // setLocalSession has creates fail in a session that the servers do not upgrade: they have been reconfigured
 // since an earlier session of this process.
-func (ep *epoch) setLocalSession(err error) {
+func (ep *Epoch) setLocalSession(err error) {
 	if ep.noGeneration == errGenerationUnread {
-		ep.cfg.Log.Error("the session is a local one: no lock can be granted", "epoch", ep.number, "error", err,
+		ep.cfg.Log.Error("the session is a local one: no lock can be granted", "epoch", ep.Number, "error", err,
 			"do", "set localSessionsUpgradingEnabled on the servers, or localSessionsEnabled=false")
 	}
 	ep.refuseCreates(err, ep.createSessionNode)
 }
 
 // setReady lets requests go.
-func (ep *epoch) setReady() {
-	ep.ready = true
+func (ep *Epoch) setReady() {
+	ep.Ready = true
 	waiting := ep.awaitingReady
 	ep.awaitingReady = nil
 	for _, f := range waiting {
@@ -133,10 +137,10 @@ func (ep *epoch) setReady() {
 
 // SessionNodeFailed implements writer.Epoch. It creates the session node again if another client
 // has deleted it. The session goes on without the node if it cannot be written for another reason.
-func (ep *epoch) SessionNodeFailed(err error) {
+func (ep *Epoch) SessionNodeFailed(err error) {
 	if !zkconn.IsMissing(err) {
-		ep.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.number, "why", err)
-		ep.writer.SessionNode = ""
+		ep.cfg.Log.Info("the session node cannot be written: contenders are created one by one", "epoch", ep.Number, "why", err)
+		ep.Writer.SessionNode = ""
 		return
 	}
 	ep.createSessionNode()

@@ -1,4 +1,4 @@
-package zkbridge
+package epoch
 
 import (
 	"errors"
@@ -18,35 +18,35 @@ import (
 // them changes nothing, and the leader decides it by its own data.
 
 const (
-	// leaderCheckPause is how long a watched node stays unchanged before the bridge asks the leader
+	// LeaderCheckPause is how long a watched node stays unchanged before the bridge asks the leader
 	// for it, at least. It is no less than the session timeout.
-	leaderCheckPause = time.Minute
-	// maxChecks bounds the nodes in one transaction.
-	maxChecks = 128
+	LeaderCheckPause = time.Minute
+	// MaxChecks bounds the nodes in one transaction.
+	MaxChecks = 128
 )
 
-func (ep *epoch) leaderCheckPause() time.Duration { return max(leaderCheckPause, ep.conn.Timeout()) }
+func (ep *Epoch) leaderCheckPause() time.Duration { return max(LeaderCheckPause, ep.Conn.Timeout()) }
 
-func (ep *epoch) scheduleLeaderCheck() {
+func (ep *Epoch) scheduleLeaderCheck() {
 	pause := ep.leaderCheckPause()
 	ep.AfterFunc(pause+ep.jitter.Below(pause/4), ep.checkWithLeader)
 }
 
 // checkWithLeader asks the leader for the watched nodes that have not changed for long.
-func (ep *epoch) checkWithLeader() {
+func (ep *Epoch) checkWithLeader() {
 	nodes := ep.watches.UnchangedSince(time.Now().Add(-ep.leaderCheckPause()))
 	if len(nodes) == 0 {
 		ep.scheduleLeaderCheck()
 		return
 	}
 	ep.jobs.Singles.AddBlocking(func() func() {
-		conn := ep.conn.Active()
-		confirmed, phantoms := checkWithLeader(ep.client, nodes)
+		conn := ep.Conn.Active()
+		confirmed, phantoms := CheckWithLeader(ep.client, nodes)
 		return func() {
 			for _, path := range confirmed {
 				ep.watches.Confirmed(path)
 			}
-			if len(phantoms) > 0 && conn != nil && conn == ep.conn.Active() { // all answers came over conn
+			if len(phantoms) > 0 && conn != nil && conn == ep.Conn.Active() { // all answers came over conn
 				ep.onPhantoms(conn, phantoms)
 			}
 			ep.scheduleLeaderCheck()
@@ -54,15 +54,15 @@ func (ep *epoch) checkWithLeader() {
 	})
 }
 
-// checkWithLeader returns the nodes that the leader has, and those that the leader does not have
+// CheckWithLeader returns the nodes that the leader has, and those that the leader does not have
 // although the server shows them. It leaves out nodes of which it learns nothing: the bridge asks
 // for them again.
-func checkWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
+func CheckWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	slices.Sort(nodes) // so that the order of requests does not depend on a map
 	for len(nodes) > 0 {
 		var checks []zkconn.Op
 		size := 0
-		for _, path := range nodes[:min(len(nodes), maxChecks)] {
+		for _, path := range nodes[:min(len(nodes), MaxChecks)] {
 			if size += zkconn.OpBytes + len(c.FullPath(path)); size > writer.MaxBytes && len(checks) > 0 {
 				break
 			}
@@ -112,7 +112,7 @@ func isPhantom(c zkconn.Client, path string) (bool, error) {
 }
 
 // onPhantoms logs the server of a connection that shows phantoms, and leaves it for another one.
-func (ep *epoch) onPhantoms(conn *zkconn.Conn, phantoms []string) {
+func (ep *Epoch) onPhantoms(conn *zkconn.Conn, phantoms []string) {
 	ep.cfg.Log.Error("the server shows nodes that the ensemble's leader does not have, and locks wait for them",
 		"server", conn.Server, "address", conn.RemoteAddr().String(), "nodes", phantoms[:min(len(phantoms), 10)], "count", len(phantoms),
 		"do", "stop that server, delete its data, and start it again, so that it copies the leader's; another server is tried meanwhile")
