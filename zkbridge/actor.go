@@ -1,8 +1,8 @@
 package zkbridge
 
 import (
-	"fmt"
 	"sync"
+	"time"
 
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
@@ -10,13 +10,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
 	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
-	"github.com/actorlock/actorlock/zkbridge/internal/requests"
-	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
 // bridgeActor is the actor. Only the goroutine that serves its mailbox changes its fields.
 type bridgeActor struct {
-	bridge       *Bridge
+	bridge       *connection
 	cfg          *settings
 	self         *host.Ref
 	blockingJobs sync.WaitGroup // under way
@@ -38,58 +37,72 @@ type bridgeActor struct {
 	lostSessions []*lostSession // that may live on at the servers
 }
 
+// lostSession is a session that the bridge has given up and that the servers may keep.
+type lostSession struct {
+	id       int64
+	password []byte
+	due      time.Time    // of the next attempt to close it
+	closing  *epoch.Epoch // the epoch in which an attempt is queued or under way, nil for none
+	attempts int          // the attempts that failed
+}
+
 // task is a message to the actor: a function that the actor calls.
 type task func(*bridgeActor)
 
-// Receive implements host.Actor.
-func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
-	switch msg := msg.(type) {
-	case requests.Waited: // of a goroutine that waits (call.go)
-		a.call(msg)
-	case handled:
-		msg.handle(a)
-	default:
-		if !messages.DispatchBridge(a, from, msg, from) {
-			a.cfg.Log.Warn("bridge was sent a message that it does not know", "type", fmt.Sprintf("%T", msg), "do", "correct the sender")
-		}
+// handled is a message to the actor that is neither a requests.Waited nor one of service Bridge.
+type handled interface{ handle(a *bridgeActor) }
+
+func (t task) handle(a *bridgeActor) { t(a) }
+
+// posted is a task that knows what it works on. As a message it takes no memory of its own.
+type posted func()
+
+func (f posted) handle(*bridgeActor) { f() }
+
+// PostAhead implements epoch.Owner. As many requests may wait in the mailbox as a process has locks.
+func (a *bridgeActor) PostAhead(f func()) { a.self.TellAhead(posted(f)) }
+
+// outstanding returns how many requests wait for an answer.
+func (a *bridgeActor) outstanding() int {
+	if a.epoch == nil {
+		return 0
+	}
+	return a.epoch.Len() + a.fresh.n
+}
+
+// replyTo returns where to send the answer to a message.
+func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
+	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: a.cfg.Log}
+}
+
+// NoteTokens implements epoch.Owner.
+func (a *bridgeActor) NoteTokens(missing error) {
+	if missing == nil {
+		a.bridge.noTokens.Store(nil)
+	} else {
+		a.bridge.noTokens.Store(&missing)
 	}
 }
 
-// Create implements messages.BridgeHandler.
-func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	if !a.take(newCreate{from: from, single: msg}, msg) {
-		a.openCreate(from, msg, 1)
+// OnReady implements epoch.Owner.
+func (a *bridgeActor) OnReady() {
+	if !a.wasReady {
+		a.wasReady = true
+		close(a.bridge.ready)
 	}
 }
 
-// openCreate opens a create. n is 1, or 0 for one that is within the limit already.
-func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
-	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
-	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
-		a.epoch.Add(c)
-		a.epoch.Create(c.Group())
-	}
-}
+// WasReady implements epoch.Owner.
+func (a *bridgeActor) WasReady() bool { return a.wasReady }
 
-// Flush implements host.Collector: when the mailbox is empty, or after 64 messages, the bridge
-// sends what the messages asked for. The startJobs make the session ready for requests; from then
-// on the other jobs run, too (epoch.go).
-func (a *bridgeActor) Flush() {
-	a.endRoomWaits()
-	ep := a.epoch
-	if ep == nil || !a.IsConnected() || !ep.HasWork() && !(ep.Ready && a.hasNewCreates()) {
-		return
-	}
-	if conn := ep.Conn.Active(); conn != nil {
-		conn.Cork()
-		defer conn.Uncork()
-	}
-	ep.Jobs().Start.Flush()
-	if ep.Ready {
-		a.takeUpNewCreates()
-		ep.Writer.Flush() // before the jobs, to which the writer adds jobs
-		for _, j := range ep.Jobs().Ready() {
-			j.Flush()
-		}
-	}
+// IsConnected implements epoch.Owner.
+func (a *bridgeActor) IsConnected() bool { return a.session.State == messages.SessionState_CONNECTED }
+
+// NoteConnectError implements epoch.Owner.
+func (a *bridgeActor) NoteConnectError(err error) { a.bridge.noteConnectError(err) }
+
+// GiveUp implements epoch.Owner.
+func (a *bridgeActor) GiveUp(err error) {
+	a.fatal = err
+	a.self.Stop()
 }

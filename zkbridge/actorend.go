@@ -9,12 +9,6 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// GiveUp implements epoch.Owner.
-func (a *bridgeActor) GiveUp(err error) {
-	a.fatal = err
-	a.self.Stop()
-}
-
 // Stopped implements host.Actor.
 func (a *bridgeActor) Stopped(failure any) {
 	a.failed = failure != nil
@@ -29,7 +23,7 @@ func (a *bridgeActor) Stopped(failure any) {
 		a.bridge.err, detail = a.fatal, a.fatal.Error()
 	}
 	defer a.unblockCallers()
-	defer a.endAllRoomWaits()
+	defer a.rooms.endAll()
 	a.session, _ = a.session.After(epoch.Closed, a.session.Epoch)
 	a.publish(detail)
 	a.subs = nil

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be called from any
@@ -19,41 +18,6 @@ import (
 type Bridge struct {
 	*connection
 	failFast bool // see FailFast
-}
-
-// connection is what a Bridge shares with those of FailFast.
-type connection struct {
-	cfg *settings
-	ref *host.Ref
-
-	ready        chan struct{} // closed when the first session is ready for requests
-	stopped      chan struct{} // closed when the actor has ended; err is set before
-	ended        chan struct{} // closed when the connection's goroutines have ended, too
-	err          error
-	inUse        context.Context // until Close is called
-	endUse       context.CancelFunc
-	closingConns sync.WaitGroup // connections that are being closed
-
-	state            atomic.Pointer[snapshot]
-	counters         counters
-	lastConnectError atomic.Pointer[connectError]
-	noTokens         atomic.Pointer[error] // see NoTokens
-	promised         latest                // until when others rely on the session, by Now
-}
-
-// snapshot is what other goroutines may read of the actor's state.
-type snapshot struct {
-	Session
-	failed       bool                // the bridge has ended by a panic
-	conn         *zkconn.SessionConn // of the epoch, nil between two
-	outageSince  time.Time           // start of the state SUSPENDED, or LOST if that came first; otherwise zero
-	outageReason string              // the newest
-}
-
-// connectError is the error of an attempt to connect, and when it happened.
-type connectError struct {
-	err error
-	at  time.Time
 }
 
 // bridges numbers the actors of this process.
@@ -78,7 +42,7 @@ func start(system *host.System, s *settings) (*Bridge, error) {
 	b.inUse, b.endUse = context.WithCancel(context.Background())
 	name := fmt.Sprintf("zkbridge-%d", bridges.Add(1))
 	var err error
-	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newBridgeActor(b, self) })
+	b.ref, err = system.SpawnPriority(name, func(self *host.Ref) host.Actor { return newBridgeActor(b.connection, self) })
 	if err != nil {
 		return nil, fmt.Errorf("zkbridge: %w", err)
 	}
@@ -227,14 +191,6 @@ func (b *Bridge) Close() error {
 	return nil
 }
 
-// noteConnectError keeps the error of an attempt to connect.
-func (b *Bridge) noteConnectError(err error) {
-	if last := b.lastConnectError.Load(); last != nil {
-		err = zkconn.MoreTelling(last.err, err)
-	}
-	b.lastConnectError.Store(&connectError{err, time.Now()})
-}
-
 // NoTokens returns why no lock can be granted in the present session: the generation of tokens is
 // not known, or too low after it or ZooKeeper's transactions went back, or the session is a local one,
 // which the servers do not upgrade. It returns nil otherwise. It never blocks.
@@ -245,33 +201,18 @@ func (b *Bridge) NoTokens() error {
 	return nil
 }
 
-// closeLostConn closes the connection of a lost session, in the background.
-func (b *Bridge) closeLostConn(c *zkconn.SessionConn) {
-	c.Kill()
-	b.closingConns.Go(c.Close)
+// Stats returns the present counts. It never blocks.
+func (b *Bridge) Stats() Stats {
+	c := &b.counters
+	return Stats{Batches: c.batches.Load(), BatchOperations: c.batchOperations.Load(), Suspensions: c.suspensions.Load(),
+		SessionsLost: c.sessionsLost.Load()}
 }
 
-// closeSession has a server close the session if one is connected, and closes the connection, in
-// the background.
-func (b *Bridge) closeSession(c *zkconn.SessionConn) {
-	if !c.IsOnline() {
-		c.Kill()
-	}
-	b.closingConns.Go(c.Close)
+// OnBatch has f called with the number of operations of each batch that is sent from now on; nil
+// ends that. The bridge's actor calls f, which must not block.
+func (b *Bridge) OnBatch(f func(operations int)) {
+	b.counters.onBatch.Store(&f)
 }
 
-// closeAfterMargin is closeSession for a bridge that has failed. It keeps the session until the
-// holders of locks have had the margin to end their work and the promises are over, or until the
-// user calls Close. Without pings the session lives for longer than that.
-func (b *Bridge) closeAfterMargin(c *zkconn.SessionConn) {
-	b.closingConns.Go(func() {
-		timer := time.NewTimer(b.closePause())
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-b.inUse.Done():
-		case <-c.Context().Done(): // the session has expired
-		}
-		b.closeSession(c)
-	})
-}
+// errNilContext is the error of a call with a nil context.
+var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.ErrNilContext)

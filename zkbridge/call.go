@@ -1,37 +1,44 @@
 package zkbridge
 
 import (
-	"fmt"
+	"context"
+	"errors"
+	"time"
 
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
 
-// errNilContext is the error of a call with a nil context.
-var errNilContext = fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, ask.ErrNilContext)
+// Outage returns since when ZooKeeper has not answered, and why: since the connection was lost, or,
+// while the bridge is CONNECTED, since the oldest request was sent that has had no answer for half
+// a second or longer. why is nil if neither is so, and once the bridge is closed. It never blocks.
+func (b *Bridge) Outage() (since time.Time, why error) { return b.outage() }
 
-// handled is a message to the actor that is neither a requests.Waited nor one of service Bridge.
-type handled interface{ handle(a *bridgeActor) }
+// OutageText returns Outage as a text for people, "" if ZooKeeper answers. It never blocks.
+func (b *Bridge) OutageText() string { return b.outageText() }
 
-func (t task) handle(a *bridgeActor) { t(a) }
+// Explain returns the error of a wait that has ended. If ZooKeeper does not answer, the error is
+// also DISCONNECTED, and its text says since when and why. It never blocks.
+func (b *Bridge) Explain(err error) error { return ExplainBy(b.OutageText(), err) }
 
-// posted is a task that knows what it works on. As a message it takes no memory of its own.
-type posted func()
+// FailFast returns the same bridge, whose blocking calls do not wait for a connection if on is
+// true: a call fails when the session becomes SUSPENDED, and at once while it is. The error is
+// [messages.Reason_DISCONNECTED], or OUTCOME_UNKNOWN if a transaction was sent. The error of a call
+// that ends with ctx or with the session then has what Explain adds. The calls of the bridge that
+// Open returns wait. FailFast never blocks.
+func (b *Bridge) FailFast(on bool) *Bridge { return &Bridge{b.connection, on} }
 
-func (f posted) handle(*bridgeActor) { f() }
-
-// PostAhead implements epoch.Owner. As many requests may wait in the mailbox as a process has locks.
-func (a *bridgeActor) PostAhead(f func()) { a.self.TellAhead(posted(f)) }
-
-// call starts a request of a goroutine, or answers why it does not.
-func (a *bridgeActor) call(r requests.Waited) {
-	if c := r.Called(); c.FailFast && a.session.State == messages.SessionState_SUSPENDED {
-		r.Fail(messages.Reason_DISCONNECTED, a.bridge.OutageText())
-	} else if a.accept(r, c.Epoch, nil) { // otherwise accept has answered Failed
-		r.Start(a.epoch)
+// explained returns the error of a call, by Explain if the call may have ended because ZooKeeper
+// does not answer.
+func (b *Bridge) explained(ctx context.Context, err error) error {
+	if err == nil || !b.failFast {
+		return err
 	}
+	if ctx.Err() != nil || errors.Is(err, messages.Reason_SESSION_LOST) || errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) {
+		return b.Explain(err)
+	}
+	return err
 }
 
 // callIn returns what a request of a goroutine has that is for an epoch.

@@ -20,20 +20,19 @@
 //
 // # The files, in reading order
 //
-//   - session.go: the session as others see it.
-//   - config.go, auth.go: the configuration of a bridge.
-//   - bridge.go, outage.go, sessionstream.go, stats.go: Bridge, which other goroutines call, and its counts.
-//   - actor.go: the actor, and the way of a Create and of a Watch through it.
-//   - sessionchange.go: a change of the session, such as its loss, and how the subscribers learn of it.
-//   - actorepoch.go, actorend.go: how the actor opens epochs and ends them, and how it ends itself.
-//   - requests.go: the messages of lock actors, and which of them the bridge accepts.
-//   - atomiccreate.go: several creates in one transaction.
-//   - newcreates.go: creates in directories that may be missing, until the writer can take them.
-//   - readlimit.go: bounds on what is read of directories for others.
-//   - room.go: how senders of thousands of requests wait until the bridge has few.
-//   - call.go, ops.go, multi.go, transact.go, getnode.go: transactions and reads of goroutines that wait.
-//   - lostsession.go: how the bridge closes sessions that it has lost.
-//   - generation.go: the generation of tokens, for those who read or write it.
+//   - session.go, config.go, auth.go: the session as others see it, and the configuration of a bridge.
+//   - bridge.go, call.go, stats.go: Bridge, which other goroutines call, and its counts.
+//   - ops.go, multi.go, getnode.go, readlimit.go, atomiccreate.go, generation.go, promise.go, sessionstream.go:
+//     what else a Bridge does.
+//   - connection.go, outage.go: what Bridge and the actor share, such as the present session.
+//   - actor.go: the actor, and what an epoch needs of it.
+//   - state.go: how the subscribers and others learn of the state.
+//   - accept.go, room.go, newcreates.go: which requests the bridge accepts, how senders of thousands of
+//     requests wait, and creates in directories that may be missing, until the writer can take them.
+//   - creates.go, requests.go, transact.go: the messages of lock actors.
+//   - sessionchange.go, actorepoch.go, lostsession.go, actorend.go: a change of the session, such as its loss,
+//     how the actor opens epochs and ends them, how it closes lost sessions, and how it ends itself.
+//   - mailbox.go: the way of a message to these.
 //
 // Package internal/epoch is what the bridge does within one session, and tells the actor of its events;
 // package internal/generation knows when tokens would go back. Package internal/requests reads for lock actors and for goroutines that wait, package internal/writer

@@ -21,15 +21,6 @@ import (
 // subscribers of the loss, which is when the work under the session's locks has ended, and not before
 // the end of each Promise.
 
-// lostSession is a session that the bridge has given up and that the servers may keep.
-type lostSession struct {
-	id       int64
-	password []byte
-	due      time.Time    // of the next attempt to close it
-	closing  *epoch.Epoch // the epoch in which an attempt is queued or under way, nil for none
-	attempts int          // the attempts that failed
-}
-
 const (
 	// maxClosings bounds the attempts to close a session. An attempt renews the session, by the
 	// shortest timeout that the server grants, if the server resumes it and does not close it.

@@ -1,8 +1,11 @@
 package zkbridge
 
 import (
+	"log/slog"
+
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
 // newCreates are the creates of the present epoch in directories that this session has not seen. They wait
@@ -26,34 +29,6 @@ type newCreate struct {
 // how many of these are taken up in a row.
 const maxNewCreates = 128
 
-// take notes a create, and reports whether it has. It leaves those alone that are not for this
-// epoch or over the limit, which are answered at once; and those in directories that were seen,
-// unless others wait for the same directory: these keep their order.
-func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
-	f, isNew := &a.fresh, false
-	for _, msg := range creates {
-		if a.epoch == nil || msg.GetEpoch() != a.session.Epoch || a.session.State == messages.SessionState_LOST {
-			return false
-		}
-		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || f.in[msg.GetDirectory()] > 0
-	}
-	if max := a.cfg.maxOutstanding; !isNew || max > 0 && a.outstanding()+len(creates) > max {
-		return false
-	}
-	for _, msg := range creates {
-		if isFirst(msg) {
-			continue
-		}
-		if f.in == nil {
-			f.in = map[string]int{}
-		}
-		f.in[msg.GetDirectory()]++
-	}
-	f.waiting = append(f.waiting, c)
-	f.n += len(creates)
-	return true
-}
-
 // isFirst reports whether a create is the first of its sender in a directory: see Create.list_after.
 // The sender sees the directory by the answer to it, so that what it creates then comes later. (An
 // answer to a create that the sender has given up before this one is an exception: a later create may
@@ -68,27 +43,6 @@ func (c newCreate) creates() []*messages.Create {
 		return []*messages.Create{c.single}
 	}
 	return c.parts.creates()
-}
-
-// hasNewCreates reports whether creates wait that the writer can take.
-func (a *bridgeActor) hasNewCreates() bool {
-	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
-}
-
-// takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
-// send that may be new.
-func (a *bridgeActor) takeUpNewCreates() {
-	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
-		c := a.fresh.removeFirst()
-		if c.single != nil {
-			a.openCreate(c.from, c.single, 0)
-		} else {
-			a.openAtomicCreate(c.parts, 0)
-		}
-	}
-	if a.hasNewCreates() {
-		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
-	}
 }
 
 func (f *newCreates) removeFirst() newCreate {
@@ -112,14 +66,44 @@ func (f *newCreates) removeFirst() newCreate {
 	return first
 }
 
-// failNewCreates answers all creates that wait.
-func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
-	for _, c := range a.fresh.waiting {
-		if c.single != nil {
-			a.replyTo(c.from, c.single).Fail(why, detail)
-		} else {
-			c.parts.Fail(why, detail)
+// add adds a create of some nodes.
+func (f *newCreates) add(c newCreate, creates []*messages.Create) {
+	for _, msg := range creates {
+		if isFirst(msg) {
+			continue
 		}
+		if f.in == nil {
+			f.in = map[string]int{}
+		}
+		f.in[msg.GetDirectory()]++
 	}
-	a.fresh = newCreates{}
+	f.waiting = append(f.waiting, c)
+	f.n += len(creates)
+}
+
+// CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent
+// it.
+type CreateSpec struct {
+	From   ask.Recipient
+	Create *messages.Create
+}
+
+// atomicCreateRequest is the message of CreateAtomically to the actor.
+type atomicCreateRequest struct {
+	specs []CreateSpec
+	log   *slog.Logger
+}
+
+func (r *atomicCreateRequest) creates() (all []*messages.Create) {
+	for _, p := range r.specs {
+		all = append(all, p.Create)
+	}
+	return all
+}
+
+// Fail implements reply.Failer.
+func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
+	for _, p := range r.specs {
+		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
+	}
 }

@@ -21,46 +21,32 @@ type rooms struct {
 // transactions that are under way; with more, others wait for longer.
 const maxBacklog = 256
 
-// AwaitRoom calls f, once, when few of the requests to the bridge are unanswered, so that n more do not
-// make others wait for long. The waits end one after the other, in their order, and each at the latest
-// when as many requests are answered as were unanswered at its beginning. So each wait ends while ZooKeeper
-// answers. The bridge also calls f without a session, and when it is closed. f runs on the bridge's goroutine
-// or on the caller's, and must not block. AwaitRoom never blocks.
-func (b *Bridge) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }
-
-func (w roomWait) handle(a *bridgeActor) {
-	w.due = a.rooms.answers + uint64(a.outstanding())
-	a.rooms.waiting = append(a.rooms.waiting, w)
+// await adds a wait, which begins when so many requests are unanswered.
+func (r *rooms) await(w roomWait, outstanding int) {
+	w.due = r.answers + uint64(outstanding)
+	r.waiting = append(r.waiting, w)
 }
 
-// outstanding returns how many requests are not answered.
-func (a *bridgeActor) outstanding() int {
-	if a.epoch == nil {
-		return 0
-	}
-	return a.epoch.Len() + a.fresh.n
-}
-
-// endRoomWaits ends those waits for which there is room now.
-func (a *bridgeActor) endRoomWaits() {
-	for r := &a.rooms; len(r.waiting) > 0; {
-		w, n := r.waiting[0], a.outstanding()
+// end ends those waits for which there is room while so many requests are unanswered.
+func (r *rooms) end(outstanding int) {
+	for len(r.waiting) > 0 {
+		w := r.waiting[0]
 		// A wait that has ended counts with its n requests, which may be on their way.
-		backlog := max(n, int(int64(r.granted-r.answers)))
-		if n > 0 && backlog >= maxBacklog && r.answers < max(w.due, r.granted) {
+		backlog := max(outstanding, int(int64(r.granted-r.answers)))
+		if outstanding > 0 && backlog >= maxBacklog && r.answers < max(w.due, r.granted) {
 			return
 		}
 		r.waiting[0] = roomWait{}
 		r.waiting = r.waiting[1:]
-		r.granted = max(r.granted, r.answers+uint64(n)) + uint64(w.n)
+		r.granted = max(r.granted, r.answers+uint64(outstanding)) + uint64(w.n)
 		w.f()
 	}
 }
 
-// endAllRoomWaits ends all waits, because the bridge has ended.
-func (a *bridgeActor) endAllRoomWaits() {
-	for _, w := range a.rooms.waiting {
+// endAll ends all waits, because the bridge has ended.
+func (r *rooms) endAll() {
+	for _, w := range r.waiting {
 		w.f()
 	}
-	a.rooms.waiting = nil
+	r.waiting = nil
 }

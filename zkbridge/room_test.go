@@ -44,7 +44,7 @@ func TestRoomOrder(t *testing.T) {
 	}
 	check := func(n int) {
 		t.Helper()
-		a.endRoomWaits()
+		a.rooms.end(a.outstanding())
 		if len(ended) != n {
 			t.Fatalf("%v have ended, not %d", ended, n)
 		}
@@ -86,7 +86,7 @@ func TestRoomOrder(t *testing.T) {
 	wait(6, 1)
 	wait(7, 1)
 	check(6)
-	a.endAllRoomWaits()
+	a.rooms.endAll()
 	check(8)
 	for i, got := range ended {
 		if got != i {

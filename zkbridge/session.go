@@ -41,6 +41,13 @@ func (s Session) LogValue() slog.Value {
 		slog.Uint64("epoch", s.Epoch), slog.Duration("timeout", s.Timeout))
 }
 
+// Clock is a clock that goes on while the machine is suspended.
+type Clock = zkconn.Clock
+
+// NewClock returns a clock that begins at 0, as a bridge has one. The clock calls suspendedFor as the
+// bridge calls Config.SuspendedFor. NewClock never blocks.
+func NewClock(suspendedFor func() time.Duration) *Clock { return zkconn.NewClock(suspendedFor) }
+
 // ErrSessionTimeout is the error of a bridge whose server has granted another session timeout than
 // Config asks for. The server's limits are minSessionTimeout and maxSessionTimeout; their defaults
 // are 2 and 20 times tickTime.

@@ -1,21 +1,18 @@
 package zkbridge
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"fmt"
 
-	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
-	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/zkbridge/internal/requests"
 )
 
 // beat takes the session for lost if its deadline has passed. Otherwise it sends a ping, and sets
 // the timer for the next beat. By beats the bridge also notices the deadline soon after the machine
 // was suspended, when timers are late.
 func (a *bridgeActor) beat() {
-	if a.epoch.Conn.Overdue(a.bridge.Now()) {
+	if a.epoch.Conn.Overdue(a.cfg.Clock.Now()) {
 		a.OnSessionEvent(epoch.Overdue, "the session's deadline has passed: ZooKeeper may have expired it")
 		return
 	}
@@ -63,29 +60,33 @@ func (a *bridgeActor) OnSessionEvent(e epoch.Event, detail string) {
 	}
 }
 
-// store stores the present state for the methods of Bridge, and for later subscribers.
-func (a *bridgeActor) store(detail string) *snapshot {
-	s := a.takeSnapshot(detail)
-	a.bridge.state.Store(s)
-	a.bridge.countState(s.Session)
-	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: s.ID, Detail: detail}
-	return s
-}
-
-// publish stores the present state, and tells it to the log and to the subscribers, in the order in
-// which they subscribed.
-func (a *bridgeActor) publish(detail string) {
-	s := a.store(detail)
-	for _, to := range slices.SortedFunc(maps.Keys(a.subs), func(x, y ask.Recipient) int { return cmp.Compare(a.subs[x], a.subs[y]) }) {
-		a.tellState(to)
+// onConnected begins or goes on with the epoch. was is the state before.
+func (a *bridgeActor) onConnected(was epoch.State) {
+	if was.State == messages.SessionState_LOST {
+		a.scheduleBeat()
+		a.epoch.Begin()
 	}
-	a.cfg.Log.Info("session is "+s.State.String(), "epoch", s.Epoch, "session", messages.FormatSession(s.ID), "why", detail)
+	a.epoch.Resume()
 }
 
-// tellState tells the present state to a subscriber. A subscriber that panics is not told again,
-// and does not keep the others from being told.
-func (a *bridgeActor) tellState(to ask.Recipient) {
-	if !reply.Tell(a.cfg.Log, to, a.lastChange) {
-		delete(a.subs, to)
+// OnAuthRefused implements epoch.Owner. At the first
+// session that is fatal. Later it ends the session, and the bridge tries another: locks are in use,
+// and the server's configuration may be corrected.
+func (a *bridgeActor) OnAuthRefused(err error) {
+	if !a.wasReady {
+		a.GiveUp(fmt.Errorf("zkbridge: %w: %w", messages.Reason_NO_AUTH, err))
+		return
+	}
+	a.cfg.Log.Error("server refuses the bridge's credentials", "error", err,
+		"do", "restore the credentials of Config.Auth on the server; other servers are tried")
+	a.OnSessionEvent(epoch.Refused, err.Error())
+}
+
+// failFastCalls fails the calls that do not wait for a connection.
+func (a *bridgeActor) failFastCalls() {
+	for _, r := range a.epoch.Requests() {
+		if w, is := r.(requests.Waited); is && w.Called().FailFast {
+			a.epoch.Fail(r, messages.Reason_DISCONNECTED, "%s", a.bridge.outageText())
+		}
 	}
 }

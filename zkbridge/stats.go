@@ -22,35 +22,22 @@ type counters struct {
 	onBatch                                             atomic.Pointer[func(operations int)]
 }
 
-// Stats returns the present counts. It never blocks.
-func (b *Bridge) Stats() Stats {
-	c := &b.counters
-	return Stats{Batches: c.batches.Load(), BatchOperations: c.batchOperations.Load(), Suspensions: c.suspensions.Load(),
-		SessionsLost: c.sessionsLost.Load()}
-}
-
-// OnBatch has f called with the number of operations of each batch that is sent from now on; nil
-// ends that. The bridge's actor calls f, which must not block.
-func (b *Bridge) OnBatch(f func(operations int)) {
-	b.counters.onBatch.Store(&f)
-}
-
 // countBatch counts a batch that is sent.
-func (b *Bridge) countBatch(operations int) {
-	b.counters.batches.Add(1)
-	b.counters.batchOperations.Add(uint64(operations))
-	if f := b.counters.onBatch.Load(); f != nil && *f != nil {
+func (c *counters) countBatch(operations int) {
+	c.batches.Add(1)
+	c.batchOperations.Add(uint64(operations))
+	if f := c.onBatch.Load(); f != nil && *f != nil {
 		(*f)(operations)
 	}
 }
 
 // countState counts a new state of the session.
-func (b *Bridge) countState(s Session) {
+func (c *counters) countState(s Session) {
 	switch {
 	case s.Epoch == 0: // there was no session yet
 	case s.State == messages.SessionState_SUSPENDED:
-		b.counters.suspensions.Add(1)
+		c.suspensions.Add(1)
 	case s.State == messages.SessionState_LOST:
-		b.counters.sessionsLost.Add(1)
+		c.sessionsLost.Add(1)
 	}
 }

@@ -1,0 +1,99 @@
+package zkbridge
+
+import (
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+)
+
+// Create implements messages.BridgeHandler.
+func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
+	if !a.take(newCreate{from: from, single: msg}, msg) {
+		a.openCreate(from, msg, 1)
+	}
+}
+
+// openCreate opens a create. n is 1, or 0 for one that is within the limit already.
+func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
+	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
+	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
+		a.epoch.Add(c)
+		a.epoch.Create(c.Group())
+	}
+}
+
+// take notes a create, and reports whether it has. It leaves those alone that are not for this
+// epoch or over the limit, which are answered at once; and those in directories that were seen,
+// unless others wait for the same directory: these keep their order.
+func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
+	f, isNew := &a.fresh, false
+	for _, msg := range creates {
+		if a.epoch == nil || msg.GetEpoch() != a.session.Epoch || a.session.State == messages.SessionState_LOST {
+			return false
+		}
+		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || f.in[msg.GetDirectory()] > 0
+	}
+	if max := a.cfg.maxOutstanding; !isNew || max > 0 && a.outstanding()+len(creates) > max {
+		return false
+	}
+	f.add(c, creates)
+	return true
+}
+
+// handle implements handled.
+func (r *atomicCreateRequest) handle(a *bridgeActor) {
+	if !a.take(newCreate{parts: r}, r.creates()...) {
+		a.openAtomicCreate(r, len(r.specs))
+	}
+}
+
+// openAtomicCreate opens an atomic create of n nodes. n is 0 for one that is within the limit already.
+func (a *bridgeActor) openAtomicCreate(r *atomicCreateRequest, n int) {
+	var parts []*writer.Create
+	for _, p := range r.specs {
+		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))
+	}
+	all, err := writer.NewAtomicCreate(parts, a.cfg.Root)
+	for _, c := range parts {
+		if !a.mayOpen(r, c.Epoch, n, err) { // r answers all: none of them is sent
+			return
+		}
+	}
+	for _, c := range parts {
+		a.epoch.Add(c)
+	}
+	a.epoch.Create(all)
+}
+
+// hasNewCreates reports whether creates wait that the writer can take.
+func (a *bridgeActor) hasNewCreates() bool {
+	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
+}
+
+// takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
+// send that may be new.
+func (a *bridgeActor) takeUpNewCreates() {
+	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
+		c := a.fresh.removeFirst()
+		if c.single != nil {
+			a.openCreate(c.from, c.single, 0)
+		} else {
+			a.openAtomicCreate(c.parts, 0)
+		}
+	}
+	if a.hasNewCreates() {
+		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
+	}
+}
+
+// failNewCreates answers all creates that wait.
+func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
+	for _, c := range a.fresh.waiting {
+		if c.single != nil {
+			a.replyTo(c.from, c.single).Fail(why, detail)
+		} else {
+			c.parts.Fail(why, detail)
+		}
+	}
+	a.fresh = newCreates{}
+}
