@@ -268,7 +268,7 @@ func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 		waitNodes(t, s, dir, n)
 		u.keepsSession()
 		b.runInActor(func(a *bridgeActor) {
-			if a.epoch.writer.SessionNode == "" {
+			if a.epoch.Writer.SessionNode == "" {
 				t.Error("the session has no node: its creates go alone, and the reply that is lost is another one")
 			}
 		})
