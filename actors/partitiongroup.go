@@ -70,7 +70,7 @@ func (p *Partitions) Leader(ctx context.Context, n int) (PartitionLeader, error)
 	return p.leader(&state.View.Members[at]), state.Err
 }
 
-func (p *Partitions) leader(m *partition.Member) PartitionLeader {
+func (p *Partitions) leader(m *partition.MemberRecord) PartitionLeader {
 	self := p.member.Load()
 	return PartitionLeader{ID: m.Member, Data: m.Data, Self: self != nil && self.ID == m.ID}
 }
@@ -131,7 +131,7 @@ func replace(out chan PartitionGroup, g PartitionGroup) {
 	out <- g
 }
 
-func (p *Partitions) group(s *group.State) PartitionGroup {
+func (p *Partitions) group(s *group.Snapshot) PartitionGroup {
 	g := PartitionGroup{Path: p.path, Leaders: slices.Repeat([]int{-1}, p.count), Err: cmp.Or(s.Err, s.Wrong)}
 	if s.View == nil {
 		return g

@@ -42,9 +42,9 @@ type Partitions struct {
 	counted  atomic.Bool // the number in ZooKeeper is known to be count
 
 	mu     sync.Mutex
-	left   chan struct{}                // closed when the Join has returned; nil without one
-	by     string                       // the id of the actor of Singletons that has called it; "" for a program
-	member atomic.Pointer[group.Member] // of that Join; nil without one
+	left   chan struct{}                    // closed when the Join has returned; nil without one
+	by     string                           // the id of the actor of Singletons that has called it; "" for a program
+	member atomic.Pointer[group.Membership] // of that Join; nil without one
 }
 
 // Partitions returns the group at path, an absolute path of ZooKeeper whose nodes are created when

@@ -20,7 +20,7 @@ type bridgeActor struct {
 	self         *host.Ref
 	blockingJobs sync.WaitGroup // under way
 
-	session       epoch.State
+	session       epoch.SessionMachine
 	lastChange    *messages.SessionChanged // as last told to the subscribers
 	epoch         *epoch.Epoch             // the present one; nil before the first, after the last, and in the pause between two
 	epochsOpened  uint64

@@ -19,7 +19,7 @@ func (a *bridgeActor) open() {
 		return
 	}
 	a.epochsOpened++
-	a.epoch = epoch.Open(a, epoch.Config{Settings: &a.cfg.Settings, Former: a.former, Answers: &a.rooms.answers, Blocking: &a.blockingJobs,
+	a.epoch = epoch.Open(a, epoch.Setup{Settings: &a.cfg.Settings, Former: a.former, Answers: &a.rooms.answers, Blocking: &a.blockingJobs,
 		OnBatch: a.bridge.counters.countBatch}, a.epochsOpened)
 	a.closeLostSessions()
 }

@@ -127,9 +127,9 @@ const (
 )
 
 // Start implements requests.Waited, for a Multi.
-func (t *transaction) Start(ep requests.Epoch) { t.startIn(ep, ep.Jobs().Calls) }
+func (t *transaction) Start(ep requests.InEpoch) { t.startIn(ep, ep.Jobs().Calls) }
 
-func (t *transaction) startIn(ep requests.Epoch, in *jobs.Jobs) {
+func (t *transaction) startIn(ep requests.InEpoch, in *jobs.Jobs) {
 	in.AddBlocking(func() func() {
 		if !t.phase.CompareAndSwap(phaseWaiting, phaseSent) {
 			return func() {}
@@ -139,7 +139,7 @@ func (t *transaction) startIn(ep requests.Epoch, in *jobs.Jobs) {
 	})
 }
 
-func (t *transaction) handleResult(ep requests.Epoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {
+func (t *transaction) handleResult(ep requests.InEpoch, in *jobs.Jobs, results []zk.MultiResponse, err error) {
 	if err == nil && len(results) == len(t.ops) {
 		t.finish(ep, results, nil)
 		return
@@ -166,7 +166,7 @@ func (t *transaction) handleResult(ep requests.Epoch, in *jobs.Jobs, results []z
 	}
 }
 
-func (t *transaction) finish(ep requests.Epoch, results []zk.MultiResponse, err error) {
+func (t *transaction) finish(ep requests.InEpoch, results []zk.MultiResponse, err error) {
 	ep.Close(t)
 	t.deliver(results, err)
 }

@@ -29,7 +29,7 @@ func (a *bridgeActor) scheduleBeat() {
 }
 
 // OnSessionEvent implements epoch.Owner, for the present epoch.
-func (a *bridgeActor) OnSessionEvent(e epoch.Event, detail string) {
+func (a *bridgeActor) OnSessionEvent(e epoch.SessionEvent, detail string) {
 	was := a.session
 	next, changed := was.After(e, a.epoch.Number)
 	switch {
@@ -61,7 +61,7 @@ func (a *bridgeActor) OnSessionEvent(e epoch.Event, detail string) {
 }
 
 // onConnected begins or goes on with the epoch. was is the state before.
-func (a *bridgeActor) onConnected(was epoch.State) {
+func (a *bridgeActor) onConnected(was epoch.SessionMachine) {
 	if was.State == messages.SessionState_LOST {
 		a.scheduleBeat()
 		a.epoch.Begin()

@@ -11,7 +11,7 @@ import (
 // running returns the processes of a group that /proc shows and that have not ended. It reports whether
 // /proc can be read.
 func running(group int) (all []groupMember, known bool) {
-	known = eachProcess(func(p process) {
+	known = eachProcess(func(p procEntry) {
 		if p.group == group && !p.ended {
 			all = append(all, groupMember{p.id, p.name})
 		}
@@ -21,7 +21,7 @@ func running(group int) (all []groupMember, known bool) {
 
 // zombies returns the children of a process that have ended, and of whose ends it has not taken note.
 func zombies(parent int) (all []int) {
-	eachProcess(func(p process) {
+	eachProcess(func(p procEntry) {
 		if p.parent == parent && p.ended {
 			all = append(all, p.id)
 		}
@@ -29,15 +29,15 @@ func zombies(parent int) (all []int) {
 	return all
 }
 
-// process is a process as /proc shows it.
-type process struct {
+// procEntry is a process as /proc shows it.
+type procEntry struct {
 	id, parent, group int
 	name              string
 	ended             bool
 }
 
 // eachProcess calls f for each process. It reports whether /proc can be read.
-func eachProcess(f func(p process)) (known bool) {
+func eachProcess(f func(p procEntry)) (known bool) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(files) == 0 {
 		return false
@@ -57,7 +57,7 @@ func eachProcess(f func(p process)) (known bool) {
 		if len(fields) < 3 {
 			continue
 		}
-		p := process{name: rest[:end], ended: fields[0] == "Z" || fields[0] == "X"}
+		p := procEntry{name: rest[:end], ended: fields[0] == "Z" || fields[0] == "X"}
 		var failed [3]error
 		p.id, failed[0] = strconv.Atoi(number)
 		p.parent, failed[1] = strconv.Atoi(fields[1])

@@ -34,7 +34,7 @@ func TestChaos(t *testing.T) {
 		defer table.close()
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		c := &chaos{T: t, ctx: ctx, random: rand.New(rand.NewPCG(seed, 0)), proxies: map[string]*zktest.TCPProxy{}, processes: map[string]*process{},
+		c := &chaos{T: t, ctx: ctx, random: rand.New(rand.NewPCG(seed, 0)), proxies: map[string]*zktest.TCPProxy{}, processes: map[string]*consumerProcess{},
 			consumer: consumer{session: 4 * time.Second, path: s.Path(t), shards: shards, table: table.addr()}}
 		for _, name := range names {
 			c.proxies[name] = zktest.Proxy(t, s.Addr())
@@ -75,7 +75,7 @@ type chaos struct {
 	ctx       context.Context
 	random    *rand.Rand
 	proxies   map[string]*zktest.TCPProxy
-	processes map[string]*process
+	processes map[string]*consumerProcess
 }
 
 func (c *chaos) start(name string) {

@@ -52,7 +52,7 @@ func (c *consumer) run(ctx context.Context) (err error) {
 // consume handles the messages of a shard, one after the other, while the term lasts. It begins behind the
 // last one that had its effect. To open the row has the table refuse all earlier tokens.
 func (c *consumer) consume(term *actors.PartitionTerm) {
-	request := Request{Consumer: c.name, Shard: term.Partition(), Token: term.Token().String()}
+	request := ConsumerRequest{Consumer: c.name, Shard: term.Partition(), Token: term.Token().String()}
 	var next int
 	err := c.rows.Call("Table.Open", request, &next)
 	for err == nil && term.Err() == nil { // asked before each message: the process may have been paused

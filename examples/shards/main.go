@@ -78,7 +78,7 @@ func run(ctx context.Context, c consumer, out io.Writer) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	// The program itself does not join: everybody can observe a group.
-	s := &story{ctx: ctx, group: locks.Partitions(c.path, c.shards).Observe(watching), consumer: c, table: table, processes: map[string]*process{}, out: out}
+	s := &story{ctx: ctx, group: locks.Partitions(c.path, c.shards).Observe(watching), consumer: c, table: table, processes: map[string]*consumerProcess{}, out: out}
 	defer s.end()
 	return s.tell()
 }
@@ -89,7 +89,7 @@ type story struct {
 	group     <-chan actors.PartitionGroup
 	consumer  consumer // what all consumers have in common
 	table     *table
-	processes map[string]*process
+	processes map[string]*consumerProcess
 	out       io.Writer
 	before    string // the row before
 }

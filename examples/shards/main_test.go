@@ -75,7 +75,7 @@ func TestTableFindsDoubles(t *testing.T) {
 		table := &table{rows: make([]tableRow, 1)}
 		var next int
 		for _, amount := range amounts {
-			if err := (rows{table}).Add(Request{Amount: amount}, &next); err != nil {
+			if err := (rows{table}).Add(ConsumerRequest{Amount: amount}, &next); err != nil {
 				t.Fatal(err)
 			}
 		}

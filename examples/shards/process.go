@@ -14,14 +14,14 @@ import (
 // consumerFlag is the flag that makes the program a consumer.
 const consumerFlag = "consumer"
 
-// process is a consumer: this program with consumerFlag.
-type process struct {
+// consumerProcess is a consumer: this program with consumerFlag.
+type consumerProcess struct {
 	cmd *exec.Cmd
 	in  io.Closer // the consumer ends when it is closed
 }
 
 // start starts a consumer, and kills it when ctx ends.
-func start(ctx context.Context, c consumer) (*process, error) {
+func start(ctx context.Context, c consumer) (*consumerProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -36,13 +36,13 @@ func start(ctx context.Context, c consumer) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{cmd, in}, cmd.Start()
+	return &consumerProcess{cmd, in}, cmd.Start()
 }
 
-func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
+func (p *consumerProcess) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
 // kill ends the consumer if it still runs.
-func (p *process) kill() {
+func (p *consumerProcess) kill() {
 	p.in.Close()
 	p.cmd.Process.Kill()
 	p.cmd.Wait()

@@ -34,8 +34,8 @@ type tableRow struct {
 	token string // the greatest one that was seen
 }
 
-// Request is a request of a consumer.
-type Request struct {
+// ConsumerRequest is a request of a consumer.
+type ConsumerRequest struct {
 	Consumer string
 	Shard    int
 	Token    string
@@ -83,7 +83,7 @@ func (t *table) close() {
 type rows struct{ table *table }
 
 // Open has the row refuse all earlier tokens, and returns the number of the next message.
-func (r rows) Open(request Request, next *int) error {
+func (r rows) Open(request ConsumerRequest, next *int) error {
 	r.table.mu.Lock()
 	defer r.table.mu.Unlock()
 	row := &r.table.rows[request.Shard]
@@ -96,7 +96,7 @@ func (r rows) Open(request Request, next *int) error {
 }
 
 // Add adds the amount of the next message, and returns the number of the one behind it.
-func (r rows) Add(request Request, next *int) (err error) {
+func (r rows) Add(request ConsumerRequest, next *int) (err error) {
 	if late := r.table.takeDelayed(request.Consumer); late != nil {
 		defer func() { late.done <- err }()
 		close(late.sent)

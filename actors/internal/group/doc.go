@@ -2,7 +2,7 @@
 // state of the group. Package partition decides.
 //
 //   - follower.go: the state of the group, read and watched.
-//   - member.go: the actor, which feeds the machine of package partition, and performs its effects.
+//   - member.go: the actor, which feeds the machine of package partition, and performs its actions.
 //   - request.go: one request to the lock of a partition, or to that of the list of members.
 //   - publish.go: how a member publishes what it leads.
 //

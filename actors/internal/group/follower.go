@@ -15,8 +15,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// State is the state of a group at one moment. Nothing writes to it.
-type State struct {
+// Snapshot is the state of a group at one moment. Nothing writes to it.
+type Snapshot struct {
 	// View is the state that was read last; nil before the first one.
 	View *partition.View
 	// Snapshot is the queue that it was made of.
@@ -34,26 +34,26 @@ type Follower struct {
 	Path       string
 	Partitions int
 
-	state   atomic.Pointer[State] // nil before the first answer
+	state   atomic.Pointer[Snapshot] // nil before the first answer
 	started sync.Once
 	again   chan struct{} // has room for one
 
 	mu      sync.Mutex
-	changed chan struct{}           // closed at the next change
-	tell    map[*Member]func(State) // called at each change, in order
-	records map[string]known        // by node: of the snapshot that was read last
+	changed chan struct{}                  // closed at the next change
+	tell    map[*Membership]func(Snapshot) // called at each change, in order
+	records map[string]known               // by node: of the snapshot that was read last
 }
 
 // known is the record of a node. Its data never change.
 type known struct {
-	member partition.Member
+	member partition.MemberRecord
 	is     bool
 }
 
 // NewFollower returns a Follower that has not started.
 func NewFollower(m *manager.Manager, path string, partitions int) *Follower {
 	return &Follower{Manager: m, Path: path, Partitions: partitions, again: make(chan struct{}, 1), changed: make(chan struct{}),
-		tell: map[*Member]func(State){}, records: map[string]known{}}
+		tell: map[*Membership]func(Snapshot){}, records: map[string]known{}}
 }
 
 // Directories and nodes of a group, below its path.
@@ -79,7 +79,7 @@ func (f *Follower) start() {
 		target := &inspection.Target{Manager: f.Manager, Path: Members(f.Path), Pause: pause, Again: f.again}
 		go func() {
 			target.Observe(f.Manager.Ended(), f.onRead)
-			f.publish(func(s *State) { s.Err = f.closed() })
+			f.publish(func(s *Snapshot) { s.Err = f.closed() })
 		}()
 	})
 }
@@ -97,12 +97,12 @@ func (f *Follower) readAgain() {
 }
 
 func (f *Follower) onRead(q inspection.Snapshot, err error) {
-	f.publish(func(s *State) {
+	f.publish(func(s *Snapshot) {
 		s.Err = err
 		if err != nil && q.Recipe == "" {
 			return // the view is the last one
 		}
-		var all []partition.Member
+		var all []partition.MemberRecord
 		records := make(map[string]known, len(q.Contenders))
 		for i := range q.Contenders {
 			c := &q.Contenders[i]
@@ -124,14 +124,14 @@ func parse(c *inspection.Contender) known {
 	record, id, is := partition.Parse(c.Data)
 	_, name := zkpath.Split(c.Node)
 	seq, _, _ := queue.Parse(name)
-	return known{partition.Member{ID: id, Record: record, Published: queue.Rank(seq) + 1}, is} // 0 is before all records
+	return known{partition.MemberRecord{ID: id, Record: record, Published: queue.Rank(seq) + 1}, is} // 0 is before all records
 }
 
 // publish changes the state, and tells of it.
-func (f *Follower) publish(change func(*State)) {
+func (f *Follower) publish(change func(*Snapshot)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := State{}
+	next := Snapshot{}
 	if s := f.state.Load(); s != nil {
 		next = *s
 	}
@@ -146,7 +146,7 @@ func (f *Follower) publish(change func(*State)) {
 
 // State returns the present state, and a channel that is closed at the next change. The state is nil
 // before the first one is read.
-func (f *Follower) State() (*State, <-chan struct{}) {
+func (f *Follower) State() (*Snapshot, <-chan struct{}) {
 	f.start()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,7 +155,7 @@ func (f *Follower) State() (*State, <-chan struct{}) {
 
 // Read returns the state that was read last, which has a View. It blocks until there is one, the first
 // read has failed, or ctx ends.
-func (f *Follower) Read(ctx context.Context) (*State, error) {
+func (f *Follower) Read(ctx context.Context) (*Snapshot, error) {
 	if f.Manager.Ended().Err() != nil {
 		return nil, f.closed()
 	}
@@ -188,7 +188,7 @@ func (f *Follower) CheckData(data []byte) error {
 }
 
 // listen has tell called with the present state, if there is one, and at each change.
-func (f *Follower) listen(m *Member, tell func(State)) {
+func (f *Follower) listen(m *Membership, tell func(Snapshot)) {
 	f.start()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func (f *Follower) listen(m *Member, tell func(State)) {
 	}
 }
 
-func (f *Follower) ignore(m *Member) {
+func (f *Follower) ignore(m *Membership) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.tell, m)

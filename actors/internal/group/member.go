@@ -18,9 +18,9 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// Member is a member of a group, with its actor. The actor has one goroutine for each term: that of the
+// Membership is a member of a group, with its actor. The actor has one goroutine for each term: that of the
 // function that Join was given.
-type Member struct {
+type Membership struct {
 	*Follower
 	// ID distinguishes the members of a group.
 	ID uint64
@@ -37,7 +37,7 @@ type Member struct {
 
 	// Only the actor uses these.
 	machine    *partition.Machine
-	campaigns  []*request // by partition; nil without a campaign
+	campaigns  []*lockRequest // by partition; nil without a campaign
 	publishing publisher
 	left       bool      // the machine has nothing left to end
 	finished   bool      // done is closed
@@ -60,9 +60,9 @@ type (
 // Join starts a member, which leaves when ctx ends, by Leave, and after a final error. It calls lead in a
 // goroutine of its own for each term, and gives the partition away after lead has returned. It does not
 // block: see Joined.
-func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term *campaign.Term)) *Member {
-	m := &Member{Follower: f, ID: rand.Uint64(), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
-	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*request, f.Partitions)
+func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term *campaign.Term)) *Membership {
+	m := &Membership{Follower: f, ID: rand.Uint64(), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
+	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*lockRequest, f.Partitions)
 	m.publishing = publisher{member: m, data: data}
 	f.Manager.System().Start(fmt.Sprintf("actorlock-partitions%d%s", members.Add(1), f.Path), func(self *host.Ref) host.Actor {
 		m.self = self
@@ -74,7 +74,7 @@ func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term 
 
 // watch has the member leave at the end of its context, and when the locks drain. The actor calls it first,
 // as either may have come before.
-func (m *Member) watch() {
+func (m *Membership) watch() {
 	unwatch := context.AfterFunc(m.parent, m.Leave)
 	undrain := context.AfterFunc(m.Manager.Draining(), func() { m.self.Tell(leave{messages.Reason_DRAINING}) })
 	m.unwatch = func() {
@@ -85,24 +85,24 @@ func (m *Member) watch() {
 
 // Leave has the member end its terms, give its partitions away, and leave the list, in this order. It does
 // not block: see Done.
-func (m *Member) Leave() { m.self.Tell(leave{}) }
+func (m *Membership) Leave() { m.self.Tell(leave{}) }
 
 // Joined returns a channel that is closed when the member is in the list, or has left.
-func (m *Member) Joined() <-chan struct{} { return m.joined }
+func (m *Membership) Joined() <-chan struct{} { return m.joined }
 
 // Done returns a channel that is closed when the member has left, and holds nothing.
-func (m *Member) Done() <-chan struct{} { return m.done }
+func (m *Membership) Done() <-chan struct{} { return m.done }
 
 // Err returns why the member has left by itself, once Done is closed; nil after Leave.
-func (m *Member) Err() error { return m.failed }
+func (m *Membership) Err() error { return m.failed }
 
 // Receive implements host.Actor.
-func (m *Member) Receive(_ ask.Recipient, msg any) {
+func (m *Membership) Receive(_ ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case start:
 		m.watch()
 		m.publishing.start()
-	case State:
+	case Snapshot:
 		if msg.View != nil && !m.left {
 			m.perform(m.machine.Changed(msg.View))
 		}
@@ -121,7 +121,7 @@ func (m *Member) Receive(_ ask.Recipient, msg any) {
 }
 
 // Stopped implements host.Actor.
-func (m *Member) Stopped(failure any) {
+func (m *Membership) Stopped(failure any) {
 	if failure != nil {
 		m.abort(fmt.Errorf("the actor of a member of %s has failed: %v: %w", m.Path, failure, messages.Reason_INTERNAL))
 	}
@@ -129,14 +129,14 @@ func (m *Member) Stopped(failure any) {
 
 // Refuse implements host.Actor. The partition of an actor that has failed goes when its function has
 // returned.
-func (m *Member) Refuse(_ ask.Recipient, msg any) {
+func (m *Membership) Refuse(_ ask.Recipient, msg any) {
 	if msg, is := msg.(returned); is && m.campaigns[msg.partition] != nil {
 		m.campaigns[msg.partition].cancel()
 	}
 }
 
 // abort ends all that the actor has begun, as it cannot go on.
-func (m *Member) abort(err error) {
+func (m *Membership) abort(err error) {
 	m.failed = err
 	for _, r := range m.campaigns {
 		if r != nil {
@@ -146,7 +146,7 @@ func (m *Member) abort(err error) {
 			r.cancel()
 		}
 	}
-	for _, r := range []*request{m.publishing.next, m.publishing.present} {
+	for _, r := range []*lockRequest{m.publishing.next, m.publishing.present} {
 		if r != nil {
 			r.cancel()
 		}
@@ -158,14 +158,14 @@ func (m *Member) abort(err error) {
 }
 
 // leaveFor has the member leave, because of an error unless that is nil.
-func (m *Member) leaveFor(why error) {
+func (m *Membership) leaveFor(why error) {
 	if why != nil && m.failed == nil && !m.left {
 		m.failed = why
 	}
 	m.perform(m.machine.Leave())
 }
 
-func (m *Member) onAnswered(r *request, msg any) {
+func (m *Membership) onAnswered(r *lockRequest, msg any) {
 	if r.partition < 0 {
 		m.publishing.onAnswered(r, msg)
 		return
@@ -188,7 +188,7 @@ func (m *Member) onAnswered(r *request, msg any) {
 }
 
 // onRefused takes in that a request has failed, or that it is cancelled, or was lost before its release.
-func (m *Member) onRefused(r *request, err error) {
+func (m *Membership) onRefused(r *lockRequest, err error) {
 	switch {
 	case r.ended:
 		m.end(r)
@@ -204,7 +204,7 @@ func (m *Member) onRefused(r *request, err error) {
 }
 
 // warn logs one refusal in ten seconds: many partitions may be refused for one reason.
-func (m *Member) warn(r *request, err error) {
+func (m *Membership) warn(r *lockRequest, err error) {
 	if campaign.IsTemporary(err) && time.Since(m.warned) > longTerm {
 		m.warned = time.Now()
 		m.Manager.Log.Warn(campaign.Retrying, "path", r.path, "error", err)
@@ -212,25 +212,25 @@ func (m *Member) warn(r *request, err error) {
 }
 
 // end forgets a campaign that is over.
-func (m *Member) end(r *request) {
+func (m *Membership) end(r *lockRequest) {
 	r.over()
 	m.campaigns[r.partition] = nil
 }
 
 // failIfFinal has the member leave if it could not go on.
-func (m *Member) failIfFinal(err error) {
+func (m *Membership) failIfFinal(err error) {
 	if !campaign.IsTemporary(err) {
 		m.leaveFor(err)
 	}
 }
 
-// perform performs the effects of the machine.
-func (m *Member) perform(effects []partition.Effect) {
-	for _, e := range effects {
+// perform performs the actions of the machine.
+func (m *Membership) perform(actions []partition.Action) {
+	for _, e := range actions {
 		p := e.Partition
 		switch e.Kind {
 		case partition.Campaign:
-			r := &request{member: m, path: LockPath(m.Path, p), recipe: recipes.Mutex, partition: p, acquire: &messages.Acquire{Data: m.publishing.data}}
+			r := &lockRequest{member: m, path: LockPath(m.Path, p), recipe: recipes.Mutex, partition: p, acquire: &messages.Acquire{Data: m.publishing.data}}
 			m.campaigns[p] = r
 			r.begin()
 		case partition.Withdraw:
@@ -252,18 +252,18 @@ func (m *Member) perform(effects []partition.Effect) {
 			m.publishing.leave()
 		}
 	}
-	if len(effects) > 0 {
+	if len(actions) > 0 {
 		m.publishing.gather()
 	}
 }
 
-func (m *Member) after(d time.Duration, msg any) { time.AfterFunc(d, func() { m.self.Tell(msg) }) }
+func (m *Membership) after(d time.Duration, msg any) { time.AfterFunc(d, func() { m.self.Tell(msg) }) }
 
 // longTerm is how long a term lasts after which a function that returns of itself has not failed.
 const longTerm = 10 * time.Second
 
 // run calls the function of a term.
-func (m *Member) run(p int, term *campaign.Term) {
+func (m *Membership) run(p int, term *campaign.Term) {
 	began := time.Now()
 	defer func() { // also after runtime.Goexit
 		term.End(campaign.ErrResigned)
@@ -276,7 +276,7 @@ func (m *Member) run(p int, term *campaign.Term) {
 }
 
 // finish says that the member has left, once: one error may end both a request and the member.
-func (m *Member) finish() {
+func (m *Membership) finish() {
 	if m.finished {
 		return
 	}

@@ -17,7 +17,7 @@ func TestMembers(t *testing.T) {
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		const n = 64
 		var running [n]atomic.Int32
-		join := func() (*group.Member, *atomic.Int32) {
+		join := func() (*group.Membership, *atomic.Int32) {
 			leads := new(atomic.Int32)
 			f := group.NewFollower(access.Manager(b.Locks()), b.LockPath, n)
 			m := f.Join(context.Background(), []byte("data"), func(p int, term *campaign.Term) {

@@ -16,13 +16,13 @@ import (
 // for a new one the member acquires another read lock, and then releases the one before. So others see
 // the member all the time.
 type publisher struct {
-	member *Member
+	member *Membership
 	data   []byte // that the member has joined with
 
-	joined   bool     // the member was in the list
-	present  *request // granted; nil if there is none
-	next     *request // not granted yet; nil if there is none
-	releases int      // that are not confirmed
+	joined   bool         // the member was in the list
+	present  *lockRequest // granted; nil if there is none
+	next     *lockRequest // not granted yet; nil if there is none
+	releases int          // that are not confirmed
 	record   partition.Record
 	due      uint64 // the number of the publishDue that counts; an earlier one is ignored
 	gathers  bool   // it is about changes, and comes soon
@@ -99,12 +99,12 @@ func (p *publisher) publish() {
 	m := p.member
 	leads, waits := m.machine.Publication()
 	p.record = partition.Record{Partitions: m.Partitions, Member: partition.FormatID(m.ID), Leads: leads, Waits: waits, Data: p.data}
-	p.next = &request{member: m, path: Members(m.Path), recipe: recipes.ReadWrite, partition: -1,
+	p.next = &lockRequest{member: m, path: Members(m.Path), recipe: recipes.ReadWrite, partition: -1,
 		acquire: &messages.Acquire{Kind: uint32(queue.Shared), Data: p.record.Encode()}}
 	p.next.begin()
 }
 
-func (p *publisher) onAnswered(r *request, msg any) {
+func (p *publisher) onAnswered(r *lockRequest, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
 		if r == p.next {
@@ -142,7 +142,7 @@ func (p *publisher) onPublished() {
 	if !p.joined {
 		p.joined = true
 		close(p.member.joined)
-		p.member.listen(p.member, func(s State) { p.member.self.Tell(s) })
+		p.member.listen(p.member, func(s Snapshot) { p.member.self.Tell(s) })
 		p.member.readAgain() // the directory may have been missing until now
 	}
 	if p.leaving {
@@ -179,7 +179,7 @@ func (p *publisher) again(pause time.Duration) {
 	}
 }
 
-func (p *publisher) onReleased(*request) {
+func (p *publisher) onReleased(*lockRequest) {
 	p.releases--
 	p.finishIfLeft()
 }

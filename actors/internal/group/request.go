@@ -15,8 +15,8 @@ import (
 // request is one request of a member. It is the owner that the lock's actor sends messages to, most of
 // which it passes on to the member's actor. It ends the context of a lost term itself: the context
 // has ended when the lock's actor goes on.
-type request struct {
-	member    *Member
+type lockRequest struct {
+	member    *Membership
 	path      string
 	recipe    *manager.Recipe
 	acquire   *messages.Acquire
@@ -33,13 +33,13 @@ type request struct {
 
 // answered is a message of a lock's actor about a request.
 type answered struct {
-	request *request
+	request *lockRequest
 	message any // of service Owner, or an error
 }
 
 // begin hands the request to the lock's actor, which handles it in this goroutine if it is idle: so
 // the requests are sent to ZooKeeper in order.
-func (r *request) begin() {
+func (r *lockRequest) begin() {
 	e, err := r.member.Manager.Find(r.path, r.recipe)
 	if err != nil {
 		r.member.self.Tell(answered{r, err})
@@ -49,10 +49,10 @@ func (r *request) begin() {
 	r.send(r.acquire)
 }
 
-func (r *request) send(msg any) { r.entry.Self.RunInlineIfIdle(&ask.Call{From: r, Message: msg}) }
+func (r *lockRequest) send(msg any) { r.entry.Self.RunInlineIfIdle(&ask.Call{From: r, Message: msg}) }
 
 // cancel withdraws the request, in whatever state it is. The last answer is Refused.
-func (r *request) cancel() {
+func (r *lockRequest) cancel() {
 	r.ended = true
 	if r.entry != nil {
 		r.send(&messages.Cancel{})
@@ -60,20 +60,20 @@ func (r *request) cancel() {
 }
 
 // release gives the grant back. The last answer is Released, or Refused if it was lost.
-func (r *request) release() {
+func (r *lockRequest) release() {
 	r.ended = true
 	r.send(&messages.Release{})
 }
 
 // over frees what the term holds.
-func (r *request) over() {
+func (r *lockRequest) over() {
 	if t := r.term.Load(); t != nil {
 		t.End(campaign.ErrResigned)
 	}
 }
 
 // Tell implements ask.Recipient.
-func (r *request) Tell(msg any) {
+func (r *lockRequest) Tell(msg any) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
 		r.OnGranted(msg, msg.Step)
@@ -92,14 +92,14 @@ func (r *request) Tell(msg any) {
 	r.member.self.Tell(answered{r, msg})
 }
 
-func (r *request) endTerm(why error) {
+func (r *lockRequest) endTerm(why error) {
 	if t := r.term.Load(); t != nil {
 		t.End(why)
 	}
 }
 
 // OnGranted implements lock.Acquisition. The lock has no local queue: the step is that of the message.
-func (r *request) OnGranted(granted *messages.Granted, _ uint32) {
+func (r *lockRequest) OnGranted(granted *messages.Granted, _ uint32) {
 	if r.partition >= 0 {
 		r.term.Store(campaign.NewTerm(r.member.parent, r.path, r.member.Manager.Session.Lost, granted))
 	}
@@ -107,16 +107,16 @@ func (r *request) OnGranted(granted *messages.Granted, _ uint32) {
 }
 
 // RequestID implements lock.Acquisition.
-func (r *request) RequestID() *requests.ID { return &r.id }
+func (r *lockRequest) RequestID() *requests.ID { return &r.id }
 
 // Owner implements lock.Acquisition.
-func (r *request) Owner() string { return "" }
+func (r *lockRequest) Owner() string { return "" }
 
 // Context implements lock.Acquisition.
-func (r *request) Context() context.Context { return r.member.parent }
+func (r *lockRequest) Context() context.Context { return r.member.parent }
 
 // IsElsewhere implements lock.Acquisition.
-func (r *request) IsElsewhere() bool { return false }
+func (r *lockRequest) IsElsewhere() bool { return false }
 
 // ArmLeakDetection implements lock.Acquisition. Nobody can drop the request.
-func (r *request) ArmLeakDetection(time.Time) {}
+func (r *lockRequest) ArmLeakDetection(time.Time) {}

@@ -6,7 +6,7 @@ import (
 )
 
 // Machine is what one member does about the partitions of its group. Its actor feeds it what happens,
-// and performs the effects that each call returns.
+// and performs the actions that each call returns.
 //
 // The member campaigns for a partition if it is the best member for it or the second one. It resigns if
 // it is not the best one, as soon as the best one has published that it waits.
@@ -19,7 +19,7 @@ type Machine struct {
 	parts   []part
 	busy    int  // partitions that are not idle or paused
 	leaving bool // for ever
-	out     []Effect
+	out     []Action
 }
 
 // part is one partition, as this member sees it.
@@ -46,21 +46,21 @@ const (
 	releasing       // the node is to be deleted, and the lock has yet to confirm it
 )
 
-// Effect is what the actor does, in order.
-type Effect struct {
-	Kind      EffectKind
+// Action is what the actor does, in order.
+type Action struct {
+	Kind      ActionKind
 	Partition int
 	// Failed is, for a Pause, how many campaigns have failed before.
 	Failed int
 }
 
-// EffectKind is a kind of Effect.
-type EffectKind uint8
+// ActionKind is a kind of Action.
+type ActionKind uint8
 
-// The effects.
+// The actions.
 const (
 	// Campaign requests the partition's lock.
-	Campaign EffectKind = iota
+	Campaign ActionKind = iota
 	// Withdraw cancels the request, in whatever state it is. The answer is Released.
 	Withdraw
 	// Start starts the function of the term.
@@ -81,7 +81,7 @@ func NewMachine(id uint64, n int) *Machine {
 }
 
 // Changed takes in what the members have published.
-func (m *Machine) Changed(v *View) []Effect {
+func (m *Machine) Changed(v *View) []Action {
 	m.view, m.self = v, v.find(m.id)
 	ids := make([]uint64, len(v.Members))
 	for i, member := range v.Members {
@@ -94,7 +94,7 @@ func (m *Machine) Changed(v *View) []Effect {
 }
 
 // Leave has the member end all terms and requests, and then be Left.
-func (m *Machine) Leave() []Effect {
+func (m *Machine) Leave() []Action {
 	if m.leaving {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (m *Machine) Leave() []Effect {
 
 // Granted takes in that the lock of p is this member's. If the best member waits, it is passed on
 // before a term begins.
-func (m *Machine) Granted(p int) []Effect {
+func (m *Machine) Granted(p int) []Action {
 	if at := &m.parts[p]; at.phase == waiting {
 		if m.shallResign(p) {
 			m.release(p, Release, false)
@@ -118,7 +118,7 @@ func (m *Machine) Granted(p int) []Effect {
 }
 
 // Refused takes in that a request has failed, for a time.
-func (m *Machine) Refused(p int) []Effect {
+func (m *Machine) Refused(p int) []Action {
 	switch at := &m.parts[p]; at.phase {
 	case waiting:
 		m.end(p, true)
@@ -130,7 +130,7 @@ func (m *Machine) Refused(p int) []Effect {
 
 // Released takes in that the lock has confirmed a Withdraw or a Release, or that the grant was lost
 // before.
-func (m *Machine) Released(p int) []Effect {
+func (m *Machine) Released(p int) []Action {
 	if at := &m.parts[p]; at.phase == releasing {
 		m.end(p, at.again)
 	}
@@ -138,7 +138,7 @@ func (m *Machine) Released(p int) []Effect {
 }
 
 // Lost takes in that the grant of a partition is lost, whose context has ended by that.
-func (m *Machine) Lost(p int) []Effect {
+func (m *Machine) Lost(p int) []Action {
 	switch at := &m.parts[p]; at.phase {
 	case leading, ending:
 		at.phase = lost
@@ -150,7 +150,7 @@ func (m *Machine) Lost(p int) []Effect {
 
 // Returned takes in that the function of a term has returned; long is that the term has lasted for a
 // while. A function that returns of itself, again and again, leads to longer and longer pauses.
-func (m *Machine) Returned(p int, long bool) []Effect {
+func (m *Machine) Returned(p int, long bool) []Action {
 	at := &m.parts[p]
 	if long {
 		at.failed = 0
@@ -168,7 +168,7 @@ func (m *Machine) Returned(p int, long bool) []Effect {
 }
 
 // Retry takes in that the pause of a partition is over.
-func (m *Machine) Retry(p int) []Effect {
+func (m *Machine) Retry(p int) []Action {
 	if at := &m.parts[p]; at.phase == paused {
 		at.phase = idle
 		m.decide(p)
@@ -196,7 +196,7 @@ func (m *Machine) Waits(p int) bool {
 
 // decideAll decides about all partitions: those that the member shall lead come first, so that it leads
 // them soon.
-func (m *Machine) decideAll() []Effect {
+func (m *Machine) decideAll() []Action {
 	for p := range m.parts {
 		if m.self >= 0 && m.places[p].Best == m.self {
 			m.decide(p)
@@ -248,7 +248,7 @@ func (m *Machine) shallResign(p int) bool {
 	return true
 }
 
-func (m *Machine) release(p int, by EffectKind, again bool) {
+func (m *Machine) release(p int, by ActionKind, again bool) {
 	m.parts[p].phase, m.parts[p].again = releasing, again
 	m.emit(by, p)
 }
@@ -265,7 +265,7 @@ func (m *Machine) end(p int, pause bool) {
 		}
 	case pause:
 		at.phase = paused
-		m.out = append(m.out, Effect{Pause, p, int(at.failed)})
+		m.out = append(m.out, Action{Pause, p, int(at.failed)})
 		at.failed = min(at.failed+1, 100)
 	default:
 		m.decide(p)
@@ -277,11 +277,11 @@ func (m *Machine) left() {
 	m.busy = -1 // so that it comes once
 }
 
-func (m *Machine) emit(kind EffectKind, p int) {
-	m.out = append(m.out, Effect{Kind: kind, Partition: p})
+func (m *Machine) emit(kind ActionKind, p int) {
+	m.out = append(m.out, Action{Kind: kind, Partition: p})
 }
 
-func (m *Machine) take() []Effect {
+func (m *Machine) take() []Action {
 	out := m.out
 	m.out = nil
 	return out

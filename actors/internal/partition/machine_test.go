@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world has the machines of a group, with the queue of each partition's lock.
-type world struct {
+// fakeGroup has the machines of a group, with the queue of each partition's lock.
+type fakeGroup struct {
 	t        *rapid.T
 	n        int
 	machines map[uint64]*Machine
@@ -27,8 +27,8 @@ type departure struct {
 	p  int
 }
 
-func (w *world) perform(id uint64, effects []Effect) {
-	for _, e := range effects {
+func (w *fakeGroup) perform(id uint64, actions []Action) {
+	for _, e := range actions {
 		p := e.Partition
 		switch e.Kind {
 		case Campaign:
@@ -60,7 +60,7 @@ func (w *world) perform(id uint64, effects []Effect) {
 }
 
 // step confirms a departure, grants, and returns what it may; it reports whether there was anything.
-func (w *world) step() (any bool) {
+func (w *fakeGroup) step() (any bool) {
 	if len(w.pending) > 0 {
 		d := w.pending[0]
 		w.pending, any = w.pending[1:], true
@@ -83,13 +83,13 @@ func (w *world) step() (any bool) {
 	return any
 }
 
-func (w *world) publish() {
-	var all []Member
+func (w *fakeGroup) publish() {
+	var all []MemberRecord
 	for id, m := range w.machines {
 		if !w.left[id] {
 			leads, waits := m.Publication()
 			w.number++
-			all = append(all, Member{id, Record{Partitions: w.n, Leads: leads, Waits: waits}, w.number})
+			all = append(all, MemberRecord{id, Record{Partitions: w.n, Leads: leads, Waits: waits}, w.number})
 		}
 	}
 	v, err := NewView("/group", all, w.n)
@@ -108,7 +108,7 @@ func (w *world) publish() {
 func TestMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "partitions")
-		w := &world{t: t, n: n, machines: map[uint64]*Machine{}, queues: make([][]uint64, n), granted: make([]uint64, n), runs: make([]uint64, n),
+		w := &fakeGroup{t: t, n: n, machines: map[uint64]*Machine{}, queues: make([][]uint64, n), granted: make([]uint64, n), runs: make([]uint64, n),
 			ended: map[uint64][]bool{}, left: map[uint64]bool{}}
 		next := uint64(0)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {

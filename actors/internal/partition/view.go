@@ -8,8 +8,8 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/check"
 )
 
-// Member is a member of the group, as its newest record shows it.
-type Member struct {
+// MemberRecord is a member of the group, as its newest record shows it.
+type MemberRecord struct {
 	ID uint64
 	Record
 	// Published orders the records of all members: the transaction that has created the node.
@@ -19,7 +19,7 @@ type Member struct {
 // View is the state of a group of n partitions. Nothing writes to it.
 type View struct {
 	// Members are in the order of their ids.
-	Members []Member
+	Members []MemberRecord
 	// Leaders has the index of the member that leads each partition, or -1.
 	Leaders []int32
 }
@@ -29,9 +29,9 @@ type View struct {
 // leads it: the other one has yet to publish that it does not, or that it has lost it.
 //
 // The error is that a member has another number of partitions; that member is left out.
-func NewView(path string, all []Member, n int) (*View, error) {
+func NewView(path string, all []MemberRecord, n int) (*View, error) {
 	var wrong error
-	newest := map[uint64]Member{}
+	newest := map[uint64]MemberRecord{}
 	for _, m := range all {
 		if m.Partitions != n {
 			wrong = WrongCount(path, n, m.Partitions)
@@ -45,7 +45,7 @@ func NewView(path string, all []Member, n int) (*View, error) {
 	for _, m := range newest {
 		v.Members = append(v.Members, m)
 	}
-	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(v.Members, func(a, b MemberRecord) int { return cmp.Compare(a.ID, b.ID) })
 	for p := range v.Leaders {
 		v.Leaders[p] = -1
 	}
@@ -66,7 +66,7 @@ func WrongCount(path string, wanted, present int) error {
 
 // find returns the index of a member, or -1.
 func (v *View) find(id uint64) int {
-	i, is := slices.BinarySearchFunc(v.Members, id, func(m Member, id uint64) int { return cmp.Compare(m.ID, id) })
+	i, is := slices.BinarySearchFunc(v.Members, id, func(m MemberRecord, id uint64) int { return cmp.Compare(m.ID, id) })
 	if !is {
 		return -1
 	}

@@ -34,7 +34,7 @@ type Owner interface {
 	// IsConnected reports whether the session is CONNECTED.
 	IsConnected() bool
 	// OnSessionEvent handles an event of the epoch's session.
-	OnSessionEvent(e Event, detail string)
+	OnSessionEvent(e SessionEvent, detail string)
 	// OnAuthRefused handles that a server refuses the credentials, or wants others.
 	OnAuthRefused(err error)
 	// NoteTokens notes why there are no tokens, nil if there are.
@@ -49,8 +49,8 @@ type Owner interface {
 	NoteConnectError(err error)
 }
 
-// Config is what an epoch works with.
-type Config struct {
+// Setup is what an epoch works with.
+type Setup struct {
 	*zkconn.Settings
 	Former   generation.Former
 	Answers  *uint64         // counts the answers to requests
@@ -67,7 +67,7 @@ type Epoch struct {
 	Ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 
 	owner  Owner
-	cfg    Config
+	cfg    Setup
 	client zkconn.Client
 	over   bool
 
@@ -101,7 +101,7 @@ func (ep *Epoch) HasWork() bool {
 }
 
 // Open opens the session of an epoch with its number.
-func Open(owner Owner, cfg Config, number uint64) *Epoch {
+func Open(owner Owner, cfg Setup, number uint64) *Epoch {
 	ep := &Epoch{Number: number, owner: owner, cfg: cfg, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: cfg.Log}}
 	ep.timers = jobs.NewTimers(ep.Post)
 	ep.Conn = zkconn.Open(number, cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, owner.NoteConnectError)
@@ -207,7 +207,7 @@ func (ep *Epoch) Len() int { return ep.open.Len() }
 // Requests returns those that are not answered, in the order in which they were added.
 func (ep *Epoch) Requests() []reply.Request { return ep.open.InOrder() }
 
-// Close implements requests.Epoch.
+// Close implements requests.InEpoch.
 func (ep *Epoch) Close(r reply.Request) {
 	ep.open.Remove(r)
 	*ep.cfg.Answers++
@@ -236,8 +236,8 @@ func (ep *Epoch) Resume() {
 
 // The epoch is the Epoch of its parts.
 var (
-	_ writer.Epoch   = (*Epoch)(nil)
-	_ requests.Epoch = (*Epoch)(nil)
+	_ writer.Epoch     = (*Epoch)(nil)
+	_ requests.InEpoch = (*Epoch)(nil)
 )
 
 // Client implements writer.Epoch.
@@ -246,10 +246,10 @@ func (ep *Epoch) Client() zkconn.Client { return ep.client }
 // SetClient has requests go over another client, for tests.
 func (ep *Epoch) SetClient(c zkconn.Client) { ep.client = c }
 
-// Jobs implements requests.Epoch.
+// Jobs implements requests.InEpoch.
 func (ep *Epoch) Jobs() *jobs.Kinds { return ep.jobs }
 
-// Watches implements requests.Epoch.
+// Watches implements requests.InEpoch.
 func (ep *Epoch) Watches() *watches.Table { return &ep.watches }
 
 // IsOpen implements writer.Epoch.

@@ -14,36 +14,36 @@ func TestSessionTable(t *testing.T) {
 		lost      = messages.SessionState_LOST
 		ended     = messages.SessionState_ENDED
 	)
-	none := State{lost, 0}
+	none := SessionMachine{lost, 0}
 	for _, c := range []struct {
 		name    string
-		from    State
-		event   Event
+		from    SessionMachine
+		event   SessionEvent
 		epoch   uint64
-		to      State
+		to      SessionMachine
 		changed bool
 	}{
-		{"first session", none, Established, 1, State{connected, 1}, true},
+		{"first session", none, Established, 1, SessionMachine{connected, 1}, true},
 		{"cannot connect", none, Disconnected, 1, none, false},
 		{"refused before there was one", none, Expired, 1, none, false},
-		{"closed before there was one", none, Closed, 0, State{ended, 0}, true},
-		{"cut", State{connected, 1}, Disconnected, 1, State{suspended, 1}, true},
-		{"cut twice", State{suspended, 1}, Disconnected, 1, State{suspended, 1}, false},
-		{"reconnected", State{suspended, 1}, Established, 1, State{connected, 1}, true},
-		{"connected twice", State{connected, 1}, Established, 1, State{connected, 1}, false},
-		{"expired", State{suspended, 1}, Expired, 1, State{lost, 1}, true},
-		{"expired at once", State{connected, 1}, Expired, 1, State{lost, 1}, true},
-		{"overdue", State{suspended, 1}, Overdue, 1, State{lost, 1}, true},
-		{"overdue while connected", State{connected, 1}, Overdue, 1, State{lost, 1}, true},
-		{"overdue of an old epoch", State{connected, 2}, Overdue, 1, State{connected, 2}, false},
-		{"a lost session never comes back", State{lost, 1}, Established, 1, State{lost, 1}, false},
-		{"next session", State{lost, 1}, Established, 2, State{connected, 2}, true},
-		{"late event of the last epoch", State{connected, 2}, Disconnected, 1, State{connected, 2}, false},
-		{"event of another epoch", State{suspended, 2}, Established, 3, State{suspended, 2}, false},
-		{"closed", State{connected, 2}, Closed, 2, State{ended, 2}, true},
-		{"closed while suspended", State{suspended, 2}, Closed, 2, State{ended, 2}, true},
-		{"closed stays closed", State{ended, 2}, Established, 3, State{ended, 2}, false},
-		{"closed twice", State{ended, 2}, Closed, 2, State{ended, 2}, false},
+		{"closed before there was one", none, Closed, 0, SessionMachine{ended, 0}, true},
+		{"cut", SessionMachine{connected, 1}, Disconnected, 1, SessionMachine{suspended, 1}, true},
+		{"cut twice", SessionMachine{suspended, 1}, Disconnected, 1, SessionMachine{suspended, 1}, false},
+		{"reconnected", SessionMachine{suspended, 1}, Established, 1, SessionMachine{connected, 1}, true},
+		{"connected twice", SessionMachine{connected, 1}, Established, 1, SessionMachine{connected, 1}, false},
+		{"expired", SessionMachine{suspended, 1}, Expired, 1, SessionMachine{lost, 1}, true},
+		{"expired at once", SessionMachine{connected, 1}, Expired, 1, SessionMachine{lost, 1}, true},
+		{"overdue", SessionMachine{suspended, 1}, Overdue, 1, SessionMachine{lost, 1}, true},
+		{"overdue while connected", SessionMachine{connected, 1}, Overdue, 1, SessionMachine{lost, 1}, true},
+		{"overdue of an old epoch", SessionMachine{connected, 2}, Overdue, 1, SessionMachine{connected, 2}, false},
+		{"a lost session never comes back", SessionMachine{lost, 1}, Established, 1, SessionMachine{lost, 1}, false},
+		{"next session", SessionMachine{lost, 1}, Established, 2, SessionMachine{connected, 2}, true},
+		{"late event of the last epoch", SessionMachine{connected, 2}, Disconnected, 1, SessionMachine{connected, 2}, false},
+		{"event of another epoch", SessionMachine{suspended, 2}, Established, 3, SessionMachine{suspended, 2}, false},
+		{"closed", SessionMachine{connected, 2}, Closed, 2, SessionMachine{ended, 2}, true},
+		{"closed while suspended", SessionMachine{suspended, 2}, Closed, 2, SessionMachine{ended, 2}, true},
+		{"closed stays closed", SessionMachine{ended, 2}, Established, 3, SessionMachine{ended, 2}, false},
+		{"closed twice", SessionMachine{ended, 2}, Closed, 2, SessionMachine{ended, 2}, false},
 	} {
 		to, changed := c.from.After(c.event, c.epoch)
 		if to != c.to || changed != c.changed {

@@ -13,9 +13,9 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// Epoch is what a request needs of the epoch that it runs in. Its methods do not block, and must be
+// InEpoch is what a request needs of the epoch that it runs in. Its methods do not block, and must be
 // called in the bridge's actor. Those that writer.Epoch has are described there.
-type Epoch interface {
+type InEpoch interface {
 	Client() zkconn.Client
 	Jobs() *jobs.Kinds
 	Watches() *watches.Table
@@ -34,7 +34,7 @@ type Epoch interface {
 type Waited interface {
 	reply.Request
 	Called() *Call
-	Start(ep Epoch)
+	Start(ep InEpoch)
 }
 
 // Call is what each Waited has.
@@ -59,7 +59,7 @@ func ReasonOf(err error) messages.Reason {
 }
 
 // retryRead sends a read again that has failed with the connection, or returns why the read fails.
-func retryRead(ep Epoch, h *zkconn.HangUps, err error, read func()) error {
+func retryRead(ep InEpoch, h *zkconn.HangUps, err error, read func()) error {
 	final := h.Note(err)
 	if final == nil {
 		ep.RetryAfter(h.Pause(), read)

@@ -30,14 +30,14 @@ func NewList(to reply.To, msg *messages.List) (l *List, invalid error) {
 }
 
 // Start starts a List that is open.
-func (l *List) Start(ep Epoch) {
+func (l *List) Start(ep InEpoch) {
 	if l.msg.GetWatch() { // before the read is sent: the event may come before the answer
 		l.watcher = ep.Watches().Add(l.Recipient, zkpath.Children(l.msg.GetDirectory()))
 	}
 	l.read(ep)
 }
 
-func (l *List) read(ep Epoch) {
+func (l *List) read(ep InEpoch) {
 	ep.Jobs().Reads.Add(func(end func(func())) {
 		ep.Client().List(l.msg.GetDirectory(), l.msg.GetWatch(), func(listing zkconn.Listing, err error) {
 			end(func() { l.finish(ep, listing, err) })
@@ -45,7 +45,7 @@ func (l *List) read(ep Epoch) {
 	})
 }
 
-func (l *List) finish(ep Epoch, listing zkconn.Listing, err error) {
+func (l *List) finish(ep InEpoch, listing zkconn.Listing, err error) {
 	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		ep.Watches().OnRead(l.watcher, err == nil)
 		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children, DirectoryCzxid: listing.Czxid})

@@ -40,7 +40,7 @@ func NewRead[T any](ctx context.Context, c Call, path, directory string, do func
 }
 
 // Start implements Waited.
-func (r *Read[T]) Start(ep Epoch) {
+func (r *Read[T]) Start(ep InEpoch) {
 	if r.Watcher != nil { // before the read is sent: the event may come before the answer
 		r.watcher = ep.Watches().Add(r.Watcher, zkpath.Children(r.Path))
 	}
@@ -72,7 +72,7 @@ func (r *Read[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value T, err
 	return value, err
 }
 
-func (r *Read[T]) handleResult(ep Epoch, value T, err error) {
+func (r *Read[T]) handleResult(ep InEpoch, value T, err error) {
 	ep.Watches().OnRead(r.watcher, err == nil && !r.missing)
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting

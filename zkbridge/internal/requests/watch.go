@@ -41,7 +41,7 @@ func NewWatch(to reply.To, msg *messages.Watch) (w *Watch, invalid error) {
 }
 
 // Start starts a Watch that is open.
-func (w *Watch) Start(ep Epoch) {
+func (w *Watch) Start(ep InEpoch) {
 	if w.msg.GetSince() != 0 && len(w.msg.GetNodes()) > 0 {
 		w.watchSince(ep)
 		return
@@ -49,7 +49,7 @@ func (w *Watch) Start(ep Epoch) {
 	w.readNodes(ep)
 }
 
-func (w *Watch) readNodes(ep Epoch) {
+func (w *Watch) readNodes(ep InEpoch) {
 	nodes := w.msg.GetNodes()
 	w.left = len(nodes)
 	for _, node := range nodes {
@@ -61,7 +61,7 @@ func (w *Watch) readNodes(ep Epoch) {
 
 // watchSince sets all watches by one message. If the server refuses that, reads of the nodes show
 // why.
-func (w *Watch) watchSince(ep Epoch) {
+func (w *Watch) watchSince(ep InEpoch) {
 	nodes := w.msg.GetNodes()
 	paths, watchers := make([]string, len(nodes)), make([]*watches.Watcher, len(nodes))
 	for i, node := range nodes {
@@ -89,7 +89,7 @@ func (w *Watch) watchSince(ep Epoch) {
 
 // readNode reads the node's data, for the watch that this sets. An exists would set a watch on a
 // missing node, too, which could not be taken back.
-func (w *Watch) readNode(ep Epoch, node string, watcher *watches.Watcher) {
+func (w *Watch) readNode(ep InEpoch, node string, watcher *watches.Watcher) {
 	ep.Jobs().Reads.Add(func(end func(func())) {
 		ep.Client().Get(zkpath.Join(w.msg.GetDirectory(), node), true, func(found zkconn.Content, err error) {
 			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
@@ -97,7 +97,7 @@ func (w *Watch) readNode(ep Epoch, node string, watcher *watches.Watcher) {
 	})
 }
 
-func (w *Watch) onNodeRead(ep Epoch, node string, watcher *watches.Watcher, found zkconn.Content, err error) {
+func (w *Watch) onNodeRead(ep InEpoch, node string, watcher *watches.Watcher, found zkconn.Content, err error) {
 	path := zkpath.Join(w.msg.GetDirectory(), node)
 	switch {
 	case err == nil:
@@ -125,7 +125,7 @@ func (w *Watch) onNodeRead(ep Epoch, node string, watcher *watches.Watcher, foun
 	w.finish(ep)
 }
 
-func (w *Watch) finish(ep Epoch) {
+func (w *Watch) finish(ep InEpoch) {
 	switch {
 	case w.left > 0:
 	case w.err != nil:
