@@ -24,10 +24,11 @@ type publisher struct {
 	next     *lockRequest // not granted yet; nil if there is none
 	releases int          // that are not confirmed
 	record   partition.Record
-	due      uint64 // the number of the publishDue that counts; an earlier one is ignored
-	gathers  bool   // it is about changes, and comes soon
-	reminded int    // publications in a row without a change
-	failed   int    // in a row
+	last     time.Time // when the present record was granted
+	due      uint64    // the number of the publishDue that counts; an earlier one is ignored
+	gathers  bool      // it is about changes, and comes soon
+	reminded int       // publications in a row without a change
+	failed   int       // in a row
 	leaving  bool
 }
 
@@ -43,9 +44,17 @@ const (
 	// reminding is the time after which a member publishes again that it waits. Others take a
 	// record for a reason to resign once only.
 	firstReminder, longestReminder = time.Second, 10 * time.Second
+	// longestInterval bounds Interval.
+	longestInterval = 2 * time.Second
 )
 
-// gather has the changes published soon.
+// Interval returns the least time between two publications of one of so many members. Each member reads
+// what each other one publishes: so the reads of all members together, in a second, stay about the same.
+func Interval(members int) time.Duration {
+	return min(time.Duration(members*members)*100*time.Microsecond, longestInterval)
+}
+
+// gather has the changes published soon, or after the Interval since the last publication.
 func (p *publisher) gather() {
 	if !p.leaving && p.next == nil && !p.gathers {
 		p.gathers = true
@@ -60,6 +69,10 @@ func (p *publisher) dueAfter(d time.Duration, remind bool) {
 
 func (p *publisher) onDue(msg publishDue) {
 	if msg.number != p.due || p.leaving || p.next != nil {
+		return
+	}
+	if rest := Interval(p.member.machine.Members()) - time.Since(p.last); rest > 0 && p.present != nil {
+		p.dueAfter(rest, msg.remind)
 		return
 	}
 	p.gathers = false
@@ -134,7 +147,7 @@ func (p *publisher) onAnswered(r *lockRequest, msg any) {
 
 func (p *publisher) onPublished() {
 	before := p.present
-	p.present, p.next, p.failed = p.next, nil, 0
+	p.present, p.next, p.failed, p.last = p.next, nil, 0, time.Now()
 	if before != nil {
 		p.releases++
 		before.release()

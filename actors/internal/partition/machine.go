@@ -186,6 +186,9 @@ func (m *Machine) Publication() (leads, waits Bits) {
 	return leads, waits
 }
 
+// Members returns how many members the group has, to this member's knowledge.
+func (m *Machine) Members() int { return len(m.ids) }
+
 // Leads reports whether the member leads the partition, to its knowledge.
 func (m *Machine) Leads(p int) bool { return m.parts[p].phase == leading || m.parts[p].phase == ending }
 
