@@ -31,7 +31,7 @@ func ExampleElection_Campaign() {
 	//   its work may go on: true with a token: true
 	// term 2: node-1 leads <nil>
 	//   its work may go on: true with a token: true
-	// /elections/scheduler: the election has no leader
+	// /elections/scheduler: there is no leader
 }
 
 // A program that does not take part asks for the leader.

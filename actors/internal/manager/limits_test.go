@@ -10,7 +10,7 @@ import (
 // TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted,
 // before that is refused. Then only the refusal can notice that no request is open.
 func TestLastReleaseBesideANewRequest(t *testing.T) {
-	m := &Manager{}
+	m := &Manager{beginDrain: func() {}}
 	m.openRequests.Store(1)
 	quiet := m.RefuseNew()
 	m.openRequests.Store(0)

@@ -61,7 +61,7 @@ var mineRule = queue.Rule{Permits: 1, BlockedBy: []queue.KindSet{queue.Kinds(0)}
 
 // withoutServer are the methods that ask no server, in no process, or that a case of another method
 // calls.
-var withoutServer = []string{"Locks.Close", "Locks.Election", "Locks.Mutex", "Locks.MultiLock", "Locks.RWMutex", "Locks.Semaphore", "Locks.SemaphoreMutex",
+var withoutServer = []string{"Locks.Close", "Locks.Election", "Locks.Mutex", "Locks.MultiLock", "Locks.Partitions", "Locks.RWMutex", "Locks.Semaphore", "Locks.SemaphoreMutex",
 	"Locks.SharedCount", "RWMutex.Read", "RWMutex.Write", "Custom.Kind", "Election.Path", "Election.Campaign", "Grant.Done", "Grant.Err",
 	"Grant.LogValue", "Grant.Node", "Grant.Nodes", "Grant.Path", "Grant.Session", "Grant.String", "Grant.Token", "Term.Context", "Term.Grant",
 	"Term.Number", "Term.Resign", "Term.Token"}
