@@ -162,7 +162,11 @@ func (m *Membership) leaveFor(why error) {
 	if why != nil && m.failed == nil && !m.left {
 		m.failed = why
 	}
+	first := !m.machine.Leaving()
 	m.perform(m.machine.Leave())
+	if first {
+		m.publishing.announce()
+	}
 }
 
 func (m *Membership) onAnswered(r *lockRequest, msg any) {

@@ -62,6 +62,15 @@ func (p *publisher) gather() {
 	}
 }
 
+// announce has the others know soon that the member is leaving: they take its place while its functions
+// have yet to return.
+func (p *publisher) announce() {
+	if !p.leaving && p.next == nil {
+		p.gathers = true
+		p.dueAfter(gathering, false)
+	}
+}
+
 func (p *publisher) dueAfter(d time.Duration, remind bool) {
 	p.due++
 	p.member.after(d, publishDue{p.due, remind})
@@ -71,13 +80,14 @@ func (p *publisher) onDue(msg publishDue) {
 	if msg.number != p.due || p.leaving || p.next != nil {
 		return
 	}
-	if rest := Interval(p.member.machine.Members()) - time.Since(p.last); rest > 0 && p.present != nil {
+	leaves := p.member.machine.Leaving() != p.record.Leaving
+	if rest := Interval(p.member.machine.Members()) - time.Since(p.last); rest > 0 && p.present != nil && !leaves {
 		p.dueAfter(rest, msg.remind)
 		return
 	}
 	p.gathers = false
 	leads, waits := p.member.machine.Publication()
-	changed := !bytes.Equal(leads, p.record.Leads) || !bytes.Equal(waits, p.record.Waits)
+	changed := leaves || !bytes.Equal(leads, p.record.Leads) || !bytes.Equal(waits, p.record.Waits)
 	switch {
 	case changed:
 		p.reminded = 0
@@ -111,7 +121,7 @@ func (p *publisher) start() {
 func (p *publisher) publish() {
 	m := p.member
 	leads, waits := m.machine.Publication()
-	p.record = partition.Record{Partitions: m.Partitions, Member: partition.FormatID(m.ID), Leads: leads, Waits: waits, Data: p.data}
+	p.record = partition.Record{Partitions: m.Partitions, Member: partition.FormatID(m.ID), Leads: leads, Waits: waits, Leaving: m.machine.Leaving(), Data: p.data}
 	p.next = &lockRequest{member: m, path: Members(m.Path), recipe: recipes.ReadWrite, partition: -1,
 		acquire: &messages.Acquire{Kind: uint32(queue.Shared), Data: p.record.Encode()}}
 	p.next.begin()

@@ -14,6 +14,7 @@ type Machine struct {
 	id      uint64
 	view    *View
 	ids     []uint64 // of the members in view, for which places were made
+	placed  []int    // those of them that share the partitions
 	places  []Place
 	self    int // the index of this member in view; -1 while it is not there
 	parts   []part
@@ -87,10 +88,28 @@ func (m *Machine) Changed(v *View) []Action {
 	for i, member := range v.Members {
 		ids[i] = member.ID
 	}
-	if m.places == nil || !slices.Equal(ids, m.ids) {
-		m.ids, m.places = ids, Places(ids, len(m.parts))
+	if placed := v.placed(); m.places == nil || !slices.Equal(ids, m.ids) || !slices.Equal(placed, m.placed) {
+		m.ids, m.placed, m.places = ids, placed, placesOf(ids, placed, len(m.parts))
 	}
 	return m.decideAll()
+}
+
+// placesOf returns the places of n partitions among the placed ones of the ids.
+func placesOf(ids []uint64, placed []int, n int) []Place {
+	sharing := make([]uint64, len(placed))
+	for i, at := range placed {
+		sharing[i] = ids[at]
+	}
+	places := Places(sharing, n)
+	for p, at := range places {
+		if at.Best >= 0 {
+			places[p].Best = placed[at.Best]
+		}
+		if at.Second >= 0 {
+			places[p].Second = placed[at.Second]
+		}
+	}
+	return places
 }
 
 // Leave has the member end all terms and requests, and then be Left.
@@ -188,6 +207,9 @@ func (m *Machine) Publication() (leads, waits Bits) {
 
 // Members returns how many members the group has, to this member's knowledge.
 func (m *Machine) Members() int { return len(m.ids) }
+
+// Leaving reports whether Leave was called.
+func (m *Machine) Leaving() bool { return m.leaving }
 
 // Leads reports whether the member leads the partition, to its knowledge.
 func (m *Machine) Leads(p int) bool { return m.parts[p].phase == leading || m.parts[p].phase == ending }

@@ -89,7 +89,7 @@ func (w *fakeGroup) publish() {
 		if !w.left[id] {
 			leads, waits := m.Publication()
 			w.number++
-			all = append(all, MemberRecord{id, Record{Partitions: w.n, Leads: leads, Waits: waits}, w.number})
+			all = append(all, MemberRecord{id, Record{Partitions: w.n, Leads: leads, Waits: waits, Leaving: m.Leaving()}, w.number})
 		}
 	}
 	v, err := NewView("/group", all, w.n)

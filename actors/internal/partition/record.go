@@ -19,6 +19,8 @@ type Record struct {
 	// lead: the bit of partition 0 is the lowest one of the first byte.
 	Leads Bits `json:"leads,omitempty"`
 	Waits Bits `json:"waits,omitempty"`
+	// Leaving says that the member ends its terms, and shall lead none.
+	Leaving bool `json:"leaving,omitempty"`
 	// Data are the data that the member has joined with.
 	Data []byte `json:"data,omitempty"`
 }
@@ -78,5 +80,5 @@ func CheckData(data []byte, n int) error {
 
 // LargestRecord returns a record of a member with the data that is as large as any.
 func LargestRecord(data []byte, n int) *Record {
-	return &Record{Partitions: n, Member: FormatID(0), Leads: NewBits(n), Waits: NewBits(n), Data: data}
+	return &Record{Partitions: n, Member: FormatID(0), Leads: NewBits(n), Waits: NewBits(n), Leaving: true, Data: data}
 }

@@ -64,6 +64,22 @@ func WrongCount(path string, wanted, present int) error {
 	return check.Invalid(fmt.Sprintf("%d partitions: the group at %s has %d, and the number cannot change", wanted, path, present))
 }
 
+// placed returns the indexes of the members that share the partitions: those that are not leaving, or all
+// if all are leaving.
+func (v *View) placed() []int {
+	var all, stay []int
+	for i := range v.Members {
+		all = append(all, i)
+		if !v.Members[i].Leaving {
+			stay = append(stay, i)
+		}
+	}
+	if len(stay) == 0 {
+		return all
+	}
+	return stay
+}
+
 // find returns the index of a member, or -1.
 func (v *View) find(id uint64) int {
 	i, is := slices.BinarySearchFunc(v.Members, id, func(m MemberRecord, id uint64) int { return cmp.Compare(m.ID, id) })

@@ -1,0 +1,41 @@
+package elections
+
+import (
+	"context"
+	"testing"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Two of three members leave at one time, and one function of each does not return: the third member leads
+// all other partitions meanwhile, also those of which these two were the best and the second member.
+func TestPartitionsOfLeavingMembers(t *testing.T) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		g := newShards(b, 30)
+		returns := make(chan struct{})
+		slow := func() *shard {
+			first := make(chan struct{}, 1)
+			first <- struct{}{}
+			return g.joinWith(b.Locks(), "slow", func(term *actors.PartitionTerm) {
+				<-term.Context().Done()
+				if context.Cause(term.Context()) == locktest.ErrEnough {
+					select {
+					case <-first:
+						<-returns
+					default:
+					}
+				}
+			})
+		}
+		one, two := slow(), slow()
+		three := g.join(b.Locks(), "three")
+		g.balanced(one, two, three)
+		one.leave(locktest.ErrEnough)
+		two.leave(locktest.ErrEnough)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return three.leads() == 28 }, "the third member leads all but two")
+		close(returns)
+		g.balanced(three)
+	})
+}
