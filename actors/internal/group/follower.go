@@ -39,9 +39,9 @@ type Follower struct {
 	again   chan struct{} // has room for one
 
 	mu      sync.Mutex
-	changed chan struct{}                  // closed at the next change
-	tell    map[*Membership]func(Snapshot) // called at each change, in order
-	records map[string]known               // by node: of the snapshot that was read last
+	changed chan struct{}          // closed at the next change
+	tell    map[*Membership]func() // called at each change
+	records map[string]known       // by node: of the snapshot that was read last
 }
 
 // known is the record of a node. Its data never change.
@@ -53,7 +53,7 @@ type known struct {
 // NewFollower returns a Follower that has not started.
 func NewFollower(m *manager.Manager, path string, partitions int) *Follower {
 	return &Follower{Manager: m, Path: path, Partitions: partitions, again: make(chan struct{}, 1), changed: make(chan struct{}),
-		tell: map[*Membership]func(Snapshot){}, records: map[string]known{}}
+		tell: map[*Membership]func(){}, records: map[string]known{}}
 }
 
 // Directories and nodes of a group, below its path.
@@ -140,7 +140,7 @@ func (f *Follower) publish(change func(*Snapshot)) {
 	close(f.changed)
 	f.changed = make(chan struct{})
 	for _, tell := range f.tell {
-		tell(next)
+		tell()
 	}
 }
 
@@ -187,14 +187,14 @@ func (f *Follower) CheckData(data []byte) error {
 	return f.Manager.CheckNodeData(partition.LargestRecord(data, f.Partitions).Encode())
 }
 
-// listen has tell called with the present state, if there is one, and at each change.
-func (f *Follower) listen(m *Membership, tell func(Snapshot)) {
+// listen has tell called now, if there is a state, and at each change.
+func (f *Follower) listen(m *Membership, tell func()) {
 	f.start()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tell[m] = tell
-	if s := f.state.Load(); s != nil {
-		tell(*s)
+	if f.state.Load() != nil {
+		tell()
 	}
 }
 

@@ -37,7 +37,8 @@ type Membership struct {
 
 	// Only the actor uses these.
 	machine    *partition.Machine
-	campaigns  []*lockRequest // by partition; nil without a campaign
+	seen       *partition.View // what the machine knows
+	campaigns  []*lockRequest  // by partition; nil without a campaign
 	publishing publisher
 	left       bool      // the machine has nothing left to end
 	finished   bool      // done is closed
@@ -53,8 +54,9 @@ type (
 		partition int
 		long      bool // the term has lasted for a while
 	}
-	retry struct{ partition int }
-	leave struct{ why error }
+	retry   struct{ partition int }
+	changed struct{} // the state of the group
+	leave   struct{ why error }
 )
 
 // Join starts a member, which leaves when ctx ends, by Leave, and after a final error. It calls lead in a
@@ -102,10 +104,8 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 	case start:
 		m.watch()
 		m.publishing.start()
-	case Snapshot:
-		if msg.View != nil && !m.left {
-			m.perform(m.machine.Changed(msg.View))
-		}
+	case changed:
+		m.onChanged()
 	case answered:
 		m.onAnswered(msg.request, msg.message)
 	case returned:
@@ -167,6 +167,17 @@ func (m *Membership) leaveFor(why error) {
 	if first {
 		m.publishing.announce()
 	}
+}
+
+// onChanged takes in the newest state of the group. A member that is late skips what came before, so that
+// it does not fall behind.
+func (m *Membership) onChanged() {
+	v := m.state.Load().View
+	if v == m.seen || m.left {
+		return
+	}
+	m.seen = v
+	m.perform(m.machine.Changed(v))
 }
 
 func (m *Membership) onAnswered(r *lockRequest, msg any) {
@@ -256,7 +267,7 @@ func (m *Membership) perform(actions []partition.Action) {
 			m.publishing.leave()
 		}
 	}
-	if len(actions) > 0 {
+	if m.machine.HasChanged() {
 		m.publishing.gather()
 	}
 }

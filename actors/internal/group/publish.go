@@ -165,7 +165,7 @@ func (p *publisher) onPublished() {
 	if !p.joined {
 		p.joined = true
 		close(p.member.joined)
-		p.member.listen(p.member, func(s Snapshot) { p.member.self.Tell(s) })
+		p.member.listen(p.member, func() { p.member.self.Tell(changed{}) })
 		p.member.readAgain() // the directory may have been missing until now
 	}
 	if p.leaving {

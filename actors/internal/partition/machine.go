@@ -20,6 +20,7 @@ type Machine struct {
 	parts   []part
 	busy    int  // partitions that are not idle or paused
 	leaving bool // for ever
+	changed bool // the publication may have changed since it was asked for
 	out     []Action
 }
 
@@ -90,6 +91,7 @@ func (m *Machine) Changed(v *View) []Action {
 	}
 	if placed := v.placed(); m.places == nil || !slices.Equal(ids, m.ids) || !slices.Equal(placed, m.placed) {
 		m.ids, m.placed, m.places = ids, placed, placesOf(ids, placed, len(m.parts))
+		m.changed = true // the member may be the best one for a partition that it waits for already
 	}
 	return m.decideAll()
 }
@@ -160,7 +162,7 @@ func (m *Machine) Released(p int) []Action {
 func (m *Machine) Lost(p int) []Action {
 	switch at := &m.parts[p]; at.phase {
 	case leading, ending:
-		at.phase = lost
+		at.phase, m.changed = lost, true
 	case releasing:
 		m.end(p, at.again)
 	}
@@ -195,8 +197,12 @@ func (m *Machine) Retry(p int) []Action {
 	return m.take()
 }
 
+// HasChanged reports whether the publication may have changed since Publication was called.
+func (m *Machine) HasChanged() bool { return m.changed }
+
 // Publication returns what the member publishes.
 func (m *Machine) Publication() (leads, waits Bits) {
+	m.changed = false
 	leads, waits = NewBits(len(m.parts)), NewBits(len(m.parts))
 	for p := range m.parts {
 		leads.Put(p, m.Leads(p))
@@ -281,7 +287,7 @@ func (m *Machine) release(p int, by ActionKind, again bool) {
 // end ends a campaign. The next one begins at once, or after a pause.
 func (m *Machine) end(p int, pause bool) {
 	at := &m.parts[p]
-	at.phase, at.again = idle, false
+	at.phase, at.again, m.changed = idle, false, true
 	m.busy--
 	switch {
 	case m.leaving:
@@ -303,6 +309,7 @@ func (m *Machine) left() {
 }
 
 func (m *Machine) emit(kind ActionKind, p int) {
+	m.changed = true
 	m.out = append(m.out, Action{Kind: kind, Partition: p})
 }
 

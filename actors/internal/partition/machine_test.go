@@ -17,6 +17,7 @@ type fakeGroup struct {
 	runs     []uint64   // by partition: whose function runs
 	ended    map[uint64][]bool
 	number   int64
+	records  map[uint64]MemberRecord
 	left     map[uint64]bool
 	pending  []departure
 }
@@ -86,11 +87,17 @@ func (w *fakeGroup) step() (any bool) {
 func (w *fakeGroup) publish() {
 	var all []MemberRecord
 	for id, m := range w.machines {
-		if !w.left[id] {
+		if w.left[id] {
+			continue
+		}
+		known, is := w.records[id]
+		// A member that waits publishes that again and again.
+		if !is || m.HasChanged() || m.Leaving() != known.Leaving || slices.ContainsFunc(known.Waits, func(b byte) bool { return b != 0 }) {
 			leads, waits := m.Publication()
 			w.number++
-			all = append(all, MemberRecord{id, Record{Partitions: w.n, Leads: leads, Waits: waits, Leaving: m.Leaving()}, w.number})
+			w.records[id] = MemberRecord{id, Record{Partitions: w.n, Leads: leads, Waits: waits, Leaving: m.Leaving()}, w.number}
 		}
+		all = append(all, w.records[id])
 	}
 	v, err := NewView("/group", all, w.n)
 	if err != nil {
@@ -109,7 +116,7 @@ func TestMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "partitions")
 		w := &fakeGroup{t: t, n: n, machines: map[uint64]*Machine{}, queues: make([][]uint64, n), granted: make([]uint64, n), runs: make([]uint64, n),
-			ended: map[uint64][]bool{}, left: map[uint64]bool{}}
+			ended: map[uint64][]bool{}, left: map[uint64]bool{}, records: map[uint64]MemberRecord{}}
 		next := uint64(0)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "what") {

@@ -103,9 +103,10 @@ type shard struct {
 	left       chan struct{}
 	err        error // of Join, once left is closed
 
-	mu    sync.Mutex
-	terms map[int]*heldShard
-	total atomic.Int32 // terms
+	mu     sync.Mutex
+	terms  map[int]*heldShard
+	newest map[int]*heldShard // those that have ended, too
+	total  atomic.Int32       // terms
 }
 
 // join starts a member, which leads until its terms end.
@@ -116,7 +117,7 @@ func (g *shards) join(locks *actors.Locks, data string) *shard {
 // joinWith starts a member with the function of its terms.
 func (g *shards) joinWith(locks *actors.Locks, data string, lead func(*actors.PartitionTerm)) *shard {
 	ctx, leave := context.WithCancelCause(context.Background())
-	s := &shard{shards: g, partitions: locks.Partitions(g.path, g.count), leave: leave, left: make(chan struct{}), terms: map[int]*heldShard{}}
+	s := &shard{shards: g, partitions: locks.Partitions(g.path, g.count), leave: leave, left: make(chan struct{}), terms: map[int]*heldShard{}, newest: map[int]*heldShard{}}
 	go func() {
 		defer close(s.left)
 		s.err = s.partitions.Join(ctx, []byte(data), func(term *actors.PartitionTerm) {
@@ -137,7 +138,7 @@ func (s *shard) note(term *heldShard, begins bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if begins {
-		s.terms[term.Partition()] = term
+		s.terms[term.Partition()], s.newest[term.Partition()] = term, term
 		s.total.Add(1)
 	} else {
 		delete(s.terms, term.Partition())
@@ -172,6 +173,18 @@ func (s *shard) term(n int) (term *heldShard) {
 		term = s.terms[n]
 		return term != nil && term.leads()
 	}, "a term of partition %d", n)
+	return term
+}
+
+// after waits for a term of the member that comes after a term of the same partition. It may be over by now.
+func (s *shard) after(former *heldShard) (term *heldShard) {
+	s.Helper()
+	zktest.Eventually(s, s.patience(), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		term = s.newest[former.Partition()]
+		return term != nil && term.Token().Compare(former.Token()) > 0
+	}, "a later term of partition %d", former.Partition())
 	return term
 }
 
