@@ -149,6 +149,7 @@ func (a *audit) write() {
 		if err != nil {
 			a.failed(err, lines)
 			buffered.Reset(a.out)
+			encoder = json.NewEncoder(buffered) // one that has failed goes on to fail
 			lines = 0
 		}
 		return err == nil
@@ -158,16 +159,16 @@ func (a *audit) write() {
 		if r.token != (actors.Token{}) {
 			r.Token = r.token.String()
 		}
-		lines++
 		written(encoder.Encode(r))
 	}
 	var spare []auditRecord
 	flush := func() {
 		taken := a.take(spare[:0])
 		for i := range taken {
+			lines++
 			put(&taken[i])
 		}
-		dropped := a.dropped.Load()
+		dropped := a.dropped.Load() // of which the line below is none
 		if dropped > said {
 			put(&auditRecord{at: time.Now(), Event: "dropped", Lines: dropped - said})
 		}

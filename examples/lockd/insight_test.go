@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -161,6 +162,51 @@ func TestAuditDrops(t *testing.T) {
 	full.close()
 	if n := strings.Count(log.String(), "lines are dropped so far"); n != 1 {
 		t.Errorf("%d lines in the log", n)
+	}
+}
+
+// failingOutput fails until it works.
+type failingOutput struct {
+	works atomic.Bool
+	text  bytes.Buffer
+}
+
+func (o *failingOutput) Write(b []byte) (int, error) {
+	if !o.works.Load() {
+		return 0, errors.New("no space")
+	}
+	return o.text.Write(b)
+}
+
+// After an output that has failed works again, a line says how many were dropped, also in place of such lines
+// that were dropped themselves.
+func TestAuditAfterAFailure(t *testing.T) {
+	out := &failingOutput{}
+	a, err := openAudit("-", out, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var added uint64
+	for _, n := range []int{20000, 1, 1} { // more than fit into the buffer, and then one
+		for range n {
+			a.add(&auditRecord{Event: "grant"})
+			added++
+		}
+		zktest.Eventually(t, timeLimit, func() bool { return a.dropped.Load() == added }, "they are dropped")
+	}
+	out.works.Store(true)
+	a.add(&auditRecord{Event: "release"})
+	a.close()
+	var said uint64
+	for line := range strings.Lines(out.text.String()) {
+		var r auditRecord
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		said += r.Lines
+	}
+	if dropped := a.dropped.Load(); said != dropped || dropped != added || !strings.Contains(out.text.String(), "release") {
+		t.Errorf("%d are dropped, and %d said to be, want %d: %s", dropped, said, added, &out.text)
 	}
 }
 
