@@ -224,6 +224,41 @@ def draw(r, frames, renews, counts):
 
 
 class HostileServers(unittest.TestCase):
+    def test_sent_again(self):
+        """What a server has not confirmed is sent again in order, in frames of at most 256 messages."""
+        streams, again, cut = [], [], threading.Event()
+
+        def answer(frames):
+            resumed = next(frames).hello.lease == 7
+            streams.append(resumed)
+            yield frame(welcome={**WELCOME, "resumed": resumed})
+            for f in frames:
+                if f.bye:
+                    return
+                if f.HasField("renew"):
+                    yield frame(renewed={"number": f.renew.number, "for_nanos": 30 * 10**9})
+                if resumed and f.messages:
+                    again.append((f.first, len(f.messages)))
+                if not resumed and cut.is_set():
+                    return
+        with Hostile(answer) as server:
+            client = connect(server)
+            for _ in range(200):  # each with its cancel
+                with self.assertRaises(actorlock.NotAcquired):
+                    client.lock("/a").acquire(timeout=0.001)
+            cut.set()
+            with self.assertRaises(actorlock.NotAcquired):
+                client.lock("/a").acquire(timeout=0.001)  # so that the server reads a frame
+            deadline = time.monotonic() + 60
+            while sum(n for _, n in again) < 402 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            client.close(timeout=1)
+        self.assertEqual(again[0], (1, 256))
+        for (first, n), (following, _) in zip(again, again[1:]):
+            self.assertEqual(following, first + n)
+        self.assertLessEqual(max(n for _, n in again), 256)
+        self.assertEqual(sum(n for _, n in again), 402)
+
     def test_any_frames(self):
         """Whatever a server sends, no grant counts without a lease, and each call ends."""
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

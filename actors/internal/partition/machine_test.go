@@ -151,3 +151,45 @@ func TestMachines(t *testing.T) {
 		}
 	})
 }
+
+// What a member publishes changes also where it does nothing: when it becomes the best member for a
+// partition that it waits for, and when it loses one.
+func TestChangesWithoutActions(t *testing.T) {
+	const n = 8
+	view := func(members ...MemberRecord) *View {
+		for i := range members {
+			members[i].Record = Record{Partitions: n, Leads: NewBits(n), Waits: NewBits(n)}
+		}
+		v, err := NewView("/group", members, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	m := NewMachine(1, n)
+	m.Changed(view(MemberRecord{ID: 1}, MemberRecord{ID: 2}))
+	_, before := m.Publication()
+	if m.HasChanged() {
+		t.Error("the publication has changed since it was asked for")
+	}
+	if actions := m.Changed(view(MemberRecord{ID: 1})); len(actions) > 0 {
+		t.Errorf("a member that waits for all partitions does %v", actions)
+	}
+	if !m.HasChanged() {
+		t.Error("the member waits for more partitions, and does not publish that")
+	}
+	if _, waits := m.Publication(); slices.Equal(before, waits) {
+		t.Errorf("the member waits for %v before and behind", waits)
+	}
+	m.Granted(0)
+	m.Publication()
+	m.Lost(0)
+	if leads, _ := m.Publication(); leads.Has(0) {
+		t.Error("the member leads a partition that it has lost")
+	}
+	m.Granted(1)
+	m.Publication()
+	if m.Lost(1); !m.HasChanged() {
+		t.Error("the member has lost a partition, and does not publish that")
+	}
+}
