@@ -67,8 +67,8 @@ func (p *Partitions) Path() string { return p.path }
 // Count returns the number of partitions.
 func (p *Partitions) Count() int { return p.count }
 
-// Of returns the partition of a key, from 0 on: by a hash of its bytes, which is the same in all versions
-// of the library. It is 0 for a count that is not acceptable.
+// Of returns the partition of a key, from 0 on. All versions of the library hash the bytes of a key alike.
+// Of returns 0 for a count that is not acceptable.
 func (p *Partitions) Of(key string) int {
 	if p.count < 1 {
 		return 0
@@ -253,7 +253,7 @@ func (p *Partitions) compare(seen Count, err error) error {
 	return err
 }
 
-// checkCount asks for the number of partitions, until it is known to be that of the group.
+// checkCount reads the number of partitions in ZooKeeper, until it has been the same once.
 func (p *Partitions) checkCount(ctx context.Context) error {
 	switch {
 	case ctx == nil:

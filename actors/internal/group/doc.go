@@ -3,7 +3,7 @@
 //
 //   - follower.go: the state of the group, read and watched.
 //   - member.go: the actor, which feeds the machine of package partition, and performs its actions.
-//   - request.go: one request to the lock of a partition, or to that of the list of members.
+//   - request.go: a request to the lock of a partition, or to the lock that is the list of members.
 //   - publish.go: how a member publishes what it leads.
 //
 // The list of members is a read-write lock that nobody writes: each member is a reader.

@@ -54,7 +54,8 @@ func Interval(members int) time.Duration {
 	return min(time.Duration(members*members)*100*time.Microsecond, longestInterval)
 }
 
-// gather has the changes published soon, or after the Interval since the last publication.
+// gather sets a timer for a publication of what has changed. An earlier publication may delay it: see
+// Interval.
 func (p *publisher) gather() {
 	if !p.leaving && p.next == nil && !p.gathers {
 		p.gathers = true
@@ -102,7 +103,7 @@ func (p *publisher) onDue(msg publishDue) {
 	}
 }
 
-// remindLater has the record published again after a while if the member waits.
+// remindLater sets a timer for the same record once more, if the member waits.
 func (p *publisher) remindLater() {
 	for range p.record.Waits.All() {
 		p.dueAfter(min(firstReminder<<min(p.reminded, 10), longestReminder), true)
@@ -175,7 +176,7 @@ func (p *publisher) onPublished() {
 	p.gather() // what has changed meanwhile
 }
 
-// onRefused has the record published again after a pause, unless the error is final.
+// onRefused sets a timer for the record once more, unless the error is final.
 func (p *publisher) onRefused(err error) {
 	if !campaign.IsTemporary(err) {
 		p.member.leaveFor(err)

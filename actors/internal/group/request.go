@@ -59,7 +59,7 @@ func (r *lockRequest) cancel() {
 	}
 }
 
-// release gives the grant back. The last answer is Released, or Refused if it was lost.
+// release gives the grant back. The last answer is Released, or Refused after a loss.
 func (r *lockRequest) release() {
 	r.ended = true
 	r.send(&messages.Release{})
