@@ -134,6 +134,7 @@ func TestAuditDrops(t *testing.T) {
 	zktest.Eventually(t, timeLimit, func() bool { return a.pending() == 0 }, "all are written")
 	a.add(&auditRecord{Event: "release"})
 	a.close()
+	<-a.ended // close waits for a second
 	grants, said := 0, uint64(0)
 	for line := range strings.Lines(out.text.String()) {
 		var r auditRecord

@@ -65,6 +65,12 @@ func asNobody(t *testing.T, flags []string, command ...string) (p *lockrunProces
 	return p, end
 }
 
+// says waits until lockrun has written a text to its standard error.
+func (p *lockrunProcess) says(t *testing.T, text string) {
+	t.Helper()
+	zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(p.stderr.String(), text) }, "it says %q", text)
+}
+
 // A command that lockrun may not signal is reported at its start, at a signal and at the loss, and the
 // exit code is not the one of a stopped command.
 func TestCommandOfAnotherUser(t *testing.T) {
@@ -73,18 +79,14 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	path := s.Path(t)
 	p, end := asNobody(t, lockFlags(s, path), rootCommand(t, "echo up; read end; echo ended")...)
 	p.line(t)
-	says := func(text string) {
-		t.Helper()
-		zktest.Eventually(t, timeLimit, func() bool { return strings.Contains(p.stderr.String(), text) }, "it says %q", text)
-	}
-	says("setpriv is set-uid")
-	says("could not stop the command if the lock were lost")
+	p.says(t, "setpriv is set-uid")
+	p.says(t, "could not stop the command if the lock were lost")
 	p.signal(t, syscall.SIGTERM)
-	says(`the command does not get the signal "terminated"`)
+	p.says(t, `the command does not get the signal "terminated"`)
 	if err := s.Client(t).Delete(path+"/"+s.Nodes(t, path)[0], -1); err != nil {
 		t.Fatal(err)
 	}
-	says("the lock is lost, and the command, which may not be signalled, goes on")
+	p.says(t, "the lock is lost, and the command, which may not be signalled, goes on")
 	end()
 	if line := p.line(t); line != "ended" {
 		t.Errorf("the command printed %q", line)
@@ -101,10 +103,10 @@ func TestKilledBesideCommandOfAnotherUser(t *testing.T) {
 	s := zktest.Embedded(t)
 	p, end := asNobody(t, lockFlags(s, s.Path(t)), rootCommand(t, "echo up; read end")...)
 	p.line(t)
+	p.signal(t, syscall.SIGTERM)
+	p.says(t, "the command does not get the signal") // so the start is over, whose last step names the group to the guard
 	p.signal(t, syscall.SIGKILL)
-	zktest.Eventually(t, timeLimit, func() bool {
-		return strings.Contains(p.stderr.String(), "lockrun was killed, and its command goes on without the lock")
-	}, "a line about the command")
+	p.says(t, "lockrun was killed, and its command goes on without the lock")
 	end()
 }
 

@@ -261,13 +261,15 @@ func TestCurator696NodeOfTheOldSession(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
 		long := func(cfg *actors.Config) { cfg.SessionTimeout = locktest.LongSession } // a lock server's clients come back within seconds
-		one, two := twoCandidates(v, locktest.NewLedger(v), v.Locks(long), v.Locks(long))
+		here, there := v.Locks(long), v.Locks(long)
+		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
 		first, old := one.Leads(), v.LockNodes()
 		// The processes cannot close their lost sessions, as if they had been killed.
 		unclosed := v.Inject(embedded.Fault{Op: embedded.OpCloseSession, Times: -1, Action: embedded.CutBefore})
 		v.Halt()
 		locktest.Closes(v, first.Context().Done(), "the term")
 		locktest.Is(v, context.Cause(first.Context()), actors.ErrSessionLost)
+		locktest.WaitState(v, there, messages.SessionState_LOST) // its deadline may be the later one
 		v.Restart()
 		v.WaitNodes(4) // of the old sessions, which the restarted server keeps for their timeout, and of the new ones
 		one.Waits()

@@ -41,7 +41,8 @@ func TestHangUps(t *testing.T) {
 // was too large, the server has not answered those before it either.
 func TestHangUpOnALargeRequest(t *testing.T) {
 	for size, suspected := range map[int]bool{largeRequest - 1<<10: false, largeRequest + 1<<10: true} {
-		c, server := openedPipe(t, &Settings{})
+		client, server := net.Pipe()
+		c := opened(closedForWriting{client}, &Settings{})
 		replies := make(answers, 5)
 		for _, request := range []struct {
 			name string
