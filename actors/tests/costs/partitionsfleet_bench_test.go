@@ -1,15 +1,11 @@
 package costs
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -18,9 +14,9 @@ var (
 	fleetMembers    = flag.Int("members", 64, "how many members BenchmarkPartitionsFleet has")
 )
 
-// BenchmarkPartitionsFleet has many members share partitions. It reports how long it takes until all are
-// led by the right number of members when all members come at one moment, when one more comes and when it
-// leaves again, the memory of a member, and the server's watches.
+// BenchmarkPartitionsFleet has many members share partitions: all come at one moment, one more comes, and
+// it leaves again. It reports what BenchmarkPartitions does, the memory of a member, and the server's
+// watches.
 func BenchmarkPartitionsFleet(b *testing.B) {
 	s := ownServer(b, zktest.Heap(2048), zktest.Setting("maxClientCnxns", "0"))
 	for b.Loop() {
@@ -29,50 +25,28 @@ func BenchmarkPartitionsFleet(b *testing.B) {
 }
 
 func measurePartitionsFleet(b *testing.B, s *zktest.Server, count, members int) {
-	path := s.Path(b)
-	r := &shardRecord{leader: make([]int, count), ended: make([]time.Time, count), load: map[int]int{}}
-	ctx, end := context.WithCancel(b.Context())
-	var all []*actors.Locks
-	var numbers []int
-	var joined sync.WaitGroup
-	join := func(ctx context.Context, i int) {
-		l := all[i]
-		joined.Go(func() {
-			err := l.Partitions(path, count).Join(ctx, []byte("10.0.0.7:7500"), func(term *actors.PartitionTerm) {
-				r.begin(term.Partition(), i)
-				<-term.Context().Done()
-				r.end(term.Partition(), i)
-			})
-			if !errors.Is(err, context.Canceled) {
-				b.Errorf("member %d: %v", i, err)
-			}
-		})
+	before, r := heap(), newShardGroup(b, s, count)
+	var all []int
+	for range members {
+		all = append(all, r.connect(40*time.Second))
 	}
-	before := heap()
-	for range members + 1 {
-		l, err := actors.Connect(ctx, s.Addr(), actors.Config{SessionTimeout: 40 * time.Second})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer l.Close()
-		all = append(all, l)
-	}
+	one := r.connect(40 * time.Second)
 	begun := time.Now()
-	for i := range members {
-		numbers = append(numbers, i)
-		join(ctx, i)
+	for _, member := range all {
+		r.join(member)
 	}
-	r.await(b, "come", begun, numbers...)
+	r.await("come", begun, all...)
 	runtime.GC()
 	b.ReportMetric((heap()-before)/float64(members)/1e6, "MB/member")
 	b.ReportMetric(float64(s.Watches(b)), "watches")
-	one, leave := context.WithCancel(ctx)
+	r.rest("come")
+	r.forget()
+	r.await("onemore", r.join(one), append(all, one)...)
+	r.rest("onemore")
+	r.forget()
 	begun = time.Now()
-	join(one, members)
-	r.await(b, "onemore", begun, append(numbers, members)...)
-	begun = time.Now()
-	leave()
-	r.await(b, "leave", begun, numbers...)
-	end()
-	joined.Wait()
+	r.members[one].leave()
+	r.await("leave", begun, all...)
+	r.rest("leave")
+	r.close()
 }
