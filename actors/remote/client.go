@@ -46,6 +46,7 @@ type session struct {
 	messages    numbered[*messages.ClientMessage] // of the lease
 	requests    sentRequests
 	questions   openQuestions
+	confirms    bool // the server waits for a frame that confirms an answer
 	stream      *clientStream
 	dialing     bool
 	leaving     map[*clientStream]bool // streams of leases that the client has let go of, until they end

@@ -92,6 +92,7 @@ func (s *session) deliver(m *messages.ServerMessage) {
 		s.pass(m.Contended.GetRequestId(), m.Contended, false)
 	case *messages.ServerMessage_Answer:
 		s.questions.answered(m.Answer)
+		s.confirms = s.confirms || !isLast(m.Answer)
 	}
 }
 
@@ -129,6 +130,16 @@ func (s *session) Flush() {
 		}
 		s.sendMessages()
 	}
+	s.confirmAnswers()
+}
+
+// confirmAnswers confirms answers if no other frame has done it: the server sends the next answer to a
+// question when the last one is confirmed. A renewal might come seconds later.
+func (s *session) confirmAnswers() {
+	if s.confirms && s.stream != nil && s.lease.id.lease != 0 && s.stream.frames.hasRoom(func() { s.self.Tell(writable{}) }) {
+		s.confirms = false
+		s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered})
+	}
 }
 
 // extend puts messages into a frame that has some, and reports whether it has.
@@ -137,7 +148,7 @@ func (s *session) extend(last *messages.ClientFrame) bool {
 	if has == 0 {
 		return false
 	}
-	last.Received = s.messages.delivered
+	last.Received, s.confirms = s.messages.delivered, false
 	last.Messages = s.messages.extend(last.First, last.Messages)
 	return len(last.Messages) > has
 }
@@ -151,6 +162,7 @@ func (s *session) flushMessages() {
 
 func (s *session) sendMessages() {
 	first, all := s.messages.nextFrame()
+	s.confirms = false
 	s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered, First: first, Messages: all})
 }
 
