@@ -110,13 +110,13 @@ type Participant struct {
 	// that is not known: it is known of the holders of this process, and Observe knows it of the
 	// participants that came to hold while it watched.
 	HeldSince time.Time
-	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Mine reports
+	// Session is the ZooKeeper session that owns its node, or 0 if that is not known. Local reports
 	// that it is the session of this process, or, with a lock server, that the node was made for a
 	// request of this process. A local queue's node, which the clients of a lock server share, is of
 	// those that hold by it. Persistent reports that no session owns the node, so that only a client
 	// can delete it.
 	Session    int64
-	Mine       bool
+	Local      bool
 	Persistent bool
 	// Token is the fencing token of a holder by its node alone. The true token differs if one
 	// transaction created several nodes, and for a downgraded reader. Generation is 0 if the node
@@ -134,7 +134,7 @@ func participants(contenders []inspection.Contender) (all []Participant) {
 	for _, c := range contenders {
 		p := Participant{
 			Node: c.Node, Kind: c.Kind, Data: c.Data, Session: c.Session, Since: c.Since, HeldSince: c.HeldSince, Token: Token(c.Token),
-			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Mine: c.Mine, Persistent: c.Session == 0 && !c.Since.IsZero(),
+			Permits: c.Permits, Ahead: c.Ahead, Holds: c.Holds, Local: c.Local, Persistent: c.Session == 0 && !c.Since.IsZero(),
 		}
 		if h, ok := manager.ParseHolder(c.Data); ok {
 			p.Host, p.PID, p.Program, p.Owner, p.Identity, p.Data = h.Host, h.PID, h.Program, h.Owner, h.Identity, nil

@@ -43,7 +43,7 @@ var mineCases = map[string]mineCase{
 
 // The participants that hold or wait by a node which was made for a client are the client's own, and
 // no other client's.
-func TestMine(t *testing.T) {
+func TestLocalParticipants(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
 		s := serve(t, zk.Addr(), remote.ServerConfig{})
 		clients := []*actors.Locks{dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)}
@@ -81,8 +81,8 @@ func (c mineCase) queueInTurn(t *testing.T, clients []*actors.Locks, path string
 			}
 			for _, queue := range [][]actors.Participant{all, inspected} {
 				for at, p := range queue {
-					if want := (i+at)%len(clients) == n; p.Mine != want {
-						t.Errorf("with %d of %d granted, client %d: mine is %v: %v", i+1, len(waiting), n, p.Mine, p)
+					if want := (i+at)%len(clients) == n; p.Local != want {
+						t.Errorf("with %d of %d granted, client %d: local is %v: %v", i+1, len(waiting), n, p.Local, p)
 					}
 				}
 			}

@@ -64,7 +64,7 @@ func inspect(ctx context.Context, locks *actors.Locks, path string) (lockQueue, 
 func queueOf(q actors.Queue) lockQueue {
 	all := make([]contender, len(q.Participants))
 	for i, p := range q.Participants {
-		all[i] = contender{contenders.New(p, i), p.Mine}
+		all[i] = contender{contenders.New(p, i), p.Local}
 	}
 	return lockQueue{q.Path, q.Recipe, q.Permits, all}
 }

@@ -66,7 +66,7 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, t *Target, args []byte, n
 	var failed error
 	q.answer(t, ctx, a, func(value V, err error) bool {
 		if v, is := any(&value).(*Snapshot); is {
-			v.setMine(t)
+			v.setLocal(t)
 		}
 		var text []byte
 		if text, failed = json.Marshal(answerJSON[V]{value, errorJSONOf(err)}); failed != nil {
@@ -77,9 +77,9 @@ func (q *asking[A, V]) answerJSON(ctx context.Context, t *Target, args []byte, n
 	return failed
 }
 
-// setMine marks the contenders whose nodes belong to requests of the client that asks, for the lock
+// setLocal marks the contenders whose nodes belong to requests of the client that asks, for the lock
 // of t.
-func (q *Snapshot) setMine(t *Target) {
+func (q *Snapshot) setLocal(t *Target) {
 	made := map[[16]byte]bool{} // by the UUIDs in the names
 	for _, r := range t.Manager.OpenAbove(t.Path) {
 		if t.asker == nil || !t.asker.Owns(r.From) {
@@ -97,7 +97,7 @@ func (q *Snapshot) setMine(t *Target) {
 	q.Contenders = slices.Clone(q.Contenders)
 	for i := range q.Contenders {
 		id, is := uuidOf(q.Contenders[i].Node)
-		q.Contenders[i].Mine = is && made[id]
+		q.Contenders[i].Local = is && made[id]
 	}
 }
 

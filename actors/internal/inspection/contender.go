@@ -28,7 +28,7 @@ type Contender struct {
 	Permits   int // of its process's lock, by its name; 0 if the name does not show that
 	Ahead     int // contenders before it
 	Holds     bool
-	Mine      bool      // the session is this process's
+	Local     bool      // the session is this process's
 	HeldSince time.Time // when it came to hold, by the clock of this process; zero if that is not known
 }
 
@@ -111,7 +111,7 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 			Kind:    kindName(at.Kind),
 			Data:    c.Data,
 			Session: c.Stat.EphemeralOwner,
-			Mine:    c.Stat.EphemeralOwner == session && session != 0,
+			Local:   c.Stat.EphemeralOwner == session && session != 0,
 			Token:   requests.Token{Czxid: c.Stat.Czxid},
 			Ahead:   at.Ahead,
 			Holds:   at.Holds,
@@ -127,7 +127,7 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 
 // noteGranted has the holders of this process hold since their owners were granted the lock.
 func noteGranted(all []Contender, granted grantTimes) {
-	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Mine && c.Holds }) {
+	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Local && c.Holds }) {
 		return
 	}
 	since := granted()

@@ -144,7 +144,7 @@ func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
 	if l.rule.Downgrades() {
 		r.Owner = "the local queue"
 	}
-	l.Add(requests.AcquireBelow, r.ID).Request = r
+	l.Add(requests.Acquire, r.ID).Request = r
 	return node{stage: creating, id: r.ID, kind: kind, try: try}
 }
 
@@ -158,7 +158,7 @@ func (l *Queue) releaseNodes() {
 }
 
 func (l *Queue) cancel(p *node) {
-	l.Add(requests.CancelBelow, p.id)
+	l.Add(requests.Cancel, p.id)
 }
 
 // startTimer keeps the idle node hold for a while. The timer is not stopped when an owner is

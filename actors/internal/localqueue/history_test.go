@@ -85,9 +85,9 @@ func (m *queueModel) step(e queueEvent) {
 func (m *queueModel) perform(f requests.Effect) {
 	r := m.open[f.ID]
 	switch f.Kind {
-	case requests.AcquireBelow:
+	case requests.Acquire:
 		m.acquireNode(f)
-	case requests.CancelBelow:
+	case requests.Cancel:
 		n := m.nodeOf(f.ID)
 		if n == nil {
 			m.t.Fatalf("node %d is released and was not acquired", f.ID)

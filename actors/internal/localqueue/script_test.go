@@ -79,9 +79,9 @@ func (s *queueScript) parse(line machinetest.Line) queueEvent {
 
 func show(f requests.Effect) string {
 	switch f.Kind {
-	case requests.AcquireBelow:
+	case requests.Acquire:
 		return fmt.Sprintf("acquire-node serial=%d kind=%s try=%t data=%q", serial(f.ID), kinds[f.Request.Kind], f.Request.Try, f.Request.Data)
-	case requests.CancelBelow:
+	case requests.Cancel:
 		return fmt.Sprintf("release-node serial=%d", serial(f.ID))
 	case requests.StartIdleTimer:
 		return "start-idle-timer"

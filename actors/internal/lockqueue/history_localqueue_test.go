@@ -42,7 +42,7 @@ func newLocalQueueStacks(t *rapid.T, rule queue.Rule) *stacks {
 func (s *stacks) performLocalQueue(u *upperMachine, effects []requests.Effect) {
 	for _, f := range effects {
 		switch f.Kind {
-		case requests.AcquireBelow, requests.CancelBelow:
+		case requests.Acquire, requests.Cancel:
 			u.stack.Add(f)
 		case requests.NoteNode:
 			if f.First {

@@ -29,13 +29,13 @@ func (l *lowerState) noteNews(f Effect) {
 // perform has the State perform an effect of the machine.
 func (l *lowerState) perform(f requests.Effect) {
 	switch f.Kind {
-	case requests.AcquireBelow:
+	case requests.Acquire:
 		l.acquire(*f.Request)
-	case requests.CancelBelow:
+	case requests.Cancel:
 		if l.process.open[f.ID] != "" {
 			l.lock.step(l.process, Cancel{ID: f.ID, Reason: requests.Cancelled})
 		}
-	case requests.ReleaseBelow:
+	case requests.Release:
 		l.lock.release(l.process, f.ID)
 	}
 }

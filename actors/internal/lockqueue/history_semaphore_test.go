@@ -40,13 +40,13 @@ func (s *stacks) performSemaphore(u *upperMachine, effects []requests.Effect) {
 	var leases []requests.Effect
 	for _, f := range effects {
 		switch f.Kind {
-		case requests.AcquireBelow: // perhaps of the request queue again, behind the loss of a lease
+		case requests.Acquire: // perhaps of the request queue again, behind the loss of a lease
 			endAcquiring(f.By)
 			if f.Below == 1 {
 				u.acquiring = append(u.acquiring, f.By)
 			}
 			u.stack.Add(f)
-		case requests.CancelBelow, requests.ReleaseBelow:
+		case requests.Cancel, requests.Release:
 			u.stack.Add(f)
 		case requests.NoteNode:
 			leases = append(leases, f)

@@ -102,10 +102,10 @@ func (l *localQueueActor) perform() {
 			l.noteNode(f)
 		case requests.StartIdleTimer:
 			l.startIdleTimer()
-		case requests.AcquireBelow:
+		case requests.Acquire:
 			f.Request.Data = l.Manager.NodeData(f.Request.Data, "")
 			l.toDirectory(f)
-		case requests.CancelBelow:
+		case requests.Cancel:
 			if losing != nil && len(l.holds) > 1 && !l.shut {
 				l.shut = l.AwaitLossConfirmed(losing, l.reopen)
 			}
@@ -122,7 +122,7 @@ func (l *localQueueActor) perform() {
 
 // toDirectory passes an effect to the directory, now or at reopen.
 func (l *localQueueActor) toDirectory(f *requests.Effect) {
-	unsent := slices.IndexFunc(l.behind, func(b requests.Effect) bool { return b.Kind == requests.AcquireBelow && b.ID == f.ID })
+	unsent := slices.IndexFunc(l.behind, func(b requests.Effect) bool { return b.Kind == requests.Acquire && b.ID == f.ID })
 	switch {
 	case unsent >= 0: // f cancels a request that the directory does not have yet
 		l.behind = slices.Delete(l.behind, unsent, unsent+1)

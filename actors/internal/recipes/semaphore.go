@@ -163,12 +163,12 @@ func (s *semaphoreActor) perform() {
 		case requests.ReportTurn:
 			r := s.Request(f.ID)
 			r.Tell(queuePassed{r.Number()})
-		case requests.AcquireBelow:
+		case requests.Acquire:
 			f.Request.Data = s.dataBelow(f.Request.Data, s.Request(f.By).OwnerName())
 			s.stack.Add(*f)
-		case requests.ReleaseBelow:
+		case requests.Release:
 			s.stack.Add(*f)
-		case requests.CancelBelow:
+		case requests.Cancel:
 			if losing == nil || !s.deferCancel(losing, *f) {
 				s.stack.Add(*f)
 			}

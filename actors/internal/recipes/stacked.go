@@ -22,11 +22,11 @@ func (s *stacked) below(f requests.Effect) {
 		d = s.leases
 	}
 	switch f.Kind {
-	case requests.AcquireBelow:
+	case requests.Acquire:
 		d.acquireWith(f.More, *f.Request, s.takeCreate())
-	case requests.CancelBelow:
+	case requests.Cancel:
 		d.cancel(f.ID, false, requests.Cancelled)
-	case requests.ReleaseBelow:
+	case requests.Release:
 		d.release(f.ID)
 	}
 }

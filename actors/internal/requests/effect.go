@@ -28,15 +28,15 @@ func (k EffectKind) IsNews() bool { return k <= NotifyContended }
 
 // The other effects of a machine on top of others: for the machine number Below, or for its actor.
 const (
-	// AcquireBelow: begin the Request, which has ID. Each such request ends by a Refuse, a Lose or
+	// Acquire: begin the Request, which has ID. Each such request ends by a Refuse, a Lose or
 	// a ConfirmRelease. A semaphore makes it for the owner's request By. More reports that the next
 	// effect is one, too, and that one transaction is to make the nodes of both if they fit into one.
-	AcquireBelow EffectKind = iota + NotifyContended + 1
-	// CancelBelow: withdraw request ID, or take back what it was granted, also if it is lost.
-	CancelBelow
-	// ReleaseBelow: take back what request ID was granted. ConfirmRelease or Refuse answers it, also
+	Acquire EffectKind = iota + NotifyContended + 1
+	// Cancel: withdraw request ID, or take back what it was granted, also if it is lost.
+	Cancel
+	// Release: take back what request ID was granted. ConfirmRelease or Refuse answers it, also
 	// if it is lost.
-	ReleaseBelow
+	Release
 	// NoteNode: grants that follow are by the Node of request ID below, which has the Token. First
 	// reports that the node hold of a local queue begins with it: TimeBudgetUsed must be called once
 	// that has lasted as long as it may.
@@ -109,7 +109,7 @@ const (
 )
 
 var effectNames = [...]string{"Grant", "Refuse", "Lose", "ConfirmRelease", "RequestRevoke", "NotifyContended",
-	"AcquireBelow", "CancelBelow", "ReleaseBelow", "NoteNode", "StartIdleTimer", "ReportTurn",
+	"Acquire", "Cancel", "Release", "NoteNode", "StartIdleTimer", "ReportTurn",
 	"CreateNode", "ListDirectory", "WatchNodes", "DeleteNode", "DeleteDirectory", "RestoreData",
 	"CreateHeldMarker", "ReplaceHeldMarker", "DeleteWithHeldMarker", "ReadHeldMarker",
 	"StartDelay", "ReportUnknownChild", "ReportClients", "ReportPermits", "ReportHeldMarker"}

@@ -68,7 +68,7 @@ func (m *semaphoreModel) perform(p *semaphoreProcess) {
 	var leases []requests.Effect
 	for _, f := range takeEffects(p.state) {
 		switch f.Kind {
-		case requests.AcquireBelow:
+		case requests.Acquire:
 			if f.Below == leasesBelow && !m.inTurn(p) && len(p.told[queueBelow]) == 0 { // a loss may not be delivered
 				m.t.Fatalf("process %d acquires lease %d before its turn in the request queue: %s", p.n, f.ID, m)
 			}
@@ -77,7 +77,7 @@ func (m *semaphoreModel) perform(p *semaphoreProcess) {
 			leases = append(leases, f)
 		case requests.ReportTurn:
 			p.turns = append(p.turns, f.ID)
-		case requests.CancelBelow, requests.ReleaseBelow:
+		case requests.Cancel, requests.Release:
 			m.end(p, f)
 		case requests.Grant, requests.Refuse, requests.Lose, requests.ConfirmRelease:
 			if err := p.open.Answer(f.Kind, f.ID); err != nil {
@@ -104,7 +104,7 @@ func (m *semaphoreModel) add(p *semaphoreProcess, below int, id requests.ID, try
 func (m *semaphoreModel) end(p *semaphoreProcess, f requests.Effect) {
 	i := slices.IndexFunc(m.nodes[f.Below], func(n *semaphoreNode) bool { return n.owner == p && n.id == f.ID })
 	told := requests.Effect{Kind: requests.Refuse, ID: f.ID, Reason: requests.NotHeld}
-	switch release := f.Kind == requests.ReleaseBelow; {
+	switch release := f.Kind == requests.Release; {
 	case i < 0 && !release:
 		return
 	case release && i >= 0:

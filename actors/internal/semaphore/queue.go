@@ -9,7 +9,7 @@ import (
 
 func (p *State) enterQueue(q *permitRequest) {
 	q.queueID = p.newBelow(q)
-	f := p.Add(requests.AcquireBelow, q.queueID)
+	f := p.Add(requests.Acquire, q.queueID)
 	f.Below, f.By = queueBelow, q.ID
 	f.Request = &requests.Incoming{ID: q.queueID, Kind: queue.ProcessExclusive, Permits: 1, Try: q.Try}
 }
@@ -106,7 +106,7 @@ func (p *State) acquireLeases(q *permitRequest) {
 	for i := range q.Permits {
 		id := p.newBelow(q)
 		q.leaseIDs = append(q.leaseIDs, id)
-		f := p.Add(requests.AcquireBelow, id)
+		f := p.Add(requests.Acquire, id)
 		f.Below, f.By, f.More = leasesBelow, q.ID, i < q.Permits-1
 		f.Request = &requests.Incoming{ID: id, Permits: 1, Try: q.Try, Revocable: q.Revocable, Data: q.Data}
 	}
@@ -195,7 +195,7 @@ func (p *State) withdrawLeases(q *permitRequest) {
 // cancelBelow withdraws a request to a lock below unless it has ended. Its end is still to come.
 func (p *State) cancelBelow(below uint8, id requests.ID) {
 	if p.below.At(id) != nil {
-		p.Add(requests.CancelBelow, id).Below = below
+		p.Add(requests.Cancel, id).Below = below
 	}
 }
 

@@ -80,7 +80,7 @@ func (p *State) Release(id requests.ID) {
 	q.leases.Release()
 	p.count(q, -q.Permits)
 	for _, id := range q.leaseIDs {
-		p.Add(requests.ReleaseBelow, id).Below = leasesBelow
+		p.Add(requests.Release, id).Below = leasesBelow
 	}
 }
 

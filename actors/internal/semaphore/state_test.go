@@ -21,16 +21,16 @@ func newTest(t *testing.T, permits int, fixed bool) stateTest {
 
 // effects returns the effects since the last call. A request below is called by the number in its ID.
 func (s stateTest) effects() string {
-	texts := map[requests.EffectKind]string{requests.AcquireBelow: "acquire lease %d", requests.CancelBelow: "withdraw lease %d",
-		requests.ReleaseBelow: "release lease %d", requests.ReportTurn: "turn of %d", requests.Grant: "grant %d", requests.Refuse: "refuse %d: %v",
+	texts := map[requests.EffectKind]string{requests.Acquire: "acquire lease %d", requests.Cancel: "withdraw lease %d",
+		requests.Release: "release lease %d", requests.ReportTurn: "turn of %d", requests.Grant: "grant %d", requests.Refuse: "refuse %d: %v",
 		requests.Lose: "lose %d: %v", requests.ConfirmRelease: "released %d", requests.RequestRevoke: "revoke %d"}
-	inQueue := map[requests.EffectKind]string{requests.AcquireBelow: "enter queue %d", requests.CancelBelow: "leave queue %d"}
+	inQueue := map[requests.EffectKind]string{requests.Acquire: "enter queue %d", requests.Cancel: "leave queue %d"}
 	var all []string
 	add := func(text string, args ...any) { all = append(all, fmt.Sprintf(text, args...)) }
 	for _, f := range takeEffects(s.State) {
 		switch f.Kind {
 		case requests.NoteNode:
-		case requests.CancelBelow, requests.AcquireBelow, requests.ReleaseBelow:
+		case requests.Cancel, requests.Acquire, requests.Release:
 			texts := texts
 			if f.Below == queueBelow {
 				texts = inQueue

@@ -37,12 +37,12 @@ func TestInspectEachRecipe(t *testing.T) {
 			q := locktest.WaitQueue(b, reader, g.Path(), c.want)
 			holder := q.Participants[0]
 			host, _ := os.Hostname()
-			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Mine ||
+			if holder.Node != g.Node() || holder.Session != g.Session() || holder.Token != g.Token() || holder.Local ||
 				holder.Host != host || holder.PID != os.Getpid() || holder.Program == "" || holder.Data != nil ||
 				holder.Owner != "first" || time.Since(holder.Since) > zktest.TimeLimit {
 				b.Errorf("%s: %+v of %v", c.want, holder, g)
 			}
-			if q := locktest.Inspect(b, locks, g.Path()); !q.Participants[0].Mine {
+			if q := locktest.Inspect(b, locks, g.Path()); !q.Participants[0].Local {
 				b.Errorf("not of this process: %v", q)
 			}
 			locktest.Unlock(b, g)

@@ -37,7 +37,7 @@ func TestParticipants(t *testing.T) {
 			holds      bool
 		}{{"read", "me", true}, {"read", "", true}, {"write", "next", false}} {
 			p := all[i]
-			if p.Kind != want.kind || string(p.Data) != want.data || p.Holds != want.holds || p.Ahead != i || p.Mine {
+			if p.Kind != want.kind || string(p.Data) != want.data || p.Holds != want.holds || p.Ahead != i || p.Local {
 				b.Errorf("participant %d: %+v", i, p)
 			}
 			if age := time.Since(p.Since); age < -time.Minute || age > time.Minute {
@@ -47,8 +47,8 @@ func TestParticipants(t *testing.T) {
 		if all[0].Node != r.Node() || all[0].Token != r.Token() || all[0].Session != r.Session() || all[1].Node != theirs.Path {
 			b.Errorf("%+v", all)
 		}
-		if mine, err := rw.Write().Participants(locktest.Within(b)); err != nil || !mine[0].Mine || mine[1].Mine || !mine[2].Mine {
-			b.Errorf("%+v, %v", mine, err)
+		if all, err := rw.Write().Participants(locktest.Within(b)); err != nil || !all[0].Local || all[1].Local || !all[2].Local {
+			b.Errorf("%+v, %v", all, err)
 		}
 		locktest.Must(b, conn.Delete(b.LockPath+"/unrelated", -1))
 		theirs.Leave()

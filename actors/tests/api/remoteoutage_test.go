@@ -181,7 +181,7 @@ func TestSessionLogOfALockServer(t *testing.T) {
 }
 
 // Those participants are the client's own of which the server knows that.
-func TestMineIsTheClients(t *testing.T) {
+func TestLocalIsOfTheClient(t *testing.T) {
 	remoteInBubble(t, func(v *locktest.Virtual, s *lockServer, remote *actors.Locks, _ locktest.Process) {
 		mu := remote.RWMutex(v.LockPath).Read()
 		mine, others := locktest.Lock(v, mu, actors.WithOwner("mine")), locktest.Lock(v, mu)
@@ -195,8 +195,8 @@ func TestMineIsTheClients(t *testing.T) {
 			defer cancel()
 			for _, participants := range [][]actors.Participant{all, q.Participants, (<-remote.Observe(ctx, v.LockPath)).Participants} {
 				for i, p := range participants {
-					if p.Mine != want[i] {
-						v.Errorf("%v: mine is %v", p, p.Mine)
+					if p.Local != want[i] {
+						v.Errorf("%v: local is %v", p, p.Local)
 					}
 				}
 			}

@@ -117,7 +117,7 @@ func TestCuratorWaitsForUs(t *testing.T) {
 		next := mu.Acquire(locktest.Within(b))
 		b.WaitNodes(3)
 		all, err := mu.Participants(locktest.Within(b))
-		if err != nil || len(all) != 3 || !all[0].Mine || all[1].Mine || all[1].Holds || !all[2].Mine {
+		if err != nil || len(all) != 3 || !all[0].Local || all[1].Local || all[1].Holds || !all[2].Local {
 			b.Errorf("%+v, %v", all, err)
 		}
 		locktest.Unlock(b, g)

@@ -34,7 +34,7 @@ func TestElectionBesideCurator(t *testing.T) {
 				expect := func(want ...string) {
 					b.Helper()
 					leader, err := e.Leader(locktest.Within(b))
-					if err != nil || string(leader.Data) != want[0] || leader.Mine != (want[0] == "go") {
+					if err != nil || string(leader.Data) != want[0] || leader.Local != (want[0] == "go") {
 						b.Errorf("the leader is %s, %v, want %s", leader.Data, err, want[0])
 					}
 					if id, err := observer.Leader(); err != nil || id != want[0] {
