@@ -88,7 +88,6 @@ type (
 	renewalDue struct{}
 	lapseDue   struct{}
 	redialDue  struct{}
-	writable   struct{}
 	settled    struct{} // no end of a grant is under way to a lock's actor
 	// ownersKnow: the owners have been told that the lease of the stream is over. Their work has the
 	// margin to stop.

@@ -39,10 +39,14 @@ type heldLease struct {
 	server             string
 }
 
+// handshakeLimit bounds the first attempt to reach a server.
+const handshakeLimit = 5 * time.Second
+
+// renewalsInTime is how many renewals a client makes in the time for which one was answered.
+const renewalsInTime = 3
+
 // The times of renewals and attempts.
 const (
-	// renewalsInTime is how many renewals a client makes in the time for which one was answered.
-	renewalsInTime = 3
 	// maxUnanswered is how many renewals of a stream may have no answer when the next is due, so that
 	// there is time for another stream; maxUnansweredFirst is that number before the first answer by a
 	// lease.
@@ -53,9 +57,7 @@ const (
 	// renewal only.
 	firstRenewals = 250 * time.Millisecond
 	longestFirst  = 4 * time.Second
-	// handshakeLimit bounds the first attempt to reach a server, and shortestHandshake each attempt for a
-	// lease that is nearly over.
-	handshakeLimit    = 5 * time.Second
+	// shortestHandshake bounds each attempt for a lease that is nearly over.
 	shortestHandshake = 50 * time.Millisecond
 	// maxStrangers is how often in succession one server may say that it does not know the lease. It is
 	// the lease's server by then, started anew.

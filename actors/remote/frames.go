@@ -22,6 +22,9 @@ type frames[F any] struct {
 // processor time.
 const maxQueuedFrames = 1
 
+// writable is the message to an actor that there is room for frames.
+type writable struct{}
+
 // yield lets other goroutines run. A simulation has it do something else: Go does not run goroutines
 // that have yielded in the same order each time.
 var yield = runtime.Gosched

@@ -95,9 +95,9 @@ func (s *LockServer) Stats() ServerStats {
 }
 
 // countRefusal counts a refusal because of a limit. "" is none.
-func (s *LockServer) countRefusal(l Limit) {
+func (c *counters) countRefusal(l Limit) {
 	if i := slices.Index(limits[:], l); i >= 0 {
-		s.counts.refusals[i].Add(1)
+		c.refusals[i].Add(1)
 	}
 }
 

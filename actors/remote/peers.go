@@ -116,12 +116,12 @@ func (g *GRPCServer) Serve(l net.Listener) error {
 	all, perAddress := maxConnections(cfg.MaxClients, cfg.MaxClientsPerPeer, openFiles())
 	return g.Server.Serve(&listener{Listener: l, all: all, perAddress: perAddress, byAddress: map[string]int{}, refused: func(address string, full bool) {
 		if full {
-			g.server.countRefusal(LimitConnections)
+			g.server.counts.countRefusal(LimitConnections)
 			g.server.warn("lock server refuses a connection: it has as many as it takes", "address", address, "connections", all,
 				"do", "raise the limit of open files and MaxClients, or look at the clients")
 			return
 		}
-		g.server.countRefusal(LimitConnectionsPerAddress)
+		g.server.counts.countRefusal(LimitConnectionsPerAddress)
 		g.server.warn("lock server refuses a connection: its address has as many as one may have", "address", address, "connections", perAddress,
 			"do", "look at the clients at the address, or raise MaxClientsPerPeer and the limit of open files")
 	}})

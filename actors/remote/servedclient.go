@@ -267,7 +267,7 @@ func (c *servedClient) Flush() {
 			c.withdraw(q)
 		}
 		if c.stream != nil {
-			c.server.countRefusal(LimitPending)
+			c.server.counts.countRefusal(LimitPending)
 			c.cutOff("the client does not read what the server sends", nil)
 		}
 	}

@@ -52,7 +52,7 @@ func (c *servedClient) question(q *messages.Question) {
 		fail(reason, detail)
 		return
 	case len(c.questions) >= c.server.cfg.MaxQuestionsPerClient:
-		c.server.countRefusal(LimitQuestions)
+		c.server.counts.countRefusal(LimitQuestions)
 		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", len(c.questions)))
 		return
 	}
@@ -63,7 +63,7 @@ func (c *servedClient) question(q *messages.Question) {
 		var tooLarge error
 		err := c.answer(ctx, q, func(value []byte) bool {
 			if len(value) > maxAnswer {
-				c.server.countRefusal(LimitAnswers)
+				c.server.counts.countRefusal(LimitAnswers)
 				tooLarge = &messages.Refused{Reason: messages.Reason_LIMIT_EXCEEDED,
 					Detail: fmt.Sprintf("the answer has %d bytes: a lock server sends %d at most", len(value), maxAnswer)}
 				return false
@@ -146,7 +146,7 @@ func (c *servedClient) onAnswer(a answerTo) {
 	}
 	if last || q.failed == nil {
 		if q.failed = c.answers.put(q, a.answer); q.failed != nil {
-			c.server.countRefusal(LimitAnswers)
+			c.server.counts.countRefusal(LimitAnswers)
 			q.cancel() // the last answer follows
 		}
 	}

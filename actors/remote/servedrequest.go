@@ -149,7 +149,7 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		return
 	}
 	if limit, problem := c.overLimit(nodesOf(recipe, msg), len(msg.Data)); limit != "" {
-		c.server.countRefusal(limit)
+		c.server.counts.countRefusal(limit)
 		c.refuse(number, messages.Reason_LIMIT_EXCEEDED, problem)
 		return
 	}
@@ -199,7 +199,7 @@ func (c *servedClient) begin(r *servedRequest) {
 	e, err := c.server.manager.FindServed(r.path, r.recipe)
 	if err != nil {
 		reason, detail := reasonOf(err)
-		c.onAnswered(answered{request: r, message: &messages.Refused{Reason: reason, Detail: detail}})
+		c.last(r, refusedMessage(r.number, reason, detail))
 		return
 	}
 	r.entry = e
@@ -233,7 +233,11 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 }
 
 func (c *servedClient) refuse(number uint64, reason messages.Reason, detail string) {
-	c.send(&messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}})
+	c.send(refusedMessage(number, reason, detail))
+}
+
+func refusedMessage(number uint64, reason messages.Reason, detail string) *messages.ServerMessage {
+	return &messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}}
 }
 
 // takeBack is cancel for a client that has not released in time: a lock-delay begins. why is why it lost a

@@ -237,16 +237,16 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	case s.closed || s.draining:
 		return nil, messages.Reason_CLOSED, closing
 	case len(s.clients) >= s.cfg.MaxClients:
-		s.countRefusal(LimitClients)
+		s.counts.countRefusal(LimitClients)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
 	case s.bySource[peer.source()] >= s.cfg.MaxClientsPerPeer:
-		s.countRefusal(LimitClientsPerPeer)
+		s.counts.countRefusal(LimitClientsPerPeer)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients of %q at %s, the most that it takes of one peer",
 			s.cfg.MaxClientsPerPeer, peer.Name, addressOf(peer.Address))
 	}
 	s.last++
 	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
-		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{}, reading: zkbridge.NewReadLimit(maxReading, maxRead, func() { s.countRefusal(LimitAnswers) }),
+		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{}, reading: zkbridge.NewReadLimit(maxReading, maxRead, func() { s.counts.countRefusal(LimitAnswers) }),
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c
 	s.bySource[peer.source()]++
