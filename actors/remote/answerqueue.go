@@ -1,10 +1,28 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/actorlock/actorlock/messages"
+)
+
+// servedQuestion is a question until its goroutine has ended, also if it was withdrawn.
+type servedQuestion struct {
+	id        uint64
+	cancel    context.CancelFunc
+	withdrawn bool
+	failed    error // its answers do not go to the client, but this
+
+	value, end *messages.Answer // that wait; nil if there is none
+}
+
+// The questions of a client read maxReading directories at once, and maxRead bytes of each. Other questions
+// wait. A question about a larger directory fails with LIMIT_EXCEEDED: its answer would be too large.
+const (
+	maxReading = 4
+	maxRead    = 8 << 20
 )
 
 // answerQueue holds the answers to the questions of a client. What belongs to the client's lease goes

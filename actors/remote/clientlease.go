@@ -4,11 +4,30 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lease"
 	"github.com/actorlock/actorlock/messages"
 )
+
+// validity is until when a lease is valid, for any goroutine to read.
+type validity struct {
+	margin time.Duration // between until and the end of the lease
+	until  atomic.Int64  // by the clock of the session
+	passed atomic.Bool   // it was seen to be over: a later answer does not bring it back
+}
+
+func (v *validity) over(at time.Duration) bool {
+	if v.passed.Load() {
+		return true
+	}
+	if int64(at) < v.until.Load() {
+		return false
+	}
+	v.passed.Store(true)
+	return true
+}
 
 // clientLease decides for a client which server it asks for a lease, until when the lease is valid, and
 // when a stream is of no use. It does no I/O and sets no timers. All times are of the session's clock.
@@ -38,12 +57,6 @@ type heldLease struct {
 	lease, incarnation uint64
 	server             string
 }
-
-// handshakeLimit bounds the first attempt to reach a server.
-const handshakeLimit = 5 * time.Second
-
-// renewalsInTime is how many renewals a client makes in the time for which one was answered.
-const renewalsInTime = 3
 
 // The times of renewals and attempts.
 const (

@@ -1,31 +1,12 @@
 package remote
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/actorlock/actorlock/messages"
 )
-
-// checkLapse lets go of a lease that is valid no more.
-func (s *session) checkLapse() {
-	if !s.lease.lapsed(s.clock.Now()) {
-		return
-	}
-	why := "the lease is over: the lock server has not renewed it in time"
-	if s.lease.draining {
-		why = "the lease is over: the lock server drains, and has not renewed it"
-	}
-	if n := len(s.lease.strangers); n > 0 {
-		why = fmt.Sprintf("the lease is over: its lock server was not reached by the name %s, by which others have answered %d times", s.lease.id.server, n)
-	}
-	s.dropStream()
-	s.lease.nextServer()
-	s.lease.attempts = 0 // those that have failed were for the server of the lease
-	s.lose(why)
-	s.redial()
-}
 
 // lose lets go of the lease. The locks' actors queue again what waits.
 func (s *session) lose(why string) {
@@ -87,5 +68,26 @@ func (s *session) leaveStream(stream *clientStream) {
 	if s.stream == stream {
 		s.flushMessages()
 		s.stream = nil
+	}
+}
+
+func (s *session) close() {
+	s.closing = true
+	if s.stream != nil {
+		s.leaving[s.stream] = true
+		s.leaveStream(s.stream)
+	} else if s.lease.id.lease != 0 {
+		s.closeFailed = errors.New("there is no stream")
+	}
+	for stream := range s.leaving {
+		stream.bye() // no owner needs its margin any more
+	}
+	s.stopIfLeft()
+}
+
+// stopIfLeft ends a session that closes, once the servers have confirmed each Bye.
+func (s *session) stopIfLeft() {
+	if s.closing && len(s.leaving) == 0 {
+		s.self.Stop()
 	}
 }

@@ -9,39 +9,6 @@ import (
 // refused.
 const maxUnconfirmed = 1 << 16
 
-// sentRequests are the requests that the server has or is to have, by number.
-type sentRequests struct {
-	targets map[uint64]*target
-	granted int // of targets
-}
-
-// target is where the messages about a request go.
-type target struct {
-	lock    *host.Ref
-	granted bool
-}
-
-// grant notes that a request is granted.
-func (r *sentRequests) grant(number uint64) {
-	if t := r.targets[number]; t != nil && !t.granted {
-		t.granted = true
-		r.granted++
-	}
-}
-
-// forget drops a request: the lock's actor does not expect further messages about it.
-func (r *sentRequests) forget(number uint64) {
-	if t := r.targets[number]; t != nil && t.granted {
-		r.granted--
-	}
-	delete(r.targets, number)
-}
-
-func (r *sentRequests) clear() {
-	clear(r.targets)
-	r.granted = 0
-}
-
 // onOutgoing sends a message of a lock's actor to the server. The actor sends a request again if its
 // epoch is over.
 func (s *session) onOutgoing(o outgoing) {

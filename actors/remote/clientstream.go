@@ -5,18 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
 )
-
-// clientStream is a stream to a server, behind its Welcome.
-type clientStream struct {
-	transport clientTransport
-	frames    *frames[*messages.ClientFrame]
-	cancel    context.CancelFunc
-}
 
 // redial opens a stream, unless there is one.
 func (s *session) redial() {
@@ -82,61 +74,21 @@ func (s *session) connect(server string, first *messages.ClientFrame, limit time
 	return c
 }
 
-// refusalOf returns the end of a lease, or the answer to a Hello, as an error.
-func refusalOf(e *messages.Ended) error { return &messages.Refused{Reason: e.Reason, Detail: e.Detail} }
-
-// bye says Bye by the stream, once, behind what waits.
-func (c *clientStream) bye() {
-	c.frames.put(&messages.ClientFrame{Bye: true})
-	c.frames.close()
-}
-
-// onConnected begins the use of a stream.
-func (s *session) onConnected(c connected) {
-	s.dialing = false
-	now := s.clock.Now()
-	switch {
-	case s.closing || c.err == nil && c.hello.Lease != s.lease.id.lease: // the lease has lapsed meanwhile
-		s.drop(c.stream)
-		s.redial()
-		return
-	case c.err != nil:
-		s.onConnectError(c)
-		return
-	}
-	if c.hello.LetGo != 0 && c.hello.LetGo == s.lease.letGo.lease {
-		s.lease.letGo = heldLease{}
-	}
-	welcome := c.first.Welcome
-	if s.lease.id.lease != 0 && !welcome.Resumed {
-		if s.lease.isElsewhere(now, welcome) {
-			s.drop(c.stream)
-			s.dial.abandon(c.server)
-			s.lastError.Store(&connectError{fmt.Errorf("%s: a lock server has answered that does not know the lease: does the name lead to several servers?", c.server), time.Now()})
-			s.redialLater()
+func (s *session) read(stream *clientStream) {
+	defer stream.cancel()
+	for {
+		frame, err := stream.transport.Recv()
+		if err != nil {
+			s.self.Tell(streamEnded{stream, err})
 			return
 		}
-		s.lose("the lock server does not know the lease any more: it was started anew")
+		s.self.RunInlineIfIdle(frameFrom{stream, frame})
 	}
-	if s.lease.id.lease == 0 && !slices.Contains(s.lease.servers, c.server) { // they have changed
-		s.drop(c.stream)
-		s.redial()
-		return
-	}
-	s.stream = c.stream
-	s.suspended = ""
-	go s.read(c.stream)
-	if welcome.Resumed {
-		s.lease.resumed(now)
-		s.messages.restart()
-	} else {
-		s.lease.granted(now, heldLease{welcome.Lease, welcome.Incarnation, c.server})
-		s.messages = numbered[*messages.ClientMessage]{}
-		s.goingAway.Store(false)
-	}
-	s.onServerState(welcome.State)
-	s.renew()
-	s.onFrame(c.stream, c.first) // its Received says what a former stream has brought to the server
+}
+
+// redialLater dials again after a pause that grows with the attempts.
+func (s *session) redialLater() {
+	time.AfterFunc(s.lease.pause(s.clock.Now()), func() { s.self.Tell(redialDue{}) })
 }
 
 // onConnectError handles a failed attempt. The server of a lease ends it by SESSION_LOST; another one of
@@ -156,29 +108,6 @@ func (s *session) onConnectError(c connected) {
 	s.redialLater()
 }
 
-// redialLater dials again after a pause that grows with the attempts.
-func (s *session) redialLater() {
-	time.AfterFunc(s.lease.pause(s.clock.Now()), func() { s.self.Tell(redialDue{}) })
-}
-
-func (s *session) read(stream *clientStream) {
-	defer stream.cancel()
-	for {
-		frame, err := stream.transport.Recv()
-		if err != nil {
-			s.self.Tell(streamEnded{stream, err})
-			return
-		}
-		s.self.RunInlineIfIdle(frameFrom{stream, frame})
-	}
-}
-
-// dropStream ends the stream. What is under way is sent again on the next one.
-func (s *session) dropStream() {
-	s.drop(s.stream)
-	s.stream = nil
-}
-
 func (s *session) drop(stream *clientStream) {
 	if stream != nil {
 		stream.cancel()
@@ -186,17 +115,10 @@ func (s *session) drop(stream *clientStream) {
 	}
 }
 
-func (s *session) onStreamEnded(stream *clientStream, err error) {
-	if s.leaving[stream] {
-		delete(s.leaving, stream)
-		if s.closing && !errors.Is(err, io.EOF) {
-			s.closeFailed = err
-		}
-		s.stopIfLeft()
-	}
-	if s.stream == stream {
-		s.endStream(err, false)
-	}
+// dropStream ends the stream. What is under way is sent again on the next one.
+func (s *session) dropStream() {
+	s.drop(s.stream)
+	s.stream = nil
 }
 
 // endStream gives up the stream. dead reports that its connection may be dead.
@@ -219,113 +141,21 @@ func (s *session) endStream(err error, dead bool) {
 	s.redialLater()
 }
 
-func (s *session) suspend(why string) {
-	if s.state.Load().State == messages.SessionState_CONNECTED {
-		s.set(messages.SessionState_SUSPENDED, nil, why)
-	}
-}
-
-func (s *session) setServers(servers []string) {
-	if !s.lease.setServers(servers) {
-		s.goingAway.Store(true)
-		s.leaveIfIdle()
-	}
-}
-
-// onFrame handles a frame of the server.
-func (s *session) onFrame(stream *clientStream, frame *messages.ServerFrame) {
-	if s.stream != stream {
+// checkLapse lets go of a lease that is valid no more.
+func (s *session) checkLapse() {
+	if !s.lease.lapsed(s.clock.Now()) {
 		return
 	}
-	seen, err := s.messages.accept(frame.Received, frame.First, len(frame.Messages))
-	if err != nil {
-		s.endStream(err, false)
-		return
+	why := "the lease is over: the lock server has not renewed it in time"
+	if s.lease.draining {
+		why = "the lease is over: the lock server drains, and has not renewed it"
 	}
-	if s.lease.id.lease == 0 { // Ended has come, and Bye follows
-		return
+	if n := len(s.lease.strangers); n > 0 {
+		why = fmt.Sprintf("the lease is over: its lock server was not reached by the name %s, by which others have answered %d times", s.lease.id.server, n)
 	}
-	s.lease.heard = s.clock.Now()
-	if frame.Renewed != nil {
-		s.onRenewed(frame.Renewed)
-	}
-	if frame.State != nil {
-		s.onServerState(frame.State)
-	}
-	for _, m := range frame.Messages[seen:] {
-		s.deliver(m)
-	}
-	if frame.GoAway {
-		s.lease.draining = true
-		s.goingAway.Store(true)
-	}
-	if frame.Ended != nil {
-		if frame.Ended.Reason == messages.Reason_CLOSED {
-			s.lease.nextServer()
-		}
-		s.leave("the lock server has ended the lease: " + refusalOf(frame.Ended).Error())
-		return
-	}
-	s.leaveIfIdle()
-}
-
-// renew sends a renewal. A stream is of no use if those before it have no answer.
-func (s *session) renew() {
-	if s.stream == nil || s.lease.id.lease == 0 || s.closing {
-		return
-	}
-	renew, pause, err := s.lease.renewal(s.clock.Now())
-	switch {
-	case err != nil:
-		s.endStream(err, s.lease.silent())
-	case renew != nil:
-		s.stream.frames.put(&messages.ClientFrame{Renew: renew, Received: s.messages.delivered})
-		s.renewAfter(pause)
-	}
-}
-
-func (s *session) renewAfter(d time.Duration) {
-	if s.renewing != nil {
-		s.renewing.Stop()
-	}
-	s.renewing = time.AfterFunc(d, func() { s.self.Tell(renewalDue{}) })
-}
-
-func (s *session) onRenewed(r *messages.Renewed) {
-	now := s.clock.Now()
-	if !s.lease.renewed(now, r) {
-		return
-	}
-	if s.lapsing != nil {
-		s.lapsing.Stop()
-	}
-	s.lapsing = time.AfterFunc(s.lease.validUntil()-now, func() { s.self.Tell(lapseDue{}) })
-	s.renewAfter(s.lease.renewalPause(now))
-	s.resume()
-}
-
-// onServerState takes in what the server says of its ZooKeeper session.
-func (s *session) onServerState(now *messages.State) {
-	s.suspended, s.zooKeeper = "", now.GetSessionId()
-	if !now.GetConnected() {
-		s.suspended = "the lock server has no connection to ZooKeeper: " + now.GetDetail()
-		s.suspend(s.suspended)
-		return
-	}
-	s.resume()
-}
-
-// resume is called when the server may be connected, and the lease valid, again.
-func (s *session) resume() {
-	now := s.state.Load()
-	switch {
-	case s.suspended != "" || s.lease.valid == nil || s.stream == nil:
-	case now.State == messages.SessionState_SUSPENDED:
-		s.set(messages.SessionState_CONNECTED, nil, "the stream to the lock server is back")
-	case now.State == messages.SessionState_LOST:
-		s.set(messages.SessionState_CONNECTED, func(n *snapshot) {
-			n.Epoch++
-			n.ID, n.lease, n.Timeout = s.zooKeeper, s.lease.valid, s.lease.validUntil()-s.clock.Now()
-		}, "the lock server "+s.lease.id.server+" has granted a lease")
-	}
+	s.dropStream()
+	s.lease.nextServer()
+	s.lease.attempts = 0 // those that have failed were for the server of the lease
+	s.lose(why)
+	s.redial()
 }

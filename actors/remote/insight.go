@@ -1,35 +1,9 @@
 package remote
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
-
-	"github.com/actorlock/actorlock/actors/internal/inspection"
-	"github.com/actorlock/actorlock/messages"
 )
-
-// peerKey is the key of the Peer in the context of a client's request.
-type peerKey struct{}
-
-// ClientOf returns the client of a lock server whose request it is, from the context that the Monitor of
-// the server's Locks gets (actors.Config.Monitor). It is false for a request of the server's process. It
-// does not block.
-func ClientOf(ctx context.Context) (Peer, bool) {
-	p, is := ctx.Value(peerKey{}).(Peer)
-	return p, is
-}
-
-// Change is something that a client has had the server do, besides requests for locks.
-type Change struct {
-	// Kind is "revoke" for a node whose owner is asked to release, or which is deleted after a grace;
-	// "revoke-holders" for those of a lock; "set-count" and "try-set-count" for a number of permits.
-	Kind string
-	// Path is the path of the node, the lock or the number.
-	Path string
-	// Arguments are the others, as JSON: a grace in nanoseconds, or the number.
-	Arguments []byte
-}
 
 // Limit is a limit of a LockServer, as ServerStats counts refusals because of it.
 type Limit string
@@ -84,39 +58,9 @@ type counters struct {
 	refusals                      [len(limits)]atomic.Uint64
 }
 
-// Stats returns the present counts. It never blocks for long.
-func (s *LockServer) Stats() ServerStats {
-	all := ServerStats{Clients: s.Clients(), PendingMessages: int(s.counts.pendingMessages.Load()), PendingBytes: int(s.counts.pendingBytes.Load()),
-		LeasesLost: s.counts.leasesLost.Load(), LateRenewals: s.counts.lateRenewals.Load(), LimitRefusals: map[Limit]uint64{}}
-	for i, l := range limits {
-		all.LimitRefusals[l] = s.counts.refusals[i].Load()
-	}
-	return all
-}
-
 // countRefusal counts a refusal because of a limit. "" is none.
 func (c *counters) countRefusal(l Limit) {
 	if i := slices.Index(limits[:], l); i >= 0 {
 		c.refusals[i].Add(1)
 	}
-}
-
-// countPending counts what the client has not confirmed among that of all clients.
-func (c *servedClient) countPending(messages, bytes int) {
-	if messages != c.counted.messages || bytes != c.counted.bytes {
-		c.server.counts.pendingMessages.Add(int64(messages - c.counted.messages))
-		c.server.counts.pendingBytes.Add(int64(bytes - c.counted.bytes))
-		c.counted.messages, c.counted.bytes = messages, bytes
-	}
-}
-
-// noteChange calls ServerConfig.Changed for a question that has something changed.
-func (c *servedClient) noteChange(q *messages.Question, err error) {
-	if c.server.cfg.Changed == nil {
-		return
-	}
-	if _, changes, wrong := inspection.PathsOf(q); wrong != nil || !changes {
-		return
-	}
-	c.server.cfg.Changed(c.peer, Change{Kind: q.GetKind(), Path: q.GetPath(), Arguments: slices.Clone(q.GetArguments())}, err)
 }

@@ -1,13 +1,26 @@
 package remote
 
 import (
-	"log/slog"
+	"context"
 	"math"
 	"net"
 	"net/netip"
 	"sync"
-	"time"
 )
+
+// sameAs reports whether a client that comes again has the same identity.
+func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
+
+// peerKey is the key of the Peer in the context of a client's request.
+type peerKey struct{}
+
+// ClientOf returns the client of a lock server whose request it is, from the context that the Monitor of
+// the server's Locks gets (actors.Config.Monitor). It is false for a request of the server's process. It
+// does not block.
+func ClientOf(ctx context.Context) (Peer, bool) {
+	p, is := ctx.Value(peerKey{}).(Peer)
+	return p, is
+}
 
 // source is where clients come from whose number is bounded together: an identity at one address.
 type source struct{ name, address string }
@@ -107,68 +120,4 @@ func (c *boundedConn) Close() error {
 	err := c.Conn.Close()
 	c.closed()
 	return err
-}
-
-// Serve is grpc.Server.Serve with bounds: MaxClients and the limit of open files bound all connections,
-// and MaxClientsPerPeer bounds the connections of one address.
-func (g *GRPCServer) Serve(l net.Listener) error {
-	cfg := &g.server.cfg
-	all, perAddress := maxConnections(cfg.MaxClients, cfg.MaxClientsPerPeer, openFiles())
-	return g.Server.Serve(&listener{Listener: l, all: all, perAddress: perAddress, byAddress: map[string]int{}, refused: func(address string, full bool) {
-		if full {
-			g.server.counts.countRefusal(LimitConnections)
-			g.server.warn("lock server refuses a connection: it has as many as it takes", "address", address, "connections", all,
-				"do", "raise the limit of open files and MaxClients, or look at the clients")
-			return
-		}
-		g.server.counts.countRefusal(LimitConnectionsPerAddress)
-		g.server.warn("lock server refuses a connection: its address has as many as one may have", "address", address, "connections", perAddress,
-			"do", "look at the clients at the address, or raise MaxClientsPerPeer and the limit of open files")
-	}})
-}
-
-// linePause is the time between two lines of the log of one kind that clients can have a server write.
-const linePause = 10 * time.Second
-
-// logLimit bounds the lines of the log that clients can have a server write, by their texts.
-type logLimit struct {
-	mu     sync.Mutex
-	before map[string]*lineCount
-}
-
-type lineCount struct {
-	next    time.Duration // when the next line may be written
-	leftOut int
-}
-
-// take reports whether a line may be written now, and how many were left out since the last one.
-func (l *logLimit) take(text string, now time.Duration) (leftOut int, may bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.before == nil {
-		l.before = map[string]*lineCount{}
-	}
-	c := l.before[text]
-	switch {
-	case c == nil:
-		l.before[text] = &lineCount{next: now + linePause}
-		return 0, true
-	case now < c.next:
-		c.leftOut++
-		return 0, false
-	}
-	leftOut, c.leftOut, c.next = c.leftOut, 0, now+linePause
-	return leftOut, true
-}
-
-// warn writes a line to the log, one of each text in 10 s at most. The next has how many were left out.
-func (s *LockServer) warn(text string, args ...any) {
-	leftOut, may := s.lines.take(text, s.manager.Session.Now())
-	if !may {
-		return
-	}
-	if leftOut > 0 {
-		args = append(args, slog.Int("alike", leftOut))
-	}
-	s.log.Warn(text, args...)
 }

@@ -1,74 +1,12 @@
 package remote
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/actorlock/actorlock/actors/internal/lease"
 	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge"
 )
-
-// servedClient is the server's end of a client, for the life of one lease. Its actor takes the
-// frames of the client's streams, and the messages of the locks to its requests.
-type servedClient struct {
-	server *LockServer
-	number uint64 // of the client, for people and for the names of its owners
-	id     uint64 // of the lease; others must not guess it, since its bearer may end the lease
-	peer   Peer
-	name   string
-	ctx    context.Context // of its requests, with the peer
-	self   *host.Ref
-
-	// Only the actor uses these.
-	lease     *lease.ServerEnd
-	renewals  rate
-	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer or grant
-	stream    *serverStream
-	messages  numbered[*messages.ServerMessage]
-	answers   answerQueue
-	requests  map[uint64]*servedRequest
-	nodes     int                       // of requests
-	data      int                       // bytes of data in the nodes of requests
-	record    struct{ of, with []byte } // the last data of a node, without and with the client's identity
-	deferred  deferred                  // of requests
-	questions map[uint64]*servedQuestion
-	reading   *zkbridge.ReadLimit           // of all questions
-	counted   struct{ messages, bytes int } // of messages, as the server counts them
-	timer     *time.Timer                   // until the lease may have ended
-	draining  bool
-	stopped   bool // the actor is about to end
-	over      bool // the lease has ended, and the actor waits for the locks' answers and the client's Bye
-}
-
-// Messages to the actor.
-type (
-	attached struct {
-		stream *serverStream
-		first  *messages.ClientFrame // has a Hello
-	}
-	detached struct{ stream *serverStream }
-	// halfClosed: the client sends nothing more. Behind a Bye it waits for the end of the stream.
-	halfClosed struct{ stream *serverStream }
-	received   struct {
-		stream *serverStream
-		frame  *messages.ClientFrame
-	}
-	sessionState struct{ state *messages.State }
-	leaseTimer   struct{}
-	letGo        struct{}
-	drain        struct{}
-	renewNoMore  struct{}
-	closeDown    struct{}
-	// describe asks for the state of the client, which goes into a channel with room for it.
-	describe struct{ to chan<- ClientState }
-)
-
-func (c *servedClient) now() time.Duration { return c.server.manager.Session.Now() }
 
 // Receive implements host.Actor.
 func (c *servedClient) Receive(_ ask.Recipient, msg any) {
@@ -294,17 +232,30 @@ func (c *servedClient) extend(last *messages.ServerFrame) bool {
 	return len(last.Messages) > has
 }
 
-// send sends a numbered message.
-func (c *servedClient) send(m *messages.ServerMessage) {
-	err := c.messages.add(m)
-	if err == nil {
-		return
+// onMessage handles a numbered message of the client.
+func (c *servedClient) onMessage(m *messages.ClientMessage) {
+	switch m := m.GetWhat().(type) {
+	case *messages.ClientMessage_Acquire:
+		c.acquire(m.Acquire)
+	case *messages.ClientMessage_Cancel:
+		// The last answer to an unknown request is under way.
+		if r := c.requests[m.Cancel.GetRequestId()]; r != nil && !c.confirmLost(r) {
+			c.cancel(r)
+		}
+	case *messages.ClientMessage_HoldExpired:
+		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {
+			c.takeBack(r, messages.Reason_HOLD_EXPIRED)
+		}
+	case *messages.ClientMessage_Release:
+		if r := c.requests[m.Release.GetRequestId()]; r != nil && !c.confirmLost(r) && r.granted != nil && !r.over {
+			r.released = true
+			c.endInTurn(r, &messages.Release{})
+		}
+	case *messages.ClientMessage_Question:
+		c.question(m.Question)
+	case *messages.ClientMessage_Withdraw:
+		if q := c.questions[m.Withdraw]; q != nil {
+			c.withdraw(q)
+		}
 	}
-	if err = c.messages.add(withReadableTexts(m)); err != nil {
-		c.server.log.Error("a message to a client cannot be sent", "client", c.text(), "error", err, "do", "report it")
-	}
-}
-
-func (c *servedClient) text() string {
-	return fmt.Sprintf("%s %s %s (client %d)", c.peer.Name, c.peer.Address, c.name, c.number)
 }

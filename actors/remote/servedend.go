@@ -43,9 +43,6 @@ func (c *servedClient) closeDown() {
 	}
 }
 
-// closing is the detail of leases that end with the server.
-const closing = "the lock server is about to end"
-
 // endLease gives back all that the client has. The caller knows that the client's lease is not valid any more,
 // or that the ZooKeeper session is lost: the bridge keeps a lost session for as long as the client's lease.
 func (c *servedClient) endLease(reason messages.Reason, detail string) {

@@ -4,37 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
-)
-
-// servedQuestion is a question until its goroutine has ended, also if it was withdrawn.
-type servedQuestion struct {
-	id        uint64
-	cancel    context.CancelFunc
-	withdrawn bool
-	failed    error // its answers do not go to the client, but this
-
-	value, end *messages.Answer // that wait; nil if there is none
-}
-
-// answerTo is an answer to a question of the client, or the end of the answers.
-type answerTo struct {
-	of     *servedQuestion
-	answer *messages.Answer
-}
-
-// maxAnswer bounds the bytes of a question and of an answer: no transport carries a larger one.
-const maxAnswer = 1 << 20
-
-// The questions of a client read maxReading directories at once, and maxRead bytes of each. Other questions
-// wait. A question about a larger directory fails with LIMIT_EXCEEDED: its answer would be too large.
-const (
-	maxReading = 4
-	maxRead    = 8 << 20
 )
 
 // question has a goroutine answer a question of the client.
@@ -172,4 +147,15 @@ func (c *servedClient) withdraw(q *servedQuestion) {
 		delete(c.questions, q.id)
 	}
 	c.answers.drop(q)
+}
+
+// noteChange calls ServerConfig.Changed for a question that has something changed.
+func (c *servedClient) noteChange(q *messages.Question, err error) {
+	if c.server.cfg.Changed == nil {
+		return
+	}
+	if _, changes, wrong := inspection.PathsOf(q); wrong != nil || !changes {
+		return
+	}
+	c.server.cfg.Changed(c.peer, Change{Kind: q.GetKind(), Path: q.GetPath(), Arguments: slices.Clone(q.GetArguments())}, err)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/lock"
+	"github.com/actorlock/actorlock/messages"
 )
 
 // A client that asks for thousands of locks, or permits, at one moment has the server ask for them in
@@ -18,20 +19,6 @@ import (
 // requests that were begun since the last turn and wait for their locks. A request that needs more has a
 // turn for itself. As many nodes of requests may end without a turn, and in one.
 const maxOpening = 256
-
-// deferred are the requests of a client that wait for a turn, in their order. The zero value has none.
-type deferred struct {
-	requests  []*servedRequest
-	cancelled int              // of these
-	ends      []*servedRequest // that were begun, and are to end
-	turn      int              // nodes that the client has asked for a turn for; 0 if it waits for none
-	turns     uint64           // so far
-	opening   int              // see maxOpening
-	ending    int              // nodes of the requests that end since the last turn, and are not answered
-}
-
-// turn is the message to the actor that it is the client's turn.
-type turn struct{}
 
 // beginInTurn begins a request, or has it wait for a turn.
 func (c *servedClient) beginInTurn(r *servedRequest) {
@@ -133,23 +120,6 @@ func (c *servedClient) open(r *servedRequest) {
 	c.begin(r)
 }
 
-// noteOpened notes that a request is granted, or is to end.
-func (c *servedClient) noteOpened(r *servedRequest) {
-	if r.opening && r.turn == c.deferred.turns {
-		c.deferred.opening -= r.nodes
-	}
-	r.opening = false
-}
-
-// noteEnded notes that a request has ended.
-func (c *servedClient) noteEnded(r *servedRequest) {
-	c.noteOpened(r)
-	if r.ending && r.turn == c.deferred.turns {
-		c.deferred.ending -= r.nodes
-	}
-	r.end, r.ending = nil, false
-}
-
 // endDeferred ends a request that waits for a turn, because the client needs it no more.
 func (c *servedClient) endDeferred(r *servedRequest) {
 	c.last(r, nil)
@@ -158,4 +128,33 @@ func (c *servedClient) endDeferred(r *servedRequest) {
 		d.requests = slices.DeleteFunc(d.requests, func(r *servedRequest) bool { return r.over })
 		d.cancelled = 0
 	}
+}
+
+func (c *servedClient) withdrawRequest(r *servedRequest, end any) {
+	r.over = true
+	if r.entry == nil {
+		c.endDeferred(r)
+		return
+	}
+	c.endInTurn(r, end)
+}
+
+// cancel withdraws a request in whatever state it is. The lock takes a grant back.
+func (c *servedClient) cancel(r *servedRequest) { c.withdrawRequest(r, &messages.Cancel{}) }
+
+// takeBack is cancel for a client that has not released in time: a lock-delay begins. why is why it lost a
+// grant.
+func (c *servedClient) takeBack(r *servedRequest, why messages.Reason) {
+	c.withdrawRequest(r, lock.TakeBack{From: r, Why: why})
+}
+
+// confirmLost is called when the client has released or cancelled, or its lease is over. It ends a
+// request whose grant is lost, and returns false for others.
+func (c *servedClient) confirmLost(r *servedRequest) bool {
+	if r.lost {
+		r.over = true
+		c.last(r, nil)
+		r.send(&messages.Release{})
+	}
+	return r.lost
 }

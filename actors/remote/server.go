@@ -3,60 +3,24 @@ package remote
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/lease"
-	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
-
-// protocolVersion is the version of messages/remote.proto.
-const protocolVersion = 1
-
-// LockServer serves the locks of a process to other processes, which need no ZooKeeper: see Dial.
-type LockServer struct {
-	cfg         ServerConfig
-	locks       *actors.Locks
-	manager     *manager.Manager
-	log         *slog.Logger
-	incarnation uint64
-	began       time.Duration // by the clock of the session
-
-	mu       sync.Mutex
-	clients  map[uint64]*servedClient
-	bySource map[source]int // of clients
-	last     uint64         // client
-	draining bool
-	closed   bool
-	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
-
-	lines  logLimit
-	counts counters
-
-	suspended atomic.Pointer[messages.State] // of the ZooKeeper session
-	health    atomic.Pointer[health.Server]  // nil before GRPC
-}
-
-// MinLease is the shortest ServerConfig.Lease: by a shorter one no client holds for long enough to do
-// anything.
-const MinLease = 100 * time.Millisecond
 
 // NewServer returns a LockServer of the locks, which must be those of a process with ZooKeeper. It does
 // not block. Its error is ErrInvalid. Close the server before the locks.
@@ -93,13 +57,6 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 	s.incarnation, s.began = randomID(), s.manager.Session.Now()
 	s.manager.Session.Ref().SendSubscribe(&messages.Subscribe{}, sessionWatch{s})
 	return s, nil
-}
-
-// randomID returns a number that no one guesses, and that is not 0.
-func randomID() uint64 {
-	var random [8]byte
-	rand.Read(random[:])
-	return binary.LittleEndian.Uint64(random[:]) | 1
 }
 
 // maxName bounds the name of a client's program, which lines of the log have.
@@ -254,9 +211,6 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	return c, 0, ""
 }
 
-// sameAs reports whether a client that comes again has the same identity.
-func (p Peer) sameAs(other Peer) bool { return p.Name == other.Name }
-
 // ended forgets a client whose lease is over and whose requests are answered.
 func (s *LockServer) ended(c *servedClient) {
 	s.mu.Lock()
@@ -342,3 +296,55 @@ func (s *LockServer) Close() error {
 const closeLimit = 10 * time.Second
 
 var _ ask.Recipient = sessionWatch{}
+
+// updateHealth says to the health service whether the server takes clients.
+func (s *LockServer) updateHealth() {
+	h := s.health.Load()
+	if h == nil {
+		return
+	}
+	s.mu.Lock()
+	ending := s.draining || s.closed
+	s.mu.Unlock()
+	if ending {
+		h.Shutdown() // for good: a change of the session that comes at this moment changes nothing
+		return
+	}
+	status := healthpb.HealthCheckResponse_SERVING
+	if state := s.suspended.Load(); state == nil || !state.Connected {
+		status = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	h.SetServingStatus("", status)
+	h.SetServingStatus(grpcService, status)
+}
+
+// Serving reports whether the server takes clients, and its session with ZooKeeper is connected, as the
+// health service does. It does not block.
+func (s *LockServer) Serving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.suspended.Load()
+	return !s.draining && !s.closed && state != nil && state.Connected
+}
+
+// warn writes a line to the log, one of each text in 10 s at most. The next has how many were left out.
+func (s *LockServer) warn(text string, args ...any) {
+	leftOut, may := s.lines.take(text, s.manager.Session.Now())
+	if !may {
+		return
+	}
+	if leftOut > 0 {
+		args = append(args, slog.Int("alike", leftOut))
+	}
+	s.log.Warn(text, args...)
+}
+
+// Stats returns the present counts. It never blocks for long.
+func (s *LockServer) Stats() ServerStats {
+	all := ServerStats{Clients: s.Clients(), PendingMessages: int(s.counts.pendingMessages.Load()), PendingBytes: int(s.counts.pendingBytes.Load()),
+		LeasesLost: s.counts.leasesLost.Load(), LateRenewals: s.counts.lateRenewals.Load(), LimitRefusals: map[Limit]uint64{}}
+	for i, l := range limits {
+		all.LimitRefusals[l] = s.counts.refusals[i].Load()
+	}
+	return all
+}

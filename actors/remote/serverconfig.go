@@ -75,3 +75,18 @@ const (
 	// changes a number of shared permits.
 	VerbChange Verb = "change"
 )
+
+// Change is something that a client has had the server do, besides requests for locks.
+type Change struct {
+	// Kind is "revoke" for a node whose owner is asked to release, or which is deleted after a grace;
+	// "revoke-holders" for those of a lock; "set-count" and "try-set-count" for a number of permits.
+	Kind string
+	// Path is the path of the node, the lock or the number.
+	Path string
+	// Arguments are the others, as JSON: a grace in nanoseconds, or the number.
+	Arguments []byte
+}
+
+// MinLease is the shortest ServerConfig.Lease: by a shorter one no client holds for long enough to do
+// anything.
+const MinLease = 100 * time.Millisecond

@@ -4,29 +4,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// validity is until when a lease is valid, for any goroutine to read.
-type validity struct {
-	margin time.Duration // between until and the end of the lease
-	until  atomic.Int64  // by the clock of the session
-	passed atomic.Bool   // it was seen to be over: a later answer does not bring it back
+// session is the client's end of a lease, one after the other. Its actor owns the stream to the lock
+// server; the locks' actors send it what is for the server, and it sends them what comes back. What
+// the lease allows is decided in clientLease, and how messages are numbered in numbered: the actor
+// does the I/O and sets the timers.
+type session struct {
+	messages.IgnoreBridge[ask.Recipient]
+
+	dial    dialer
+	name    string // of the program, for people
+	clock   *zkbridge.Clock
+	log     *slog.Logger
+	self    *host.Ref
+	ctx     context.Context // until close
+	end     context.CancelFunc
+	stopped chan struct{} // closed when the actor has ended
+
+	state             atomic.Pointer[snapshot]
+	lastError         atomic.Pointer[connectError]
+	locks             atomic.Pointer[manager.Manager] // nil before the first lock
+	lastNumber        atomic.Uint64                   // of requests and questions
+	suspensions, lost atomic.Uint64
+	goingAway         atomic.Bool  // the server is about to end
+	settling          atomic.Int64 // ends of grants that the locks' actors have not handled yet
+
+	// Only the actor uses these.
+	lease       clientLease
+	messages    numbered[*messages.ClientMessage] // of the lease
+	requests    sentRequests
+	questions   openQuestions
+	confirms    bool // the server waits for a frame that confirms an answer
+	stream      *clientStream
+	dialing     bool
+	leaving     map[*clientStream]bool // streams of leases that the client has let go of, until they end
+	suspended   string                 // what the server says of its session; "" if it is connected
+	zooKeeper   int64                  // the id of that session
+	renewing    *time.Timer            // until the next renewal
+	lapsing     *time.Timer            // until the lapse
+	subscribers subscribers
+	closing     bool
+	closeFailed error // why the server has not confirmed the end
 }
 
-func (v *validity) over(at time.Duration) bool {
-	if v.passed.Load() {
-		return true
+// Messages to the actor.
+type (
+	connected struct {
+		stream *clientStream
+		server string
+		hello  *messages.Hello
+		first  *messages.ServerFrame // has a Welcome
+
+		err      error // why there is no stream
+		timedOut bool
 	}
-	if int64(at) < v.until.Load() {
-		return false
+	frameFrom struct {
+		stream *clientStream
+		frame  *messages.ServerFrame
 	}
-	v.passed.Store(true)
-	return true
+	streamEnded struct {
+		stream *clientStream
+		err    error
+	}
+	// outgoing is a message of a lock's actor to the server. It is dropped if the epoch is over.
+	outgoing struct {
+		epoch, number uint64
+		from          *host.Ref
+		message       *messages.ClientMessage
+	}
+	newServers struct{ servers []string }
+	renewalDue struct{}
+	lapseDue   struct{}
+	redialDue  struct{}
+	settled    struct{} // no end of a grant is under way to a lock's actor
+	// ownersKnow: the owners have been told that the lease of the stream is over. Their work has the
+	// margin to stop.
+	ownersKnow struct {
+		stream *clientStream
+		margin time.Duration
+	}
+	closeNow    struct{}
+	closeFailed struct{ why error }
+)
+
+// incoming is a message of the server to a lock's actor.
+type incoming struct {
+	epoch, number uint64
+	message       any  // of service Owner
+	endsGrant     bool // it counts in session.settling
+}
+
+// clientStream is a stream to a server, behind its Welcome.
+type clientStream struct {
+	transport clientTransport
+	frames    *frames[*messages.ClientFrame]
+	cancel    context.CancelFunc
+}
+
+// bye says Bye by the stream, once, behind what waits.
+func (c *clientStream) bye() {
+	c.frames.put(&messages.ClientFrame{Bye: true})
+	c.frames.close()
+}
+
+// connectError is the error of an attempt to reach a server, and when it happened.
+type connectError struct {
+	err error
+	at  time.Time
 }
 
 // snapshot is what other goroutines may read of the state of a session.
@@ -112,10 +206,4 @@ func (s *session) SetServers(list string) error {
 		s.self.Tell(newServers{servers})
 	}
 	return err
-}
-
-// connectError is the error of an attempt to reach a server, and when it happened.
-type connectError struct {
-	err error
-	at  time.Time
 }

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -58,20 +57,4 @@ func parseServers(list string) ([]string, error) {
 		}
 	}
 	return servers, nil
-}
-
-// reasonOf returns an error as the reason and the detail of an answer.
-func reasonOf(err error) (messages.Reason, string) {
-	if refused, is := errors.AsType[*messages.Refused](err); is {
-		return refused.Reason, refused.Detail
-	}
-	reason, is := errors.AsType[messages.Reason](err)
-	switch {
-	case is:
-	case errors.Is(err, context.Canceled):
-		reason = messages.Reason_CANCELLED
-	default:
-		reason = messages.Reason_UNAVAILABLE
-	}
-	return reason, strings.TrimPrefix(strings.TrimPrefix(err.Error(), reason.Error()), ": ")
 }
