@@ -17,12 +17,27 @@
 // process. Guard returns operations for a ZooKeeper client that the program has itself. Owners of different clients are different, whatever their names. A LocalQueue is shared
 // by all clients of a server.
 //
-// The messages are in messages/remote.proto. To be read in this order: numbered.go (messages arrive
-// once), frames.go, transport.go and grpc.go (streams); at the client clientlease.go (which server to
-// ask, and until when the lease is valid: it does no I/O, as numbered.go), dial.go, session.go, client.go
-// (the actor), clientstream.go and clientleave.go (the beginning and the end of streams), clientmessages.go,
-// clientquestions.go and clientlock.go (the actor of a lock); at the server answerqueue.go, serverconfig.go, server.go,
-// servedclient.go (the actor of a client) and servedend.go (the end of its lease), serverstream.go, rate.go,
-// servedrequest.go, servedlimits.go (what a client may ask for), servedturn.go (clients with many requests
-// take turns) and servedquestion.go.
+// # Files
+//
+// The messages are in messages/remote.proto. A file uses only what stands before it in this list.
+//
+// Both ends: protocol.go, text.go, limits.go (what a client may ask for), numbered.go (messages arrive
+// once), codec.go, frames.go, transport.go and grpc.go (streams).
+//
+// The client: subscribers.go; clientlease.go (which server to ask, and until when the lease is valid);
+// questions.go, those that wait for answers; sentrequests.go; session.go, what the session knows, and what
+// any goroutine may ask it. Its actor: clientquestions.go; clientstate.go, the state of the session;
+// clientmessages.go; clientlock.go (the actor of a lock); clientleave.go, the end of a lease;
+// clientstream.go, the beginning and the end of streams; clientframes.go, what comes by a stream; client.go,
+// which takes all messages; dial.go.
+//
+// What the server knows: serverconfig.go, peers.go, files_unix.go, files_other.go, rate.go, insight.go (what it
+// counts), clients.go, serverstream.go, answerqueue.go; serverstate.go, the server, its clients and their
+// requests. Then server.go, which makes and ends clients. The actor of a client: servedsend.go;
+// servedrequest.go, the owner of a request; servedturn.go (clients with many requests take turns);
+// servedclients.go; servedend.go, the end of a lease; servedquestion.go; servedacquire.go, requests and the
+// locks' answers; servedclient.go, which takes all messages. Streams over gRPC: grpcserver.go. For tests of
+// other packages: hooks.go.
+//
+// Four files do no I/O, and histories test them: numbered.go, clientlease.go, questions.go and answerqueue.go.
 package remote
