@@ -24,6 +24,7 @@ type bridgeActor struct {
 	lastChange    *messages.SessionChanged // as last told to the subscribers
 	epoch         *epoch.Epoch             // the present one; nil before the first, after the last, and in the pause between two
 	epochsOpened  uint64
+	lostAt        time.Time                // when a session was last lost
 	wasReady      bool                     // a session was ready for requests: a refusal by a server is not fatal any more
 	fatal         error                    // why the bridge has given up, nil if it has not
 	failed        bool                     // the bridge has ended by a panic

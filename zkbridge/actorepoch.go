@@ -10,7 +10,7 @@ import (
 )
 
 // reopenPause is how long the bridge waits before it opens the next epoch if the last one ended
-// before it had a session, or because a server refused the credentials.
+// before it had a session, because a server refused the credentials, or so soon after another one.
 const reopenPause = time.Second
 
 // open begins the next epoch.

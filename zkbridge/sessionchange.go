@@ -2,6 +2,7 @@ package zkbridge
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
@@ -48,8 +49,10 @@ func (a *bridgeActor) OnSessionEvent(e epoch.SessionEvent, detail string) {
 	case messages.SessionState_LOST:
 		a.addLostSession(a.epoch.Conn) // so that the session is closed later, on another connection: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
-		if e == epoch.Refused {
-			a.openAfterPause() // the next one is refused, too
+		again := time.Since(a.lostAt) < reopenPause
+		a.lostAt = time.Now()
+		if again || e == epoch.Refused {
+			a.openAfterPause() // the next one may end as soon
 		} else {
 			a.open()
 		}

@@ -25,6 +25,9 @@ type Network struct {
 	// OnWrite, if not nil, is called with each message but pings in place of the connection's own
 	// Write.
 	OnWrite func(c *WireConn, op embedded.Op, message []byte) (int, error)
+	// OnAnswer, if not nil, is called with each message of the server, and returns what the client gets
+	// in its place.
+	OnAnswer func(Answer) [][]byte
 
 	network  sync.Mutex // guards refusing and conns
 	refusing bool
@@ -43,7 +46,13 @@ type Process struct {
 // Process returns Locks on a network of their own.
 func (b *Fixture) Process(configure ...func(*actors.Config)) Process {
 	b.Helper()
-	d := &Network{dial: b.Dial}
+	return b.ProcessOn(&Network{}, configure...)
+}
+
+// ProcessOn returns Locks on a network.
+func (b *Fixture) ProcessOn(d *Network, configure ...func(*actors.Config)) Process {
+	b.Helper()
+	d.dial = b.Dial
 	return Process{d, b.Locks(append(configure, d.Config)...)}
 }
 
@@ -90,7 +99,11 @@ func (d *Network) Dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, err
 	}
 	d.conns = append(d.conns, conn)
-	return &WireConn{Conn: conn, d: d, limit: -1}, nil
+	c := &WireConn{Conn: conn, d: d, limit: -1}
+	if d.OnAnswer != nil {
+		c.tamper = &tamper{change: d.OnAnswer}
+	}
+	return c, nil
 }
 
 // Refuse has the network refuse new connections, or accept them again.
@@ -187,6 +200,7 @@ type WireConn struct {
 	net.Conn
 	d      *Network
 	Writes int
+	tamper *tamper // nil without OnAnswer
 
 	mu    sync.Mutex
 	limit int // of bytes that may still be read; -1 for no limit
@@ -194,6 +208,9 @@ type WireConn struct {
 
 // Write writes messages: the client passes whole ones.
 func (c *WireConn) Write(message []byte) (int, error) {
+	if c.tamper != nil {
+		c.tamper.note(message)
+	}
 	op := embedded.OpConnect
 	if c.Writes++; c.Writes > 1 && len(message) >= 12 {
 		op = embedded.Op(binary.BigEndian.Uint32(message[8:]))
@@ -238,7 +255,12 @@ func (c *WireConn) SetLimit(n int) {
 
 // Read reads as many bytes as the limit allows.
 func (c *WireConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	n, err := 0, error(nil)
+	if c.tamper != nil {
+		n, err = c.tamper.read(c.Conn.Read, b)
+	} else {
+		n, err = c.Conn.Read(b)
+	}
 	c.mu.Lock()
 	limit := c.limit
 	c.mu.Unlock()

@@ -3,7 +3,9 @@ package failures
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -13,36 +15,42 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/bare"
 )
 
+// wholeTable takes some five minutes.
+var wholeTable = flag.Bool("whole-table", false, "have TestRequestsTable run all its rows")
+
 // TestRequestsTable has a server fail at each kind of request that a process sends for each recipe:
-// it hangs up once or always, leaves an answer out, or answers with each code of ZooKeeper, whether or
-// not it has executed the request. The process requests a lock that another process holds, loses its
+// it hangs up once or always, leaves an answer out, answers with each code of ZooKeeper and some others,
+// whether or not it has executed the request, or tells a lie (lies_test.go). The process requests a lock that another process holds, loses its
 // connection once while it waits, and then has its turn: the lock comes, or the request fails with a
 // reason. No other lock of the process is lost, and its session is not SUSPENDED again and again, unless
 // the server always hangs up on a request that nothing can replace. The kinds of requests are those that
 // a run without a fault sends, so that a new one takes part.
 func TestRequestsTable(t *testing.T) {
 	t.Parallel()
-	oneIn, ran := sample.OneIn, 0
-	if zktest.RaceDetector { // .ci/run has a run of the whole table without it
-		oneIn = sample.OneInAlways
+	n, ran := 60, 0
+	switch {
+	case *wholeTable:
+		n = 1
+	case zktest.Exhaustive() && !zktest.RaceDetector: // .ci/run has a run without it
+		n = 8
 	}
-	sampled := oneIn(t, 60)
+	sampled := sample.OneInAlways(t, n)
 	for _, r := range locktest.Recipes {
 		for _, op := range requestsOf(t, r) {
-			for _, f := range serverFaults() {
+			for _, f := range rowsOf(op) {
 				if !sampled() {
 					continue
 				}
 				if ran++; ran%16 == 0 {
 					runtime.GC() // as in TestEveryFaultAtEveryRequest
 				}
-				f.Op = op
-				t.Run(fmt.Sprintf("%s/%v/%s", r.Name, op, nameOf(f)), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%v/%s", r.Name, nameOf(op), f.name()), func(t *testing.T) {
 					locktest.Bubble(t, func(v *locktest.Virtual) { newRequestsCell(v, r).run(f) })
 				})
 			}
@@ -50,20 +58,67 @@ func TestRequestsTable(t *testing.T) {
 	}
 }
 
+// tableFault is a way in which a server fails at a request: a fault, or a lie.
+type tableFault struct {
+	embedded.Fault // with the request, and Times below 0 for always
+	lie            *lie
+}
+
+// endsSessions reports whether the process has to take its session for over.
+func (f tableFault) endsSessions() bool {
+	return f.lie != nil && f.lie.endsSession || f.Op == embedded.OpConnect && f.Times < 0 ||
+		f.Op == embedded.OpAuth && (f.Code != 0 || f.lie != nil) // the server refuses the credentials
+}
+
+// rowsOf returns the ways in which a server fails at a kind of request.
+func rowsOf(op embedded.Op) (rows []tableFault) {
+	for _, f := range serverFaults() {
+		if f.Op = op; op != opEvent && (f.Code == 0 || hasCode(op)) {
+			rows = append(rows, tableFault{Fault: f})
+		}
+	}
+	for i, l := range lies {
+		if l.isAbout(op) {
+			rows = append(rows, tableFault{embedded.Fault{Op: op}, &lies[i]})
+		}
+		if l.isAbout(op) && !l.once {
+			rows = append(rows, tableFault{embedded.Fault{Op: op, Times: -1}, &lies[i]})
+		}
+	}
+	return rows
+}
+
+// hasCode reports whether a server can refuse the request.
+func hasCode(op embedded.Op) bool { return op != embedded.OpConnect && op != embedded.OpPing }
+
+// unlistedCodes are codes that ZooKeeper does not have.
+var unlistedCodes = []int32{7, -9, -99, -126, -1000, math.MinInt32}
+
 // serverFaults returns the ways in which a server fails at a request.
 func serverFaults() []embedded.Fault {
 	faults := []embedded.Fault{{Action: embedded.LeaveOutReply}}
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
 		faults = append(faults, embedded.Fault{Action: action}, embedded.Fault{Action: action, Times: -1})
 	}
-	for _, code := range bare.Codes() {
+	for _, code := range append(bare.Codes(), unlistedCodes...) {
 		faults = append(faults, embedded.Fault{Action: embedded.Refuse, Code: code}, embedded.Fault{Action: embedded.Misreport, Code: code})
 	}
 	return faults
 }
 
-func nameOf(f embedded.Fault) string {
+func nameOf(op embedded.Op) string {
+	if op == opEvent {
+		return "event"
+	}
+	return op.String()
+}
+
+func (f tableFault) name() string {
 	switch {
+	case f.lie != nil && f.Times < 0:
+		return f.lie.name + ", always"
+	case f.lie != nil:
+		return f.lie.name
 	case f.Code != 0:
 		return fmt.Sprintf("%v %d", f.Action, f.Code)
 	case f.Times < 0:
@@ -78,13 +133,17 @@ type requestsCell struct {
 	*locktest.Virtual
 	recipe    locktest.Recipe
 	tested    locktest.Process
+	liar      liar // between the server and the tested process
 	bystander *actors.Grant
 	rival     locktest.Handle
 	options   []actors.Option // of the rival
 }
 
 func newRequestsCell(v *locktest.Virtual, r locktest.Recipe) *requestsCell {
-	c := &requestsCell{Virtual: v, recipe: r, tested: v.Process()}
+	c := &requestsCell{Virtual: v, recipe: r, liar: liar{path: v.LockPath}}
+	c.tested = v.ProcessOn(&locktest.Network{OnAnswer: c.liar.onAnswer}, func(cfg *actors.Config) {
+		cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
+	})
 	c.bystander = locktest.Lock(v, c.tested.Locks.Mutex("/bystander"))
 	others := v.Locks()
 	if c.rival, c.options = r.At(others, v.LockPath), r.Options; r.Kind == messages.Kind_READ {
@@ -98,13 +157,12 @@ func requestsOf(t *testing.T, r locktest.Recipe) (ops []embedded.Op) {
 	t.Run(r.Name+"/no fault", func(t *testing.T) {
 		locktest.Bubble(t, func(v *locktest.Virtual) {
 			c := newRequestsCell(v, r)
-			ops = c.tested.Record(func() { c.run(embedded.Fault{}) })
+			ops = c.tested.Record(func() { c.run(tableFault{}) })
 		})
 	})
+	ops = append(ops, embedded.OpConnect, embedded.OpPing, opEvent) // which Record leaves out
 	slices.Sort(ops)
-	return slices.DeleteFunc(slices.Compact(ops), func(op embedded.Op) bool {
-		return op == embedded.OpConnect || op == embedded.OpAuth || op == embedded.OpCloseSession
-	})
+	return slices.DeleteFunc(slices.Compact(ops), func(op embedded.Op) bool { return op == embedded.OpCloseSession })
 }
 
 // optionalRequests are those that not every server knows. A server that always hangs up on one does so in
@@ -119,22 +177,26 @@ const (
 
 const requestsBound = 2 * time.Minute
 
-func (c *requestsCell) run(f embedded.Fault) {
+func (c *requestsCell) run(f tableFault) {
 	held := locktest.Lock(c, c.rival, c.options...)
 	before := c.tested.Locks.Stats()
 	remove := func() {}
-	if f.Action != 0 {
+	switch {
+	case f.lie != nil:
+		c.liar.begin(f.lie, f.Op, f.Times < 0)
+		remove = func() { c.liar.begin(nil, 0, false) }
+	case f.Action != 0:
 		if f.Times >= 0 || !slices.Contains(optionalRequests, f.Op) {
 			f.Session = c.tested.Locks.Session().ID
 		}
-		remove = c.Inject(f).Remove
+		remove = c.Inject(f.Fault).Remove
 	}
 	request := c.recipe.At(c.tested.Locks, c.LockPath).Acquire(context.Background(), append(slices.Clone(c.recipe.Options), actors.WithTimeout(requestsBound/2))...)
 	time.Sleep(5 * time.Second)
 	c.tested.Disconnect()
 	c.tested.Refuse(false)
 	time.Sleep(5 * time.Second)
-	locktest.Unlock(c, held)
+	c.unlockRival(held, f)
 	if g, err := awaitBriefly(c, request); err == nil {
 		time.Sleep(time.Second)
 		_, err := awaitBriefly(c, g.Release())
@@ -142,20 +204,14 @@ func (c *requestsCell) run(f embedded.Fault) {
 	} else {
 		c.expectClear("request", err)
 	}
-	if f.Action == 0 {
+	if f == (tableFault{}) {
 		return
 	}
 	after := c.tested.Locks.Stats()
 	if f.Code == loginWanted {
 		return // ends the session
 	}
-	flaps := after.Suspensions - before.Suspensions - 1
-	if hopeless := f.Times < 0 && !slices.Contains(optionalRequests, f.Op); flaps > 4 && !hopeless || after.SessionsLost > 0 {
-		c.Errorf("SUSPENDED %d times, %d sessions lost", flaps, after.SessionsLost)
-	}
-	if err := c.bystander.Err(); err != nil && f.Code != noNode { // a directory that is missing has no locks
-		c.Errorf("the other lock is lost: %v", err)
-	}
+	c.expectFewLosses(f, int(after.Suspensions-before.Suspensions)-1, int(after.SessionsLost))
 	remove()
 	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
 		return // the server lies: a node stays with the session that the process takes for deleted
@@ -164,8 +220,35 @@ func (c *requestsCell) run(f embedded.Fault) {
 	if err != nil {
 		c.Fatalf("the rival afterwards: %v", err)
 	}
-	locktest.Unlock(c, again)
+	c.unlockRival(again, f)
 }
+
+// unlockRival releases the rival's grant. A server whose zxids go back has lost transactions, as it
+// seems: the tested process raises the generation, which ends all sessions.
+func (c *requestsCell) unlockRival(g *actors.Grant, f tableFault) {
+	c.Helper()
+	if err := g.Unlock(locktest.Within(c)); err != nil && !(f.endsSessions() && errors.Is(err, actors.ErrSessionLost)) {
+		c.Fatalf("unlock of the rival: %v", err)
+	}
+}
+
+// expectFewLosses checks how often the process was SUSPENDED, and how many sessions it has lost, with
+// the lock that it holds all the time.
+func (c *requestsCell) expectFewLosses(f tableFault, flaps, lost int) {
+	c.Helper()
+	always := f.Times < 0 && (f.lie != nil || !slices.Contains(optionalRequests, f.Op)) // nothing can replace the request
+	switch {
+	case !always && flaps > 4, always && flaps+lost > maxFlaps, !f.endsSessions() && lost > 0, !always && lost > 2:
+		c.Errorf("SUSPENDED %d times, %d sessions lost", flaps, lost)
+	}
+	if err := c.bystander.Err(); err != nil && f.Code != noNode && !f.endsSessions() { // a directory that is missing has no locks
+		c.Errorf("the other lock is lost: %v", err)
+	}
+}
+
+// maxFlaps is how often a connection ends, or a session, on a server that fails at all requests of a
+// kind: three times a second.
+const maxFlaps = 400
 
 // expectClear checks that an error, if any, has a reason.
 func (c *requestsCell) expectClear(what string, err error) {

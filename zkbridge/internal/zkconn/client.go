@@ -136,7 +136,7 @@ func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*
 		var answer T
 		switch {
 		case err == nil:
-			r := reader{rest: body}
+			r := reader{rest: body, newest: l.Zxid()}
 			if answer, err = read(&r); r.bad {
 				var none T
 				answer, err = none, errGarbled
@@ -271,7 +271,7 @@ func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) 
 		}
 	})
 	over.send(encodeRead(opGetData, path, false), func(body []byte, err error) {
-		r := reader{rest: body}
+		r := reader{rest: body, newest: over.session.Zxid()}
 		var found Content
 		switch {
 		case err == nil:

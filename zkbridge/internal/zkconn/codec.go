@@ -179,9 +179,14 @@ func appendData(b, data []byte) []byte {
 // reader reads the fields of a message. Once a field is missing or makes no sense, it and all later
 // ones are zero, and bad is set.
 type reader struct {
-	rest []byte
-	bad  bool
+	rest   []byte
+	newest int64 // greatest zxid that the server can have; 0 if that is not known
+	bad    bool
 }
+
+// zxidsAhead is how far the zxids of nodes may be ahead of the one in the head of an answer: a server
+// may read a node while it notes the transaction that has made it, perhaps the first of a new leader.
+const zxidsAhead = 1 << 33
 
 var errGarbled = fmt.Errorf("%w: the answer makes no sense", zk.ErrAPIError)
 
@@ -227,11 +232,11 @@ func (r *reader) data() []byte {
 
 func (r *reader) texts() []string {
 	n := int(r.int())
-	if n > len(r.rest)/lengthSize {
+	if n < 0 || n > len(r.rest)/lengthSize {
 		r.bad = true
 		return nil
 	}
-	list := make([]string, 0, max(n, 0))
+	list := make([]string, 0, n)
 	for range n {
 		list = append(list, r.text())
 	}
@@ -244,6 +249,9 @@ func (r *reader) stat() (s zk.Stat) {
 	s.EphemeralOwner = r.long()
 	s.DataLength, s.NumChildren = r.int(), r.int()
 	s.Pzxid = r.long()
+	if newest := max(s.Czxid, s.Mzxid, s.Pzxid); r.newest > 0 && newest > r.newest && newest-r.newest > zxidsAhead {
+		r.bad = true // as of a stat that begins elsewhere; a lock would not believe in later nodes
+	}
 	return s
 }
 
