@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // sameAs reports whether a client that comes again has the same identity.
@@ -26,6 +27,33 @@ func ClientOf(ctx context.Context) (Peer, bool) {
 type source struct{ name, address string }
 
 func (p Peer) source() source { return source{p.Name, addressOf(p.Address)} }
+
+// A client that has not confirmed so many messages, or so many bytes, or that does not read so many
+// frames, is behind. It is cut off, its lease is not renewed, and what it has not confirmed is dropped.
+const (
+	maxBehind       = 1 << 16
+	maxBytesBehind  = 32 << 20
+	maxFramesBehind = 1 << 8
+)
+
+// peerGroup is what a source has at the server.
+type peerGroup struct {
+	clients               int          // guarded by the server
+	pending, pendingBytes atomic.Int64 // messages that the clients have not confirmed
+}
+
+// What all clients of a source together may have unconfirmed. Above that, those are behind that have more
+// than a few messages unconfirmed.
+const (
+	maxGroupBehind      = 4 * maxBehind
+	maxGroupBytesBehind = 4 * maxBytesBehind
+	fewBehind           = 64
+)
+
+// isBehind reports whether a client with so many unconfirmed messages is behind because of all of the source.
+func (g *peerGroup) isBehind(messages int) bool {
+	return messages > fewBehind && (g.pending.Load() > maxGroupBehind || g.pendingBytes.Load() > maxGroupBytesBehind)
+}
 
 // addressOf returns what the network address of one machine is known by: its IP address without the
 // port. A machine has all addresses of an IPv6 network of 64 bits, mostly.

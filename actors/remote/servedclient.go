@@ -66,8 +66,12 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 
 // onAttached begins a stream of the client.
 func (c *servedClient) onAttached(a attached) {
-	if c.over {
-		a.stream.end(messages.Reason_SESSION_LOST, "the lease is over")
+	if c.over || c.behind {
+		why := "the lease is over"
+		if c.behind {
+			why = notRead
+		}
+		a.stream.end(messages.Reason_SESSION_LOST, why)
 		return
 	}
 	if c.stream != nil {
@@ -134,6 +138,7 @@ func (c *servedClient) take(f *messages.ClientFrame) {
 		c.lease.LetGo()
 		c.endLease(0, "")
 	}
+	c.endIfBehind() // before the next frame: each has up to maxFrameObjects messages
 }
 
 // cutOff ends the stream. The lease goes on: the client may resume it.
@@ -182,33 +187,39 @@ func (c *servedClient) onSessionState(now *messages.State) {
 	}
 }
 
-// A client that has not confirmed so many messages, or so many bytes, or that does not read so many
-// frames, is cut off. Its lease is not renewed then, and its questions have no more answers.
-const (
-	maxBehind       = 1 << 16
-	maxBytesBehind  = 32 << 20
-	maxFramesBehind = 1 << 8
-)
+// notRead is why a client that is behind has lost its lease.
+const notRead = "the client does not read what the server sends"
 
 func (c *servedClient) isBehind() bool {
-	return len(c.messages.pending) > maxBehind || c.messages.bytes > maxBytesBehind || c.stream != nil && c.stream.frames.waiting() > maxFramesBehind
+	messages, bytes := len(c.messages.pending), c.messages.bytes
+	return messages > maxBehind || bytes > maxBytesBehind || c.group.isBehind(messages) || c.stream != nil && c.stream.frames.waiting() > maxFramesBehind
+}
+
+// endIfBehind has a client that is behind get nothing more. What it holds it keeps until its lease is over.
+func (c *servedClient) endIfBehind() {
+	if c.stopped {
+		return
+	}
+	c.countPending(len(c.messages.pending), c.messages.bytes)
+	if c.behind || !c.isBehind() {
+		return
+	}
+	c.behind = true
+	c.lease.Drain()
+	for _, q := range c.questions {
+		c.withdraw(q)
+	}
+	if c.stream != nil {
+		c.server.counts.countRefusal(LimitPending)
+		c.cutOff(notRead, nil)
+	}
+	c.messages = numbered[*messages.ServerMessage]{delivered: c.messages.delivered}
+	c.countPending(0, 0)
 }
 
 // Flush implements host.Collector.
 func (c *servedClient) Flush() {
-	if !c.stopped {
-		c.countPending(len(c.messages.pending), c.messages.bytes)
-	}
-	if c.isBehind() {
-		c.lease.Drain()
-		for _, q := range c.questions {
-			c.withdraw(q)
-		}
-		if c.stream != nil {
-			c.server.counts.countRefusal(LimitPending)
-			c.cutOff("the client does not read what the server sends", nil)
-		}
-	}
+	c.endIfBehind()
 	for c.stream != nil && c.messages.unsent() {
 		if c.stream.frames.extend(c.extend) {
 			continue

@@ -29,6 +29,9 @@ func (c *servedClient) allow(verb Verb, paths ...string) error {
 
 // send sends a numbered message.
 func (c *servedClient) send(m *messages.ServerMessage) {
+	if c.behind {
+		return
+	}
 	err := c.messages.add(m)
 	if err == nil {
 		return
@@ -53,11 +56,13 @@ func refusedMessage(number uint64, reason messages.Reason, detail string) *messa
 	return &messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}}
 }
 
-// countPending counts what the client has not confirmed among that of all clients.
+// countPending counts what the client has not confirmed among that of all clients, and of its peer's.
 func (c *servedClient) countPending(messages, bytes int) {
 	if messages != c.counted.messages || bytes != c.counted.bytes {
 		c.server.counts.pendingMessages.Add(int64(messages - c.counted.messages))
 		c.server.counts.pendingBytes.Add(int64(bytes - c.counted.bytes))
+		c.group.pending.Add(int64(messages - c.counted.messages))
+		c.group.pendingBytes.Add(int64(bytes - c.counted.bytes))
 		c.counted.messages, c.counted.bytes = messages, bytes
 	}
 }

@@ -32,7 +32,7 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxClientsPerPeer %d, MaxRequestsPerClient %d, MaxDataPerClient %d, MaxQuestionsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
 			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxClientsPerPeer, cfg.MaxRequestsPerClient, cfg.MaxDataPerClient, cfg.MaxQuestionsPerClient, MinLease)
 	}
-	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]int{}, allEnded: make(chan struct{})}
+	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]*peerGroup{}, allEnded: make(chan struct{})}
 	if s.manager.Bridge == nil {
 		return nil, fmt.Errorf("%w: the locks are those of a lock server: a lock server needs ZooKeeper itself", actors.ErrInvalid)
 	}
@@ -104,9 +104,10 @@ func (s *LockServer) connect(t serverTransport, peer Peer) error {
 	}
 	stream := &serverStream{done: make(chan struct{}), cut: make(chan struct{}), room: make(chan struct{}, maxUnhandled)}
 	stream.frames = newFrames(t.Send, func(err error) { stream.failed = err; close(stream.done) })
+	first, rest := firstPart(first)
 	c.self.Tell(attached{stream, first})
 	failed := make(chan error, 1)
-	go func() { failed <- s.read(t, stream, c) }()
+	go func() { failed <- s.read(t, stream, c, rest) }()
 	select {
 	case <-stream.done:
 		return stream.failed
@@ -155,19 +156,36 @@ func firstFrame(t serverTransport) (*messages.ClientFrame, error) {
 // maxUnhandled is how many frames of a client the server takes in before it has handled them.
 const maxUnhandled = 4
 
-func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClient) error {
+// read takes in the rest of the first frame, and the frames behind it.
+func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClient, rest *messages.ClientFrame) error {
 	for {
-		frame, err := t.Recv()
-		if err != nil {
+		for rest != nil {
+			select {
+			case stream.room <- struct{}{}:
+			case <-stream.done:
+				return nil
+			}
+			var part *messages.ClientFrame
+			part, rest = firstPart(rest)
+			c.self.RunInlineIfIdle(received{stream, part})
+		}
+		var err error
+		if rest, err = t.Recv(); err != nil {
 			return err
 		}
-		select {
-		case stream.room <- struct{}{}:
-		case <-stream.done:
-			return nil
-		}
-		c.self.RunInlineIfIdle(received{stream, frame})
 	}
+}
+
+// firstPart splits a frame that has more messages than a frame of ours: other actors have their turns
+// between its parts. The numbers of the first part are wrong if those of the frame are. rest is nil if
+// there is no other part.
+func firstPart(f *messages.ClientFrame) (part, rest *messages.ClientFrame) {
+	if len(f.Messages) <= maxFrameMessages {
+		return f, nil
+	}
+	part = &messages.ClientFrame{Hello: f.Hello, Received: f.Received, First: f.First, Messages: f.Messages[:maxFrameMessages]}
+	rest = &messages.ClientFrame{Renew: f.Renew, Bye: f.Bye, Received: f.Received, First: f.First + maxFrameMessages, Messages: f.Messages[maxFrameMessages:]}
+	return part, rest
 }
 
 func (s *LockServer) refuse(t serverTransport, reason messages.Reason, detail string) error {
@@ -190,23 +208,28 @@ func (s *LockServer) clientFor(h *messages.Hello, peer Peer) (c *servedClient, r
 	if c := s.clients[h.Lease]; c != nil && h.Incarnation == s.incarnation && c.peer.sameAs(peer) {
 		return c, 0, ""
 	}
+	group := s.bySource[peer.source()]
 	switch {
 	case s.closed || s.draining:
 		return nil, messages.Reason_CLOSED, closing
 	case len(s.clients) >= s.cfg.MaxClients:
 		s.counts.countRefusal(LimitClients)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients, the most that it takes", len(s.clients))
-	case s.bySource[peer.source()] >= s.cfg.MaxClientsPerPeer:
+	case group != nil && group.clients >= s.cfg.MaxClientsPerPeer:
 		s.counts.countRefusal(LimitClientsPerPeer)
 		return nil, messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("the lock server has %d clients of %q at %s, the most that it takes of one peer",
 			s.cfg.MaxClientsPerPeer, peer.Name, addressOf(peer.Address))
 	}
+	if group == nil {
+		group = &peerGroup{}
+		s.bySource[peer.source()] = group
+	}
+	group.clients++
 	s.last++
-	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
+	c = &servedClient{server: s, number: s.last, id: randomID(), peer: peer, group: group, ctx: context.WithValue(context.Background(), peerKey{}, peer), name: readable(h.Client[:min(len(h.Client), maxName)]),
 		requests: map[uint64]*servedRequest{}, questions: map[uint64]*servedQuestion{}, reading: zkbridge.NewReadLimit(maxReading, maxRead, func() { s.counts.countRefusal(LimitAnswers) }),
 		lease: lease.NewServerEnd(s.manager.Session.Now(), s.cfg.Lease)}
 	s.clients[c.id] = c
-	s.bySource[peer.source()]++
 	s.manager.System().Start(fmt.Sprintf("client-%d", c.number), func(self *host.Ref) host.Actor { c.self = self; return c })
 	return c, 0, ""
 }
@@ -219,10 +242,8 @@ func (s *LockServer) ended(c *servedClient) {
 		return
 	}
 	delete(s.clients, c.id)
-	if from := c.peer.source(); s.bySource[from] > 1 {
-		s.bySource[from]--
-	} else {
-		delete(s.bySource, from)
+	if c.group.clients--; c.group.clients == 0 {
+		delete(s.bySource, c.peer.source())
 	}
 	s.noteEndLocked()
 }

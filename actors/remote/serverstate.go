@@ -29,8 +29,8 @@ type LockServer struct {
 
 	mu       sync.Mutex
 	clients  map[uint64]*servedClient
-	bySource map[source]int // of clients
-	last     uint64         // client
+	bySource map[source]*peerGroup
+	last     uint64 // client
 	draining bool
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
@@ -49,6 +49,7 @@ type servedClient struct {
 	number uint64 // of the client, for people and for the names of its owners
 	id     uint64 // of the lease; others must not guess it, since its bearer may end the lease
 	peer   Peer
+	group  *peerGroup
 	name   string
 	ctx    context.Context // of its requests, with the peer
 	self   *host.Ref
@@ -70,6 +71,7 @@ type servedClient struct {
 	counted   struct{ messages, bytes int } // of messages, as the server counts them
 	timer     *time.Timer                   // until the lease may have ended
 	draining  bool
+	behind    bool // for good: the lease ends, and the client is sent nothing more
 	stopped   bool // the actor is about to end
 	over      bool // the lease has ended, and the actor waits for the locks' answers and the client's Bye
 }
