@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -137,6 +138,7 @@ func TestPartitionsResign(t *testing.T) {
 			}
 		}
 		term := from.term(n)
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.Nodes(b, group.LockPath(g.path, n))) == 2 }, "the other member waits for partition %d", n)
 		term.Resign()
 		locktest.Closes(b, term.Context().Done(), "the context")
 		locktest.Is(b, term.Err(), actors.ErrResigned)

@@ -34,7 +34,11 @@ func TestPartitionsOfLeavingMembers(t *testing.T) {
 		g.balanced(one, two, three)
 		one.leave(locktest.ErrEnough)
 		two.leave(locktest.ErrEnough)
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return three.leads() == 28 }, "the third member leads all but two")
+		var leads [3]int
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
+			leads = [3]int{one.leads(), two.leads(), three.leads()}
+			return leads[2] == 28
+		}, "the third member leads all but two: %v", &leads)
 		close(returns)
 		g.balanced(three)
 	})
