@@ -106,8 +106,8 @@ func (f *Follower) onRead(q inspection.Snapshot, err error) {
 		records := make(map[string]known, len(q.Contenders))
 		for i := range q.Contenders {
 			c := &q.Contenders[i]
-			record, is := f.records[c.Node]
-			if !is {
+			record := f.records[c.Node]
+			if !record.is { // not known, or overwritten by a revocation, after which its holder restores it
 				record = parse(c)
 			}
 			records[c.Node] = record
