@@ -31,13 +31,13 @@
 // clientstream.go, the beginning and the end of streams; clientframes.go, what comes by a stream; client.go,
 // which takes all messages; dial.go.
 //
-// What the server knows: serverconfig.go, peers.go, files_unix.go, files_other.go, rate.go, insight.go (what it
-// counts), clients.go, serverstream.go, answerqueue.go; serverstate.go, the server, its clients and their
+// The server: serverconfig.go, peers.go, files_unix.go, files_other.go, rate.go, insight.go (its counters),
+// clients.go, serverstream.go, answerqueue.go; serverstate.go, the server, its clients and their
 // requests. Then server.go, which makes and ends clients. The actor of a client: servedsend.go;
 // servedrequest.go, the owner of a request; servedturn.go (clients with many requests take turns);
 // servedclients.go; servedend.go, the end of a lease; servedquestion.go; servedacquire.go, requests and the
 // locks' answers; servedclient.go, which takes all messages. Streams over gRPC: grpcserver.go. For tests of
 // other packages: hooks.go.
 //
-// Four files do no I/O, and histories test them: numbered.go, clientlease.go, questions.go and answerqueue.go.
+// Four files do no I/O: numbered.go and clientlease.go, which random histories test, questions.go and answerqueue.go.
 package remote

@@ -42,8 +42,8 @@ type peerGroup struct {
 	pending, pendingBytes atomic.Int64 // messages that the clients have not confirmed
 }
 
-// What all clients of a source together may have unconfirmed. Above that, those are behind that have more
-// than a few messages unconfirmed.
+// The clients of a source together may have so much unconfirmed. Beyond that a client of it is behind if it
+// has more than a few messages unconfirmed.
 const (
 	maxGroupBehind      = 4 * maxBehind
 	maxGroupBytesBehind = 4 * maxBytesBehind

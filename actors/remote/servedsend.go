@@ -56,7 +56,8 @@ func refusedMessage(number uint64, reason messages.Reason, detail string) *messa
 	return &messages.ServerMessage{What: &messages.ServerMessage_Refused{Refused: &messages.Refused{RequestId: number, Reason: reason, Detail: detail}}}
 }
 
-// countPending counts what the client has not confirmed among that of all clients, and of its peer's.
+// countPending counts the messages and bytes that the client has not confirmed, for all clients and for those of
+// its peer.
 func (c *servedClient) countPending(messages, bytes int) {
 	if messages != c.counted.messages || bytes != c.counted.bytes {
 		c.server.counts.pendingMessages.Add(int64(messages - c.counted.messages))

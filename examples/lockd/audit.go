@@ -168,7 +168,7 @@ func (a *audit) write() {
 			lines++
 			put(&taken[i])
 		}
-		dropped := a.dropped.Load() // of which the line below is none
+		dropped := a.dropped.Load() // the line that reports them does not count
 		if dropped > said {
 			put(&auditRecord{at: time.Now(), Event: "dropped", Lines: dropped - said})
 		}

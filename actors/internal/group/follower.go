@@ -88,7 +88,7 @@ func (f *Follower) closed() error {
 	return &messages.Refused{Reason: messages.Reason_CLOSED, Detail: "partitions of " + f.Path}
 }
 
-// readAgain asks for a read of the state. No watch tells of a directory that did not exist.
+// readAgain asks for a read of the state. No watch reports that a missing directory is made.
 func (f *Follower) readAgain() {
 	select {
 	case f.again <- struct{}{}:
