@@ -21,8 +21,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zktest/bare"
 )
 
-// wholeTable takes some five minutes.
-var wholeTable = flag.Bool("whole-table", false, "have TestRequestsTable run all its rows")
+// allLies takes some three minutes.
+var allLies = flag.Bool("all-lies", false, "have TestRequestsTable tell all lies, in place of some")
 
 // TestRequestsTable has a server fail at each kind of request that a process sends for each recipe:
 // it hangs up once or always, leaves an answer out, answers with each code of ZooKeeper and some others,
@@ -33,25 +33,27 @@ var wholeTable = flag.Bool("whole-table", false, "have TestRequestsTable run all
 // a run without a fault sends, so that a new one takes part.
 func TestRequestsTable(t *testing.T) {
 	t.Parallel()
-	n, ran := 60, 0
+	oneIn, oneLieIn, ran := sample.OneIn, 60, 0
 	switch {
-	case *wholeTable:
-		n = 1
-	case zktest.Exhaustive() && !zktest.RaceDetector: // .ci/run has a run without it
-		n = 8
+	case *allLies:
+		oneLieIn = 1
+	case zktest.RaceDetector: // .ci/run has a run without it
+		oneIn = sample.OneInAlways
+	case zktest.Exhaustive():
+		oneLieIn = 8
 	}
-	sampled := sample.OneInAlways(t, n)
+	sampled, lieSampled := oneIn(t, 60), sample.OneInAlways(t, oneLieIn)
 	for _, r := range locktest.Recipes {
 		for _, op := range requestsOf(t, r) {
 			for _, f := range rowsOf(op) {
-				if !sampled() {
+				if f.lie == nil && !sampled() || f.lie != nil && !lieSampled() {
 					continue
 				}
 				if ran++; ran%16 == 0 {
 					runtime.GC() // as in TestEveryFaultAtEveryRequest
 				}
 				t.Run(fmt.Sprintf("%s/%v/%s", r.Name, nameOf(op), f.name()), func(t *testing.T) {
-					locktest.Bubble(t, func(v *locktest.Virtual) { newRequestsCell(v, r).run(f) })
+					locktest.Bubble(t, func(v *locktest.Virtual) { newRequestsCell(v, r, f).run(f) })
 				})
 			}
 		}
@@ -139,9 +141,13 @@ type requestsCell struct {
 	options   []actors.Option // of the rival
 }
 
-func newRequestsCell(v *locktest.Virtual, r locktest.Recipe) *requestsCell {
+func newRequestsCell(v *locktest.Virtual, r locktest.Recipe, f tableFault) *requestsCell {
 	c := &requestsCell{Virtual: v, recipe: r, liar: liar{path: v.LockPath}}
-	c.tested = v.ProcessOn(&locktest.Network{OnAnswer: c.liar.onAnswer}, func(cfg *actors.Config) {
+	network := &locktest.Network{}
+	if f.lie != nil {
+		network.OnAnswer = c.liar.onAnswer
+	}
+	c.tested = v.ProcessOn(network, func(cfg *actors.Config) {
 		cfg.Auth = []zkbridge.Auth{{Scheme: "digest", Credential: "me:secret"}}
 	})
 	c.bystander = locktest.Lock(v, c.tested.Locks.Mutex("/bystander"))
@@ -156,7 +162,7 @@ func newRequestsCell(v *locktest.Virtual, r locktest.Recipe) *requestsCell {
 func requestsOf(t *testing.T, r locktest.Recipe) (ops []embedded.Op) {
 	t.Run(r.Name+"/no fault", func(t *testing.T) {
 		locktest.Bubble(t, func(v *locktest.Virtual) {
-			c := newRequestsCell(v, r)
+			c := newRequestsCell(v, r, tableFault{})
 			ops = c.tested.Record(func() { c.run(tableFault{}) })
 		})
 	})
@@ -273,4 +279,14 @@ func awaitBriefly[T any](c *requestsCell, f *actors.Future[T]) (T, error) {
 		c.Fatalf("a future is not complete; %d SUSPENDED; nodes %v", c.tested.Locks.Stats().Suspensions, nodes)
 	}
 	return f.Result()
+}
+
+// A process whose sessions end at their first answer opens the next one after a pause.
+func TestSessionsThatEndAtOnce(t *testing.T) {
+	t.Parallel()
+	i := slices.IndexFunc(lies, func(l lie) bool { return l.name == "zxid goes back" })
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		f := tableFault{embedded.Fault{Op: embedded.OpGetData, Times: -1}, &lies[i]}
+		newRequestsCell(v, locktest.Recipes[0], f).run(f)
+	})
 }
