@@ -20,13 +20,14 @@ func TestRenewedTowardsZooKeeper(t *testing.T) {
 	t.Parallel()
 	a := zktest.NewAuthority(t)
 	secure, settings := a.SecureSettings()
-	s := zktest.Own(t, settings...)
+	// A session that outlives the restart of the server on a slow machine.
+	s := zktest.Own(t, append(settings, zktest.Setting("maxSessionTimeout", "180000"))...)
 	ends := time.Now().Add(25 * time.Second) // the command runs before
 	ending := func(c *x509.Certificate) { c.NotAfter = ends }
 	keys, trust := a.Files(a.IssueChanged("client", ending))
 	former, _ := a.Files(a.IssueChanged("client", ending))
 	flags := func(keys string) []string {
-		return []string{"-zk", secure, "-session", "40s", "-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
+		return []string{"-zk", secure, "-session", "180s", "-tls-ca", trust, "-tls-cert", keys, "-tls-key", keys}
 	}
 	path := s.Path(t)
 	end := filepath.Join(t.TempDir(), "end")

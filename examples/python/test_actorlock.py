@@ -266,15 +266,17 @@ class HostileServers(unittest.TestCase):
                 self.assertFalse(failed)
 
     def any_frames(self, seed):
-        r, renews, end = random.Random(seed), seed % 4 != 0, time.monotonic() + 5
+        r, renews, over = random.Random(seed), seed % 4 != 0, threading.Event()
         errors, grants, counts = [], [], {"received": 0, "sent": 0}
-        with Hostile(lambda frames: draw(random.Random(r.random()), frames, renews, counts) if time.monotonic() < end else iter(())) as server:
+        with Hostile(lambda frames: iter(()) if over.is_set() else draw(random.Random(r.random()), frames, renews, counts)) as server:
             try:
-                client = connect(server, timeout=4)
+                client = connect(server, timeout=60 if renews else 4)
             except actorlock.Unavailable as err:
                 return "seed %d: %s" % (seed, err) if renews else ""
             if not renews:
                 errors.append("a lease that was never granted counts")
+
+            end = time.monotonic() + 4
 
             def use(lock):
                 while time.monotonic() < end:
@@ -290,10 +292,13 @@ class HostileServers(unittest.TestCase):
                 user.start()
             for user in users:
                 user.join(60)
-            time.sleep(3)
+            over.set()  # the last stream and its lease have yet to end
+            deadline = time.monotonic() + 60
+            while not all(g.lost.is_set() for g in grants) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            errors += ["%s counts without a lease" % g.token for g in grants if not g.lost.is_set()]
             if not client._thread.is_alive():
                 errors.append("the client has failed")
-            errors += ["%s counts without a lease" % g.token for g in grants if not g.lost.is_set()]
             errors += ["a call does not end" for user in users if user.is_alive()]
             client.close(timeout=1)
         return "seed %d, %d grants: %s" % (seed, len(grants), errors) if errors else ""

@@ -121,30 +121,43 @@ func TestPartitionsDrainAndClose(t *testing.T) {
 	})
 }
 
-// A term that is resigned from goes to the other member, and comes back.
+// A partition comes back to its best member after a term was resigned from. The other member does not
+// lead in between if the best one waits again before the grant is read.
 func TestPartitionsResign(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
-		g := newShards(b, 2)
-		one, two := g.join(b.Locks(), "one"), g.join(b.Locks(), "two")
-		g.balanced(one, two)
-		from, to := one, two
-		if one.leads() == 0 {
-			from, to = two, one
-		}
-		n := 0
-		for p := range g.count {
-			if from.has(p) {
-				n = p
-			}
-		}
-		term := from.term(n)
-		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.Nodes(b, group.LockPath(g.path, n))) == 2 }, "the other member waits for partition %d", n)
-		term.Resign()
-		locktest.Closes(b, term.Context().Done(), "the context")
-		locktest.Is(b, term.Err(), actors.ErrResigned)
-		next := to.after(term)
-		from.after(next)
+		from, _, term := resigned(b)
+		from.after(term)
 	})
+}
+
+// The other member leads a partition that was resigned from, until its best member waits again.
+func TestPartitionsResignToTheOtherMember(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		from, to, term := resigned(v.Fixture)
+		from.after(to.after(term))
+	})
+}
+
+// resigned returns two members, after a term of the first one was resigned from.
+func resigned(b *locktest.Fixture) (from, to *shard, term *heldShard) {
+	g := newShards(b, 2)
+	from, to = g.join(b.Locks(), "one"), g.join(b.Locks(), "two")
+	g.balanced(from, to)
+	if from.leads() == 0 {
+		from, to = to, from
+	}
+	n := 0
+	for p := range g.count {
+		if from.has(p) {
+			n = p
+		}
+	}
+	term = from.term(n)
+	zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(b.Nodes(b, group.LockPath(g.path, n))) == 2 }, "the other member waits for partition %d", n)
+	term.Resign()
+	locktest.Closes(b, term.Context().Done(), "the context")
+	locktest.Is(b, term.Err(), actors.ErrResigned)
+	return from, to, term
 }
 
 // After the loss of its session a member ends its terms, and comes back.
