@@ -297,7 +297,7 @@ type Create struct {
 	// Not empty: prefix is the whole name, without a sequence number, and the bridge creates
 	// the node only while this other node of the directory exists. Otherwise the answer is
 	// Failed with NOT_HELD.
-	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
+	Guard string `protobuf:"bytes,6,opt,name=guard,proto3" json:"guard,omitempty"`
 	// Read also the names in the directory behind the creation: Created then has children. Otherwise
 	// the bridge may watch the directory, if directory_seen is set, and then reads nothing. With
 	// neither directory_exists nor directory_seen it says that the sender waits for no other create in
@@ -391,9 +391,9 @@ func (x *Create) GetData() []byte {
 	return nil
 }
 
-func (x *Create) GetBeside() string {
+func (x *Create) GetGuard() string {
 	if x != nil {
-		return x.Beside
+		return x.Guard
 	}
 	return ""
 }
@@ -1489,14 +1489,14 @@ const file_actorlock_bridge_proto_rawDesc = "" +
 	"\x16actorlock/bridge.proto\x12\tactorlock\x1a\x1bgoogle/protobuf/empty.proto\x1a\x14actorlock/lock.proto\"\v\n" +
 	"\tSubscribe\"/\n" +
 	"\vUnsubscribe\x12 \n" +
-	"\vdirectories\x18\x01 \x03(\tR\vdirectories\"\xd7\x02\n" +
+	"\vdirectories\x18\x01 \x03(\tR\vdirectories\"\xd5\x02\n" +
 	"\x06Create\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\x12\x16\n" +
-	"\x06beside\x18\x06 \x01(\tR\x06beside\x12\x1d\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x14\n" +
+	"\x05guard\x18\x06 \x01(\tR\x05guard\x12\x1d\n" +
 	"\n" +
 	"list_after\x18\a \x01(\bR\tlistAfter\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12)\n" +

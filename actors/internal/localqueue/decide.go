@@ -75,10 +75,10 @@ func (l *Queue) suffices(kind queue.Kind) bool {
 			return false
 		}
 	}
-	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.beside.stage != refused)
+	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.second.stage != refused)
 }
 
-// needsOwnNode reports whether a kind holds by a node of its own, beside the first.
+// needsOwnNode reports whether a kind holds by a node of its own, the second one.
 func (l *Queue) needsOwnNode(kind queue.Kind) bool {
 	return kind != l.hold.kind && l.rule.EntersFrom(kind).Has(l.hold.kind)
 }
@@ -89,29 +89,29 @@ func (l *Queue) nodeReady(kind queue.Kind, data []byte) bool {
 	if !l.needsOwnNode(kind) {
 		return true
 	}
-	if l.hold.beside.stage == unsent {
-		l.hold.beside = l.acquireNode(kind, data, false)
+	if l.hold.second.stage == unsent {
+		l.hold.second = l.acquireNode(kind, data, false)
 	}
-	return l.hold.beside.stage == held
+	return l.hold.second.stage == held
 }
 
 // nodeFor returns the node by which a kind holds.
 func (l *Queue) nodeFor(kind queue.Kind) *node {
 	if l.needsOwnNode(kind) {
-		return &l.hold.beside
+		return &l.hold.second
 	}
 	return &l.hold.node
 }
 
-// dropFirst releases the first node if only the node beside it is in use, others want the first,
+// dropFirst releases the first node if only the second one is in use, others want the first,
 // and no owner here is to have it soon. It reports whether it did.
 func (l *Queue) dropFirst() bool {
-	first, beside := &l.hold.node, &l.hold.beside
-	if l.holders.kinds[beside.kind] == 0 || beside.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
+	first, second := &l.hold.node, &l.hold.second
+	if l.holders.kinds[second.kind] == 0 || second.stage != held || !first.contended && !first.revoked || !l.waiting.empty() && !l.budgetUsed() {
 		return false
 	}
 	l.cancel(first)
-	*first, *beside = *beside, node{}
+	*first, *second = *second, node{}
 	return true
 }
 
@@ -127,9 +127,9 @@ func (l *Queue) budgetUsed() bool {
 	return l.revoked() || l.contended() && (l.hold.timeUsed || l.hold.grants >= l.budget)
 }
 
-func (l *Queue) contended() bool { return l.hold.contended || l.hold.beside.contended }
+func (l *Queue) contended() bool { return l.hold.contended || l.hold.second.contended }
 
-func (l *Queue) revoked() bool { return l.hold.revoked || l.hold.beside.revoked }
+func (l *Queue) revoked() bool { return l.hold.revoked || l.hold.second.revoked }
 
 // idle reports whether the node hold is granted, and no owner waits or holds.
 func (l *Queue) idle() bool {
@@ -149,7 +149,7 @@ func (l *Queue) acquireNode(kind queue.Kind, data []byte, try bool) node {
 }
 
 func (l *Queue) releaseNodes() {
-	for _, p := range []*node{&l.hold.beside, &l.hold.node} {
+	for _, p := range []*node{&l.hold.second, &l.hold.node} {
 		if p.open() {
 			l.cancel(p)
 		}
@@ -194,7 +194,7 @@ func (l *Queue) grantRequest(b *localOwner, i int) {
 
 // grantEntering grants what holders have asked for beside what they hold, if its node is granted.
 func (l *Queue) grantEntering() {
-	if l.hold.beside.stage != held {
+	if l.hold.second.stage != held {
 		return
 	}
 	for b := range l.holders.All() {

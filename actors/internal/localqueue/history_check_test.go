@@ -26,37 +26,37 @@ func (m *queueModel) check() {
 		}
 		return
 	}
-	first, beside := m.nodes[0], &node{}
+	first, second := m.nodes[0], &node{}
 	if len(m.nodes) > 1 {
-		beside = m.nodes[1]
+		second = m.nodes[1]
 	}
 	switch {
 	case len(m.waiting) > 0:
-		m.checkFirst(m.waiting[0].kind, holding[queue.Exclusive] > 0, unused, first, beside)
+		m.checkFirst(m.waiting[0].kind, holding[queue.Exclusive] > 0, unused, first, second)
 	case unused && (m.contended() || m.revoked() || !m.timerRuns):
 		m.t.Fatal("the node hold is kept without a use")
 	}
-	if beside.stage == held && (first.contended || first.revoked) && !unused && holding[first.kind] == 0 && (len(m.waiting) == 0 || m.budgetUsed()) {
+	if second.stage == held && (first.contended || first.revoked) && !unused && holding[first.kind] == 0 && (len(m.waiting) == 0 || m.budgetUsed()) {
 		m.t.Fatal("an unused node is kept")
 	}
 	for _, r := range m.waiting {
-		if r.try && beside.stage != creating {
+		if r.try && second.stage != creating {
 			m.t.Fatalf("request %d waits, and is a try", r.id)
 		}
 	}
 }
 
 // checkFirst checks that the first request that waits, of a kind, cannot hold.
-func (m *queueModel) checkFirst(kind queue.Kind, written, unused bool, first, beside *node) {
+func (m *queueModel) checkFirst(kind queue.Kind, written, unused bool, first, second *node) {
 	suffices := kind == first.kind || kind == queue.Shared
 	needsSecond := kind != first.kind && m.rule.EntersFrom(kind).Has(first.kind)
 	free := !written && (unused || kind == queue.Shared) && suffices && !m.budgetUsed()
 	switch {
-	case free && (!needsSecond || beside.stage == held):
+	case free && (!needsSecond || second.stage == held):
 		m.t.Fatalf("request %d waits and could hold", m.waiting[0].id)
-	case free && beside.stage != creating && !m.refused:
+	case free && second.stage != creating && !m.refused:
 		m.t.Fatalf("request %d waits for a second node that is not asked for", m.waiting[0].id)
-	case unused && !(free && beside.stage == creating):
+	case unused && !(free && second.stage == creating):
 		m.t.Fatalf("request %d waits while no request holds", m.waiting[0].id)
 	}
 }

@@ -28,7 +28,7 @@ func (l *Queue) Check() error {
 		holding[b.kind]++
 		open += len(b.requests)
 		enters := slices.ContainsFunc(b.requests, func(r ownerRequest) bool { return r.enters })
-		if b.stage != held || len(b.requests) == 0 || enters && l.hold.beside.stage != creating {
+		if b.stage != held || len(b.requests) == 0 || enters && l.hold.second.stage != creating {
 			return fmt.Errorf("localqueue: an owner of kind %d holds in stage %d with %d requests", b.kind, b.stage, len(b.requests))
 		}
 	}
@@ -42,13 +42,13 @@ func (l *Queue) Check() error {
 			return fmt.Errorf("localqueue: owner %q is known as %q", owner, b.owner)
 		}
 	}
-	switch first, beside := l.hold.node.stage, l.hold.beside.stage; {
+	switch first, second := l.hold.node.stage, l.hold.second.stage; {
 	case !slices.Equal(waiting, l.waiting.kinds) || !slices.Equal(holding, l.holders.kinds) || tries != l.tries:
 		return fmt.Errorf("localqueue: %v wait, %v hold and %d are tries; counted are %v, %v and %d", waiting, holding, tries, l.waiting.kinds, l.holders.kinds, l.tries)
 	case open != l.requests.Len():
 		return fmt.Errorf("localqueue: %d requests are open, and the owners have %d", l.requests.Len(), open)
-	case !l.holders.empty() && first != held, beside != unsent && first != held:
-		return fmt.Errorf("localqueue: %v hold, by nodes in stages %d and %d", holding, first, beside)
+	case !l.holders.empty() && first != held, second != unsent && first != held:
+		return fmt.Errorf("localqueue: %v hold, by nodes in stages %d and %d", holding, first, second)
 	case l.holders.kinds.Count(l.rule.BlockedBy[queue.Exclusive]) > 0 && holding[queue.Exclusive] > 1:
 		return fmt.Errorf("localqueue: %v hold", holding)
 	case first == unsent && !l.waiting.empty():

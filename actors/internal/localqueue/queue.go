@@ -36,7 +36,7 @@ func New(rule queue.Rule, budget uint32) *Queue {
 
 // nodeHold is what a Queue has of the lock: one node, or two. The first is of the kind of the owner
 // that was first to wait. If that is a writer and readers come next, the Queue asks for a reader's
-// node beside it, as for a downgrade: at once, and at the same place in the lock's queue. From then
+// node as the second one, as for a downgrade: at once, and at the same place in the lock's queue. From then
 // on it grants both kinds without asking. It releases the writer's node when other processes wait
 // for it and only readers hold: readers of other processes need not wait for those of this one,
 // however long they read. (If the rule knows no downgrade, readers hold by the writer's node.) A
@@ -44,7 +44,7 @@ func New(rule queue.Rule, budget uint32) *Queue {
 // writer's node.
 type nodeHold struct {
 	node                 // the first node, or the one that is left
-	beside   node        // unsent: there is none; refused: the lock below has refused it
+	second   node        // unsent: there is none; refused: the lock below has refused it
 	first    requests.ID // of the first node
 	token    requests.Token
 	grants   uint32     // how many grants were made of it, at most mostGrants
@@ -105,8 +105,8 @@ func (l *Queue) join(b *localOwner, e requests.Incoming) {
 	case b.stage != held && b.kind != e.Kind || !l.rule.EntersFrom(e.Kind).Has(b.kind):
 		l.Refuse(e.ID, requests.WouldDeadlock)
 	case b.stage == held:
-		if l.hold.beside.stage == refused {
-			l.hold.beside = node{} // the lock below may grant it now
+		if l.hold.second.stage == refused {
+			l.hold.second = node{} // the lock below may grant it now
 		}
 		r.enters = !l.nodeReady(e.Kind, e.Data)
 		l.add(b, r)
@@ -148,7 +148,7 @@ func (l *Queue) Release(id requests.ID) {
 
 // nodeOf returns the node of a request below, or nil for news of an earlier node hold.
 func (l *Queue) nodeOf(id requests.ID) *node {
-	for _, p := range []*node{&l.hold.node, &l.hold.beside} {
+	for _, p := range []*node{&l.hold.node, &l.hold.second} {
 		if p.open() && p.id == id {
 			return p
 		}
@@ -183,7 +183,7 @@ func (l *Queue) Answered(news requests.Effect) {
 
 func (l *Queue) nodeGranted(p *node, news requests.Effect) {
 	p.stage = held
-	first := p == &l.hold.node // the node beside has the same token
+	first := p == &l.hold.node // the second node has the same token
 	if first {
 		l.hold.token = news.Token
 	}
@@ -193,7 +193,7 @@ func (l *Queue) nodeGranted(p *node, news requests.Effect) {
 }
 
 func (l *Queue) nodeRefused(p *node, why requests.Reason) {
-	if p == &l.hold.beside {
+	if p == &l.hold.second {
 		p.stage = refused
 		l.refuseEntering(why)
 		return

@@ -60,7 +60,7 @@ func (s *State) requestCreate(e *entry) {
 	create.ListAfter, create.DirectoryExists, create.DirectorySeen = e.listAfter, s.listsOwn(), s.directory != 0
 	if e.downgrade.of != nil {
 		e.downgrade.of.downgrade.pending++
-		create.Node, create.Beside = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name
+		create.Node, create.Guard = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name
 	} else if s.lastDeleted != nil {
 		// If one transaction deletes that node and makes this one, both are in one directory. The
 		// bridge then reads nothing behind the creation, not even with ListAfter.

@@ -10,7 +10,7 @@ type Effect struct {
 	Nodes     []string
 	WithData  bool
 	Since     int64
-	Beside    string
+	Guard     string
 	After     string
 	Watch     bool
 	ListAfter bool

@@ -73,14 +73,14 @@ func (m *model) serve(p *process, i int, batch bool) {
 	p.inFlight = slices.Delete(p.inFlight, i, i+1)
 	switch f.Kind {
 	case requests.CreateNode:
-		if f.Beside != "" {
-			m.createBeside(p, f)
+		if f.Guard != "" {
+			m.createGuarded(p, f)
 			return
 		}
 		creates, deleted := []Effect{f}, map[string]bool{}
 		for i := 0; batch && i < len(p.inFlight); {
 			switch other := p.inFlight[i]; {
-			case other.Kind == requests.CreateNode && other.Beside == "":
+			case other.Kind == requests.CreateNode && other.Guard == "":
 				creates = append(creates, other)
 			case other.Kind == requests.DeleteNode && m.nodes[other.Node] != nil:
 				m.deleteNode(other.Node)
@@ -256,10 +256,10 @@ func (m *model) serveReads(p *process) {
 	}
 }
 
-// createBeside executes a downgrade: it creates a node at the place of another one, if that exists.
-func (m *model) createBeside(p *process, f Effect) {
+// createGuarded executes a downgrade: it creates a node at the place of another one, if that exists.
+func (m *model) createGuarded(p *process, f Effect) {
 	m.catchUp(p)
-	writer := m.nodes[f.Beside]
+	writer := m.nodes[f.Guard]
 	if writer == nil {
 		p.reply(Failed{Serial: f.Serial, Reason: requests.NotHeld})
 		return

@@ -168,7 +168,7 @@ func newModel(t *rapid.T, rule queue.Rule, processes int) *model {
 // connect begins a session. Creates of the former one may still reach the server.
 func (m *model) connect(p *process) {
 	for _, f := range p.inFlight {
-		if f.Kind == requests.CreateNode && f.Beside == "" {
+		if f.Kind == requests.CreateNode && f.Guard == "" {
 			m.delayedCreates = append(m.delayedCreates, delayedCreate{p, p.epoch, f})
 		}
 	}

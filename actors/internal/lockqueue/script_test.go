@@ -183,8 +183,8 @@ func (s *script) short(name string) string {
 func (s *script) show(f Effect) string {
 	switch f.Kind {
 	case requests.CreateNode:
-		if f.Beside != "" {
-			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Beside))
+		if f.Guard != "" {
+			return fmt.Sprintf("create serial=%d node=%s beside=%s", f.Serial, s.short(f.Node), s.short(f.Guard))
 		}
 		return fmt.Sprintf("create serial=%d prefix=%s%s%s", f.Serial, s.short(f.Node), machinetest.When(f.ListAfter, " list-after"), machinetest.When(f.After != "", " after="+s.short(f.After)))
 	case requests.ListDirectory:

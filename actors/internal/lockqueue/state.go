@@ -86,7 +86,7 @@ type ownEntries struct {
 	// holders are the entries in the list that are held or make their held marker, by number.
 	holders []*contender
 	// lastDeleted is the entry whose DeleteNode came last, until that is answered, if its node is
-	// known to be in the directory. Each CreateNode without Beside names it as After.
+	// known to be in the directory. Each CreateNode without Guard names it as After.
 	lastDeleted *entry
 	// requests holds the entry of each open request. owners holds, for each named owner and kind,
 	// the entry that waits or holds.

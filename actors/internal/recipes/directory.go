@@ -82,7 +82,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 }
 
 func (d *directory) create(f *lockqueue.Effect) {
-	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Beside: f.Beside,
+	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Guard: f.Guard,
 		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
 		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required()}
 	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only

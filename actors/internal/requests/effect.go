@@ -53,7 +53,7 @@ const (
 // which the answer repeats; DeleteNode has the Serial of the CreateNode.
 const (
 	// CreateNode: create an ephemeral sequential node of Owner with the prefix Node and with Data.
-	// With Beside, create an ephemeral node named Node only if the node Beside exists, and
+	// With Guard, create an ephemeral node named Node only if the node Guard exists, and
 	// otherwise answer Failed with NotHeld. Answer Created or Failed.
 	//
 	// After the creation the bridge reads the czxid of the directory, and with ListAfter also the
@@ -130,6 +130,6 @@ type Effect struct {
 	ID        ID
 	By        ID
 	Token     Token
-	Node      string // of CreateNode without Beside, the name up to the sequence number
+	Node      string // of CreateNode without Guard, the name up to the sequence number
 	Request   *Incoming
 }

@@ -19,7 +19,7 @@
 //     directory; a create that need not wait is in the queue.
 //   - missing.go: what a batch means that failed because of its directories.
 //   - unknown.go: creates whose outcome is unknown, and how the writer finds their nodes.
-//   - beside.go: a create on condition that another node exists.
+//   - guarded.go: a create on condition that another node exists.
 //   - rollback.go: requests that fail although their node exists, and what becomes of the node.
 //   - orphan.go: nodes without a request, which the writer deletes when ZooKeeper lets it.
 package writer

@@ -58,8 +58,8 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 	if r := c.msg.GetRequired(); r != "" && r != c.msg.GetDirectory() && !strings.HasPrefix(c.msg.GetDirectory(), strings.TrimSuffix(r, "/")+"/") {
 		return fmt.Errorf("required directory %q: it must be %q or above it", r, c.msg.GetDirectory())
 	}
-	if c.msg.GetBeside() != "" {
-		if err := zkpath.CheckName(c.msg.GetBeside()); err != nil {
+	if c.msg.GetGuard() != "" {
+		if err := zkpath.CheckName(c.msg.GetGuard()); err != nil {
 			return err
 		}
 	}

@@ -177,7 +177,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 
 // nodeIn returns the create's node among the sorted names in the directory, or "".
 func (c *Create) nodeIn(sorted []string) string {
-	if c.msg.GetBeside() == "" {
+	if c.msg.GetGuard() == "" {
 		return findSequential(sorted, c.msg.GetPrefix())
 	}
 	if _, found := slices.BinarySearch(sorted, c.msg.GetPrefix()); found {

@@ -54,8 +54,8 @@ type Writer struct {
 
 // Create creates the node of a create, or those of all parts of an atomic create, or none.
 func (w *Writer) Create(g *Group) {
-	if c := g.creates[0]; len(g.creates) == 1 && c.msg.GetBeside() != "" {
-		w.createBeside(c)
+	if c := g.creates[0]; len(g.creates) == 1 && c.msg.GetGuard() != "" {
+		w.createGuarded(c)
 		return
 	}
 	w.add(g)

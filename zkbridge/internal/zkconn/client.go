@@ -47,8 +47,8 @@ type Client interface {
 
 	// Create creates a node of exactly this path, without data. flags are go-zookeeper's.
 	Create(path string, flags int32) error
-	// CreateBeside creates an ephemeral node of exactly this path if another node exists.
-	CreateBeside(path string, data []byte, other string) error
+	// CreateGuarded creates an ephemeral node of exactly this path if another node, its guard, exists.
+	CreateGuarded(path string, data []byte, guard string) error
 	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
 	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.

@@ -67,8 +67,8 @@ func (c zkClient) rootError() error {
 	return ErrNoChroot
 }
 
-func (c zkClient) CreateBeside(path string, data []byte, other string) error {
-	results, err := Multi(c, CheckExists(other), Op{Kind: OpCreate, Path: path, Data: data, ACL: c.acl, Flags: zk.FlagEphemeral})
+func (c zkClient) CreateGuarded(path string, data []byte, guard string) error {
+	results, err := Multi(c, CheckExists(guard), Op{Kind: OpCreate, Path: path, Data: data, ACL: c.acl, Flags: zk.FlagEphemeral})
 	if _, cause := FirstFailedOp(results); cause != nil {
 		return cause
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// createBeside creates a node on condition that another node of its directory exists.
-func (w *Writer) createBeside(c *Create) {
+// createGuarded creates a node on condition that another node of its directory exists.
+func (w *Writer) createGuarded(c *Create) {
 	c.step = 0
 	w.epoch.Run(func(client zkconn.Client) func() {
-		err := client.CreateBeside(c.path(), c.data(), zkpath.Join(c.msg.GetDirectory(), c.msg.GetBeside()))
+		err := client.CreateGuarded(c.path(), c.data(), zkpath.Join(c.msg.GetDirectory(), c.msg.GetGuard()))
 		if err != nil {
-			return func() { w.onBesideFailure(c, err) }
+			return func() { w.onGuardedFailure(c, err) }
 		}
 		found, err := zkconn.LookUp(client, c.msg.GetDirectory(), c.msg.GetPrefix())
 		return func() {
@@ -26,10 +26,10 @@ func (w *Writer) createBeside(c *Create) {
 	})
 }
 
-func (w *Writer) onBesideFailure(c *Create, err error) {
+func (w *Writer) onGuardedFailure(c *Create, err error) {
 	switch outcome, why := zkconn.Classify(err); {
 	case zkconn.IsMissing(err):
-		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.msg.GetBeside())
+		w.epoch.Fail(c, messages.Reason_NOT_HELD, "create %s: %s is not there any more", c.path(), c.msg.GetGuard())
 	case errors.Is(err, zk.ErrNodeExists): // the name has no sequence number that could be exhausted
 		w.Fail(c.group, messages.Reason_INVALID, err)
 	case outcome == zkconn.Refused:
