@@ -44,7 +44,7 @@ func (s *session) Receive(from ask.Recipient, msg any) {
 		s.redial()
 	case *question:
 		s.ask(msg)
-	case withdrawn:
+	case questionWithdrawn:
 		s.withdraw(msg)
 	case newServers:
 		s.setServers(msg.servers)

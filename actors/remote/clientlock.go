@@ -22,29 +22,29 @@ import (
 // behalf of the owners, whose limits of time it keeps itself.
 type clientLock struct {
 	lock.Actor
-	session  *session
-	spec     *messages.LockSpec
-	problem  string // why the server cannot have such a lock; "" if it can
-	epoch    uint64 // of the grants; 0 for none, and once their session is lost
-	open     map[requests.ID]*openRequest
-	byNumber map[uint64]requests.ID // of the requests that the server has
-	entries  map[entered]int        // grants of a named owner by one node
+	session    *session
+	spec       *messages.LockSpec
+	problem    string // why the server cannot have such a lock; "" if it can
+	epoch      uint64 // of the grants; 0 for none, and once their session is lost
+	open       map[requests.ID]*openRequest
+	byNumber   map[uint64]requests.ID // of the requests that the server has
+	holdCounts map[hold]int           // grants of a named owner by one node
 }
 
-// entered is what a named owner has entered: by which node it holds the lock.
-type entered struct{ owner, node string }
+// hold is what a named owner has of the lock: the node by which it holds, once or by re-entries.
+type hold struct{ owner, node string }
 
 // openRequest is a request that the server has, or that waits for a session.
 type openRequest struct {
 	acquire *messages.Acquire // as it goes to the server; nil once it is granted
 	epoch   uint64            // in which it was sent; 0: not sent
 	number  uint64            // in that epoch
-	entered entered           // zero before the grant
+	hold    hold              // zero before the grant
 }
 
 // NewActor implements manager.Remote.
 func (s *session) NewActor(e *manager.Entry) host.Actor {
-	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}, entries: map[entered]int{}}
+	l := &clientLock{session: s, open: map[requests.ID]*openRequest{}, byNumber: map[uint64]requests.ID{}, holdCounts: map[hold]int{}}
 	s.locks.Store(e.Manager)
 	spec, err := recipes.SpecOf(e.Recipe)
 	if l.problem = problemOfLock(e.Path, spec); err != nil {
@@ -106,7 +106,7 @@ func (l *clientLock) tellServer(o *openRequest, m *messages.ClientMessage) {
 // answer need not wait for it.
 func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
 	if o := l.open[r.ID]; o != nil && r.TakenBack() {
-		l.tellServer(o, holdExpired(o.number))
+		l.tellServer(o, holdExpiredMessage(o.number))
 		l.forget(r.ID)
 		return // the lock.Actor has told the owner
 	}
@@ -114,7 +114,7 @@ func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
 	l.RefuseRequest(r.ID, requests.Reason(reason))
 }
 
-func holdExpired(number uint64) *messages.ClientMessage {
+func holdExpiredMessage(number uint64) *messages.ClientMessage {
 	return &messages.ClientMessage{What: &messages.ClientMessage_HoldExpired{HoldExpired: number}}
 }
 
@@ -122,12 +122,12 @@ func holdExpired(number uint64) *messages.ClientMessage {
 func (l *clientLock) withdraw(id requests.ID) {
 	o := l.open[id]
 	if o != nil && o.epoch != 0 {
-		l.tellServer(o, cancel(o.number))
+		l.tellServer(o, cancelMessage(o.number))
 	}
 	l.forget(id)
 }
 
-func cancel(number uint64) *messages.ClientMessage {
+func cancelMessage(number uint64) *messages.ClientMessage {
 	return &messages.ClientMessage{What: &messages.ClientMessage_Cancel{Cancel: &messages.Cancel{RequestId: number}}}
 }
 
@@ -138,29 +138,29 @@ func (l *clientLock) forget(id requests.ID) {
 	}
 	delete(l.byNumber, o.number)
 	delete(l.open, id)
-	if o.entered != (entered{}) {
-		if l.entries[o.entered]--; l.entries[o.entered] == 0 {
-			delete(l.entries, o.entered)
+	if o.hold != (hold{}) {
+		if l.holdCounts[o.hold]--; l.holdCounts[o.hold] == 0 {
+			delete(l.holdCounts, o.hold)
 		}
 	}
 }
 
-// enteredBy returns what the owner of a request has entered; nothing if it has no name, or the
+// holdOf returns what the owner of a request holds by a grant; nothing if it has no name, or the
 // lock no re-entry.
-func (l *clientLock) enteredBy(r *lock.Request, g *messages.Granted) entered {
+func (l *clientLock) holdOf(r *lock.Request, g *messages.Granted) hold {
 	if r.OwnerName() == "" || l.Recipe.MaxPermits > 0 {
-		return entered{}
+		return hold{}
 	}
-	return entered{r.OwnerName(), g.Path + "/" + g.Node}
+	return hold{r.OwnerName(), g.Path + "/" + g.Node}
 }
 
 // Release implements lock.Behavior.
 func (l *clientLock) Release(r *lock.Request) {
 	o := l.open[r.ID]
-	l.tellServer(o, release(o.number))
+	l.tellServer(o, releaseMessage(o.number))
 }
 
-func release(number uint64) *messages.ClientMessage {
+func releaseMessage(number uint64) *messages.ClientMessage {
 	return &messages.ClientMessage{What: &messages.ClientMessage_Release{Release: &messages.Release{RequestId: number}}}
 }
 
@@ -182,7 +182,7 @@ func (l *clientLock) Close(bool) {
 	l.EndAll(requests.Closed)
 	for _, id := range slices.Sorted(maps.Keys(l.open)) {
 		if o := l.open[id]; o.acquire == nil { // the owner has not released
-			l.tellServer(o, holdExpired(o.number))
+			l.tellServer(o, holdExpiredMessage(o.number))
 		}
 		l.withdraw(id)
 	}
@@ -275,9 +275,9 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.open[id].acquire = nil
 		l.epoch = in.epoch
 		setEpoch(msg, in.epoch)
-		by := l.enteredBy(r, msg)
-		if l.open[id].entered = by; by != (entered{}) {
-			l.entries[by]++
+		by := l.holdOf(r, msg)
+		if l.open[id].hold = by; by != (hold{}) {
+			l.holdCounts[by]++
 		}
 		l.Grant(r, msg)
 	case *messages.Refused:
@@ -285,16 +285,16 @@ func (l *clientLock) onIncoming(in incoming) {
 		l.Detail = l.detail(msg.Detail)
 		l.RefuseRequest(id, knownReason(msg.Reason))
 	case *messages.Released:
-		by := l.open[id].entered
+		by := l.open[id].hold
 		l.forget(id)
-		l.ConfirmRelease(id, l.entries[by])
+		l.ConfirmRelease(id, l.holdCounts[by])
 	case *messages.Lost:
 		o := l.open[id]
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)
 		if r.Holds() {
 			l.Lose(id, knownReason(msg.Reason))
-			l.tellServer(o, release(o.number)) // the lock may hold other nodes of the grant until then
+			l.tellServer(o, releaseMessage(o.number)) // the lock may hold other nodes of the grant until then
 		} else {
 			l.RefuseRequest(id, knownReason(msg.Reason))
 		}

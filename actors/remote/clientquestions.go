@@ -20,12 +20,12 @@ func (s *session) Ask(ctx context.Context, msg *messages.Question, next func(val
 		select {
 		case <-q.wake:
 		case <-ctx.Done():
-			s.self.Tell(withdrawn{msg.Id})
+			s.self.Tell(questionWithdrawn{msg.Id})
 			return s.Explain(context.Cause(ctx))
 		}
 		value, end := q.take()
 		if value != nil && !next(value) {
-			s.self.Tell(withdrawn{msg.Id})
+			s.self.Tell(questionWithdrawn{msg.Id})
 			return nil
 		}
 		switch {
@@ -51,7 +51,7 @@ func (s *session) ask(q *question) {
 	s.questions[q.msg.Id] = q
 }
 
-func (s *session) withdraw(w withdrawn) {
+func (s *session) withdraw(w questionWithdrawn) {
 	if s.questions[w.id] == nil {
 		return
 	}
@@ -65,6 +65,6 @@ func (s *session) withdraw(w withdrawn) {
 func (s *session) failQuestions(why messages.Reason, detail string) {
 	for _, id := range slices.Sorted(maps.Keys(s.questions)) {
 		s.questions[id].answered(&messages.Answer{Reason: why, Detail: detail})
-		s.withdraw(withdrawn{id})
+		s.withdraw(questionWithdrawn{id})
 	}
 }

@@ -19,8 +19,8 @@ type question struct {
 	wake  chan struct{}    // has room for one
 }
 
-// withdrawn is the message that a question needs no more answers.
-type withdrawn struct{ id uint64 }
+// questionWithdrawn is the message that a question needs no more answers.
+type questionWithdrawn struct{ id uint64 }
 
 func (q *question) answered(a *messages.Answer) {
 	q.mu.Lock()

@@ -18,7 +18,7 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		c.endLease(messages.Reason_SESSION_LOST, why)
 	}
 	switch msg := msg.(type) {
-	case received:
+	case frameReceived:
 		c.onFrame(msg.stream, msg.frame)
 		<-msg.stream.room
 	case answered:
@@ -45,7 +45,7 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 		c.onSessionState(msg.state)
 	case answerTo:
 		c.onAnswer(msg)
-	case letGo:
+	case leaseLetGo:
 		c.lease.LetGo()
 		c.endLease(messages.Reason_SESSION_LOST, "the client has let go of it")
 	case leaseTimer:

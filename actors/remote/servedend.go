@@ -126,7 +126,7 @@ func (c *servedClient) Refuse(_ ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case attached:
 		msg.stream.end(messages.Reason_SESSION_LOST, "the lease is over")
-	case received:
+	case frameReceived:
 		<-msg.stream.room
 	case halfClosed:
 		msg.stream.close()

@@ -167,7 +167,7 @@ func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClie
 			}
 			var part *messages.ClientFrame
 			part, rest = firstPart(rest)
-			c.self.RunInlineIfIdle(received{stream, part})
+			c.self.RunInlineIfIdle(frameReceived{stream, part})
 		}
 		var err error
 		if rest, err = t.Recv(); err != nil {
@@ -197,7 +197,7 @@ func (s *LockServer) letGo(h *messages.Hello, peer Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.clients[h.LetGo]; c != nil && h.Incarnation == s.incarnation && c.peer.sameAs(peer) {
-		c.self.Tell(letGo{})
+		c.self.Tell(leaseLetGo{})
 	}
 }
 

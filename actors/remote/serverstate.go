@@ -84,14 +84,14 @@ type (
 	}
 	detached struct{ stream *serverStream }
 	// halfClosed: the client sends nothing more. Behind a Bye it waits for the end of the stream.
-	halfClosed struct{ stream *serverStream }
-	received   struct {
+	halfClosed    struct{ stream *serverStream }
+	frameReceived struct {
 		stream *serverStream
 		frame  *messages.ClientFrame
 	}
 	sessionState struct{ state *messages.State }
 	leaseTimer   struct{}
-	letGo        struct{}
+	leaseLetGo   struct{}
 	drain        struct{}
 	renewNoMore  struct{}
 	closeDown    struct{}
