@@ -12,10 +12,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// ---- to the lock's actor
-
-// ---- from the lock's actor
-
 // Acquire asks for the lock and never blocks. The future completes with the Grant once the lock
 // is held. Its error is the cause of ctx if ctx ends earlier, or an error of this package. ctx
 // bounds the wait only, not the grant. Cancel on the future leaves the queue, and releases a

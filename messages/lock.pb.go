@@ -244,7 +244,8 @@ type Acquire struct {
 	// The name of the owner, of 1,024 bytes at most. An owner that holds a re-entrant lock is granted it again at
 	// once (re-entry). Any sender can cancel and release for a named owner.
 	// Empty: the request has an owner of its own, and only the sender of the Acquire can
-	// cancel and release it. The lock refuses such an Acquire with INVALID if a future sent it.
+	// cancel and release it. The lock refuses such an Acquire with INVALID if a
+	// future of protoactor (RequestFuture) sent it.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The data of the contender's node, for other clients to read. A re-entry has no node of
 	// its own, so that its data is written nowhere.

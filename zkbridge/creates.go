@@ -22,9 +22,8 @@ func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int
 	}
 }
 
-// take notes a create, and reports whether it has. It leaves those alone that are not for this
-// epoch or over the limit, which are answered at once; and those in directories that were seen,
-// unless others wait for the same directory: these keep their order.
+// take keeps a create until Flush, and returns true, if its directory is one that this session has not seen, or
+// others wait for the same directory: these keep their order. All other creates are opened or refused at once.
 func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
 	f, isNew := &a.fresh, false
 	for _, msg := range creates {

@@ -47,7 +47,7 @@ func (a *bridgeActor) OnSessionEvent(e epoch.SessionEvent, detail string) {
 	a.publish(detail)
 	switch next.State {
 	case messages.SessionState_LOST:
-		a.addLostSession(a.epoch.Conn) // so that the session is closed later, on another connection: lostsession.go
+		a.addLostSession(a.epoch.Conn) // it may live at the server, and is closed later, on another connection: lostsession.go
 		a.endEpoch(messages.Reason_SESSION_LOST, detail, a.bridge.closeLostConn)
 		again := time.Since(a.lostAt) < reopenPause
 		a.lostAt = time.Now()

@@ -51,8 +51,7 @@ func (l *Actor) Receive(from ask.Recipient, msg any) {
 	}
 	l.handledAt = l.Manager.Session.Now()
 	l.checkSession(msg) // ends the grants of a session that is past its deadline
-	// The message is of service Lock, of the recipe, or of the Actor itself. (The first from is
-	// passed to the handlers; a Reply sends its answer to the second.)
+	// The message is of service Lock, of the recipe, or of the Actor itself.
 	if !messages.DispatchLock(lockHandler{l}, from, msg, from) && !l.behavior.ReceiveOther(from, msg) {
 		l.receiveOwn(msg)
 	}
@@ -71,7 +70,7 @@ func (l lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 }
 
 // Grant tells the owner of the request that it holds the lock. It writes the owner's number of the
-// request, request_id in lock.proto, into granted. To a future it sends granted from an alias,
+// request, request_id in lock.proto, into granted. To a future of protoactor (RequestFuture) it sends granted from an alias,
 // which is a second PID of this actor: if the future is gone, granted comes back to the alias, and
 // the lock takes the grant back (senders.go).
 func (l *Actor) Grant(r *Request, granted *messages.Granted) {

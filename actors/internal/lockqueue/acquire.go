@@ -52,6 +52,7 @@ func (s *State) requestCreate(e *entry) {
 	s.lastSerial++
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.proof, e.revoked, e.inDirectory = 0, proof{}, false, false
+	// The bridge reads the directory behind the create if contenders may be ahead that this process has not seen.
 	e.listAfter = e.downgrade.of == nil && !s.behindOwn() && s.listsDue < maxListsDue && s.mayHaveMissed()
 	s.entries.put(e)
 	s.awaitAnswer(e)

@@ -13,10 +13,8 @@ func (ev Created) apply(s *State) {
 	}
 	s.enterDirectory(ev.Directory)
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
-	// hasChildren reports whether ev.Children is a complete list of the directory. With ListAfter
-	// it is complete if the directory was read; an empty list then says that even the new node is
-	// gone. Without ListAfter there are names only if the bridge had to look for the node, and
-	// these are complete, too.
+	// hasChildren reports whether ev.Children is the whole directory: the effect had ListAfter and the
+	// directory was read (an empty one has lost the new node, too), or the bridge had to look for the node.
 	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)

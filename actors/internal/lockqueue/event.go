@@ -64,8 +64,8 @@ const (
 type Created struct {
 	Serial uint64
 	Node   string
-	// Token has the czxid of the node, and the generation in force then. Its Step is the place of
-	// the node among all nodes with the same czxid, in any directory. The nodes of an atomic create
+	// Token has the czxid of the node, and the generation in force then. Its Step is only the
+	// place of the node among all nodes with the same czxid, in any directory: see grantedAlone. The nodes of an atomic create
 	// share the place of the last of them.
 	Token requests.Token
 	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A
@@ -127,8 +127,8 @@ type Transacted struct {
 // DelayElapsed answers StartDelay, which the lock's actor performs itself.
 type DelayElapsed struct{ Serial uint64 }
 
-// Failed answers an effect that could not be done. A failed CreateNode may have made a node, which
-// the bridge deletes and which is never granted. OutcomeUnknown is the reason of a transaction that
+// Failed answers an effect that could not be done. A CreateNode that failed for good may have made a node,
+// which the bridge deletes and which is never granted. OutcomeUnknown is the reason of a transaction that
 // may have been done.
 type Failed struct {
 	Serial uint64

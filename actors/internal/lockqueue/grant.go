@@ -16,8 +16,14 @@ func (s *State) grantEligible() {
 	}
 }
 
-// tryGrant grants an entry of nextToHold if nothing blocks it and its node is proven to exist. It
-// reports whether it has granted the entry or refused tries: others may be next then.
+// tryGrant grants an entry of nextToHold, without a request to ZooKeeper, if all of these hold:
+//
+//   - placeKnown (list.go): this process knows all contenders ahead.
+//   - blockersAhead (view.go): fewer of them block it than the rule has permits.
+//   - No list has yet to show a downgrade ahead, and no held marker is being made or deleted.
+//   - proven (proof.go): its node was seen after the last departure that this process has heard of.
+//
+// It reports whether it has granted the entry or refused tries: others may be next then.
 func (s *State) tryGrant(e *entry) bool {
 	if !s.placeKnown(e) {
 		s.listGap(e) // a contender that is not known yet may be ahead
@@ -50,7 +56,7 @@ func (s *State) awaitBlockers(e *entry) (refused bool) {
 	switch {
 	case s.waitingTries > 0 && s.refuseTries(e, lastSeen):
 		return true
-	case foreign && s.listing.serial != 0: // the list is about to show whether they are gone
+	case foreign && s.listing.serial != 0: // a list is on its way, and Listed leads here again
 	case foreign:
 		s.watchBlockers(e, blockers)
 	case s.departedSince(e): // blockers of this process must leave first: ask for the proof now, to have it by then

@@ -94,8 +94,9 @@ type ownEntries struct {
 	owners   map[owner]*entry
 }
 
-// proofs holds what State.proven asks. Each doubt is a clock: a proof of an earlier clock does not
-// count.
+// proofs holds what State.proven asks. A contender may only hold if its node was seen after the last
+// departure that this process has heard of: without it another contender may hold already. Each doubt
+// is a clock: a proof of an earlier clock does not count.
 //
 //	proven = an active watch, or provenAt >= allDoubtedAt, hiddenAt and, unless the Created was recent, staleBefore
 //

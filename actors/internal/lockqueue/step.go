@@ -16,7 +16,7 @@ func Step[E Event](s *State, ev E) []Effect {
 	s.clock++
 	ev.apply(s)
 	s.grantEligible()
-	s.admit()
+	s.admit()           // creates the nodes of entries that have waited for a session or for a number
 	s.watchContention() // for Acquire.NotifyContended
 	invariants.Check(s)
 	return s.out

@@ -10,11 +10,12 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// directory is one directory of a lock, with the queue of its contenders. It turns messages of the
-// bridge into events of its lockqueue.State, and performs the effects.
+// directory is one directory of a lock, with the queue of its contenders. It feeds events to its
+// lockqueue.State: the requests of owners, and what the bridge answers (bridgeanswers.go). Most effects
+// become messages to the bridge.
 type directory struct {
 	in        *directories          // those of the actor
-	news      func(requests.Effect) // takes the effects for owners, or for the machine on top
+	news      func(requests.Effect) // takes the effects for owners, or for the machine of a semaphore or local queue
 	path      string
 	recipe    *manager.Recipe
 	state     *lockqueue.State

@@ -9,8 +9,8 @@
 //   - semaphoreActor (semaphore.go): a semaphore.State on top of two directories, the request queue and the leases.
 //   - multiLockActor (multilock.go): all or nothing of its members, which are actors of their own.
 //
-// To be read in this order: lock.go and directory.go, an Acquire there and back; directories.go,
-// the messages of the bridge and the end; sessions.go, the loss of a session; effects.go,
+// To be read in this order: lock.go and directory.go, an Acquire there and back; bridgeanswers.go,
+// what comes from the bridge; directories.go, what no recipe decides, and the end; sessions.go, the loss of a session; effects.go,
 // what few directories do, and hand-offs; stacked.go, what the next two have in common;
 // localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go and multilock.go;
 // misuse.go; recipes.go and options.go, which make each recipe; spec.go, a recipe as a message.

@@ -9,7 +9,8 @@ import (
 
 // The session of an actor's directories, in which their nodes live.
 
-// SessionChanged implements messages.BridgeClientHandler.
+// SessionChanged implements messages.BridgeClientHandler. The manager passes the bridge's news of the session to
+// each actor, and package lock (own.go) calls this method.
 func (ds *directories) SessionChanged(_ ask.Recipient, msg *messages.SessionChanged) {
 	if ds.lost && msg.Epoch == ds.epoch && msg.State != messages.SessionState_ENDED {
 		return // a lost session does not come back

@@ -223,7 +223,8 @@ func (b *batch) namesIn(d *directory) (names []string) {
 	return names
 }
 
-// buildOps makes the operations. Nodes get the ACL. sessionNode is the path of the session node,
+// buildOps makes the operations, in this order: containers that may be missing, creates and deletes, and the write of
+// the session node, whose zxid is the czxid of all. Nodes get the ACL. sessionNode is the path of the session node,
 // or empty.
 func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)

@@ -9,7 +9,7 @@ import (
 )
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
-// together make one batch. It is sent at once if no batch is in flight; otherwise more are
+// together make one batch: the bridge calls Flush when its mailbox is empty, or after 64 messages. It is sent at once if no batch is in flight; otherwise more are
 // collected until they are worth another batch (minBatch), or have waited for maxWait. The fewer
 // writes are in flight, the fewer are enough.
 //
@@ -80,7 +80,7 @@ func (w *Writer) Flush() {
 	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.readyAgain) + len(w.ready) }, w.buildNewBatch)
 }
 
-// send sends the transaction and the reads behind it. It calls done on any goroutine when all are
+// send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when all are
 // answered.
 func (b *batch) send(client zkconn.Client, done func()) {
 	answered := b.countAnswers(done)
