@@ -132,12 +132,13 @@ func (t *PartitionTerm) Resign() { t.term.End(campaign.ErrResigned) }
 // from 512 KiB on.
 //
 // When ctx ends the contexts of all terms end. Join returns after all functions have returned, the
-// partitions are given away, and the member is off the list, with the cause of ctx. It outlives the loss
-// of the session and of the connection, as Election.Campaign does: the terms end, and the member comes
-// back. It also repeats requests that failed for a time. Locks.Drain ends it as the end of ctx does, with
-// ErrDraining, and Locks.Close with ErrClosed. Other errors are final, too, and end the terms of the
-// member: ErrInvalid, for example for a group with another number of partitions and for a second Join
-// before the first one has returned, ErrNoAuth, ErrLimit of the data, ErrUnavailable. An actor must not call Join: see Singletons.
+// partitions are given away, and the member is off the list, with the cause of ctx. Without an answer of
+// ZooKeeper it waits for that until the session can have expired. It outlives the loss of the session and
+// of the connection, as Election.Campaign does: the terms end, and the member comes back. It also repeats
+// requests that failed for a time. Locks.Drain ends it as the end of ctx does, with ErrDraining, and
+// Locks.Close with ErrClosed. Other errors are final, too, and end the terms of the member: ErrInvalid, for
+// example for a group with another number of partitions and for a second Join before the first one has
+// returned, ErrNoAuth, ErrLimit of the data, ErrUnavailable. An actor must not call Join: see Singletons.
 func (p *Partitions) Join(ctx context.Context, data []byte, lead func(*PartitionTerm)) error {
 	return p.join(ctx, "", data, lead)
 }

@@ -114,6 +114,8 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 		m.perform(m.machine.Retry(msg.partition))
 	case publishDue:
 		m.publishing.onDue(msg)
+	case giveUp:
+		m.publishing.giveUp()
 	case leave:
 		m.leaveFor(msg.why)
 	}

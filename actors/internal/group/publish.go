@@ -32,11 +32,15 @@ type publisher struct {
 	leaving  bool
 }
 
-// publishDue says that the member publishes what has changed.
-type publishDue struct {
-	number uint64
-	remind bool // publish also if nothing has changed
-}
+// Messages of a member's actor to itself.
+type (
+	// publishDue says that the member publishes what has changed.
+	publishDue struct {
+		number uint64
+		remind bool // publish also if nothing has changed
+	}
+	giveUp struct{} // the member has waited long enough for a record before it leaves
+)
 
 const (
 	// gathering is how long a member gathers changes before it publishes.
@@ -180,9 +184,7 @@ func (p *publisher) onPublished() {
 func (p *publisher) onRefused(err error) {
 	if !campaign.IsTemporary(err) {
 		p.member.leaveFor(err)
-		if p.leaving {
-			p.finishIfLeft()
-		}
+		p.finishIfLeft()
 		return
 	}
 	pause := campaign.Pause(p.failed)
@@ -208,13 +210,14 @@ func (p *publisher) onReleased(*lockRequest) {
 	p.finishIfLeft()
 }
 
-// leave takes the member off the list. It is the last thing that the member does.
+// leave takes the member off the list. It is the last thing that the member does. A record that is on its
+// way is awaited, and then released: a Cancel is answered before its node is gone, and others would see a
+// member that has left. Without an answer that record is given up when the session that may have its node
+// can have expired.
 func (p *publisher) leave() {
-	p.leaving = true
-	if r := p.next; r != nil {
-		p.next = nil
-		p.releases++
-		r.cancel()
+	if !p.leaving {
+		p.leaving = true
+		p.member.after(time.Until(p.member.Manager.Session.Session().Deadline), giveUp{})
 	}
 	if r := p.present; r != nil {
 		p.present = nil
@@ -222,6 +225,15 @@ func (p *publisher) leave() {
 		r.release()
 	}
 	p.finishIfLeft()
+}
+
+// giveUp cancels the record that has kept the member from leaving, if there is one.
+func (p *publisher) giveUp() {
+	if r := p.next; r != nil {
+		p.next = nil
+		p.releases++
+		r.cancel()
+	}
 }
 
 // finishIfLeft ends the member once it has left the list.

@@ -1,0 +1,63 @@
+package group_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/access"
+	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/group"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
+)
+
+// A member that leaves while a record of its is on its way, the first one or a later one, has left once that
+// is gone, too: whenever it leaves, nobody sees it afterwards.
+func TestLeaveBehindARecord(t *testing.T) {
+	for after := time.Duration(0); after < 600*time.Millisecond; after += 50 * time.Millisecond {
+		t.Run(after.String(), func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				join := func(locks *actors.Locks) *group.Membership {
+					f := group.NewFollower(access.Manager(locks), v.LockPath, 1)
+					return f.Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
+				}
+				leader, far := join(v.Locks()), v.Locks()
+				<-leader.Joined()
+				v.Inject(embedded.Fault{Session: far.Session().ID, Times: -1, Action: embedded.DelayRequest, Delay: 100 * time.Millisecond})
+				m := join(far) // and publishes that it waits
+				time.Sleep(after)
+				m.Leave()
+				<-m.Done()
+				for range 50 {
+					if nodes := v.Nodes(v, group.Members(v.LockPath)); len(nodes) != 1 {
+						v.Errorf("the member has left, and the list has the nodes %v", nodes)
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				leader.Leave()
+				<-leader.Done()
+			})
+		})
+	}
+}
+
+// A member that leaves while no server answers leaves when its session can have expired.
+func TestLeaveWithoutAnswer(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		sent := v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: group.Members(v.LockPath) + "/_c_", Action: embedded.BlackHoleAfter})
+		m := group.NewFollower(access.Manager(locks), v.LockPath, 1).Join(context.Background(), nil, func(int, *campaign.Term) {})
+		<-sent.Fired()
+		restore := v.CutOff()
+		m.Leave()
+		began := time.Now()
+		<-m.Done()
+		if after := time.Since(began); after > locks.Session().Timeout {
+			t.Errorf("the member has left after %v", after)
+		}
+		restore()
+	})
+}
