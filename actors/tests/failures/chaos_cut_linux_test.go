@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type cutChaos struct {
 	network          *ethernet
 	clients, servers []host // of the processes and of the lock servers
 	busy             string // the lock that all processes request all the time
+	broken           atomic.Int64
 }
 
 // TestChaosCutLinks has processes in network namespaces get their locks of two lock servers, or of
@@ -52,10 +54,15 @@ func TestChaosCutLinks(t *testing.T) {
 	}
 	for i := range 5 {
 		c.clients = append(c.clients, n.add(fmt.Sprintf("client%d", i)))
+	}
+	for i := range c.clients {
 		c.processes = append(c.processes, c.startClient(i))
 	}
 	curator := interop.Curator(t, c.Addr(), interop.SessionTimeout(time.Minute))
 	stopCurator := c.contend(curatorID, curator.Peer, curator.Mutex)
+	zktest.Eventually(c, zktest.TimeLimit, func() bool {
+		return n.breakConnections(c.clients[0], c.servers[0])+n.breakConnections(c.clients[0], c.servers[1]) > 0
+	}, "ss -K breaks a connection of a client with a lock server")
 	faults := 0
 	for over := time.After(*chaosTime); ; faults++ {
 		select {
@@ -67,7 +74,7 @@ func TestChaosCutLinks(t *testing.T) {
 		break
 	}
 	c.resuming.Wait() // all links are whole
-	t.Logf("%d faults", faults)
+	t.Logf("%d faults, %d connections broken", faults, c.broken.Load())
 	c.expectGrants()
 	t.Log("all are granted locks again")
 	stopCurator()
@@ -142,7 +149,7 @@ func (c *cutChaos) fail() {
 			if breaks {
 				c.resuming.Go(func() {
 					<-time.After(length / 2) // what is under way by then does not arrive
-					c.network.breakConnections(client, other)
+					c.broken.Add(int64(c.network.breakConnections(client, other)))
 				})
 			}
 		}

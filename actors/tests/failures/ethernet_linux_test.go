@@ -133,8 +133,9 @@ func (n *ethernet) reach(from, to host, mac string) {
 	n.run("ip %s neigh replace %s lladdr %s dev %s nud permanent", where, to.address, mac, device)
 }
 
-// breakConnections breaks the connections of a member to another host: it closes its ends, of which the
-// other one hears if it is reached. A system that cannot do that goes on.
-func (n *ethernet) breakConnections(from, to host) {
-	run("ip netns exec " + from.name + " ss -K dst " + to.address)
+// breakConnections breaks the connections of a member to another host, and returns how many it broke: it
+// closes its ends, of which the other one hears if it is reached.
+func (n *ethernet) breakConnections(from, to host) int {
+	out, _ := run("ip netns exec " + from.name + " ss -HnK dst " + to.address) // it fails also if one has ended meanwhile
+	return bytes.Count(out, []byte("tcp"))
 }
