@@ -73,8 +73,9 @@ type Epoch struct {
 
 	open reply.Open // requests that are not answered
 
-	jobs    *jobs.Kinds
-	watches watches.Table
+	jobs      *jobs.Kinds
+	watches   watches.Table
+	nodeReads requests.NodeReads
 
 	rejoining     *zkconn.Established // the new connection, as long as the generation is not read over it; nil for none
 	misreads      int                 // reads of the generation in a row whose answer does not say what there is
@@ -251,6 +252,9 @@ func (ep *Epoch) Jobs() *jobs.Kinds { return ep.jobs }
 
 // Watches implements requests.InEpoch.
 func (ep *Epoch) Watches() *watches.Table { return &ep.watches }
+
+// NodeReads implements requests.InEpoch.
+func (ep *Epoch) NodeReads() *requests.NodeReads { return &ep.nodeReads }
 
 // IsOpen implements writer.Epoch.
 func (ep *Epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }

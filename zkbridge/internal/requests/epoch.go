@@ -19,6 +19,7 @@ type InEpoch interface {
 	Client() zkconn.Client
 	Jobs() *jobs.Kinds
 	Watches() *watches.Table
+	NodeReads() *NodeReads
 
 	IsOpen(r reply.Request) bool
 	// Close notes that a request is being answered: it is open no longer.

@@ -90,11 +90,7 @@ func (w *Watch) watchSince(ep InEpoch) {
 // readNode reads the node's data, for the watch that this sets. An exists would set a watch on a
 // missing node, too, which could not be taken back.
 func (w *Watch) readNode(ep InEpoch, node string, watcher *watches.Watcher) {
-	ep.Jobs().Reads.Add(func(end func(func())) {
-		ep.Client().Get(zkpath.Join(w.msg.GetDirectory(), node), true, func(found zkconn.Content, err error) {
-			end(func() { w.onNodeRead(ep, node, watcher, found, err) })
-		})
-	})
+	ep.NodeReads().add(ep, nodeRead{w, node, watcher})
 }
 
 func (w *Watch) onNodeRead(ep InEpoch, node string, watcher *watches.Watcher, found zkconn.Content, err error) {

@@ -34,6 +34,8 @@ type Watcher struct {
 	to          ask.Recipient
 	path        string
 	pending     int       // reads of the node that are not answered
+	behind      int       // those of them that the server executes behind a request that sets the watch
+	early       bool      // an event came before the answers of those
 	set         bool      // ZooKeeper has a watch on the node
 	confirmedAt time.Time // when the watch was set, or the leader last confirmed the node; see leadercheck.go
 }
@@ -67,6 +69,27 @@ func (t *Table) Add(to ask.Recipient, path string) *Watcher {
 	}
 	t.byRecipient[to][path] = w
 	return w
+}
+
+// SetFirst notes that a request sets the watch before one of the pending reads is executed. The events
+// of that watch come before the answer, and are not for the recipient: the read shows more.
+func (w *Watcher) SetFirst() {
+	if w != nil {
+		w.behind++
+	}
+}
+
+// OnReadBehind notes that a read of which SetFirst was called is answered, and reports whether an event
+// has ended the watch: then the node may have changed again behind the read.
+func (w *Watcher) OnReadBehind() (ended bool) {
+	if w == nil {
+		return false
+	}
+	ended = w.early
+	if w.behind--; w.behind == 0 {
+		w.early = false
+	}
+	return ended
 }
 
 // OnRead notes whether a read has set the watch. An earlier read may have set it.
@@ -147,7 +170,7 @@ func (t *Table) OnEvent(path string, deleted bool) {
 	}
 }
 
-// fire wakes and removes the watchers of a path.
+// fire wakes and removes the watchers of a path, but for those that only SetFirst was called for.
 func (t *Table) fire(path string, deleted bool) {
 	list := t.byPath[path]
 	if len(list) == 0 {
@@ -157,6 +180,11 @@ func (t *Table) fire(path string, deleted bool) {
 	directory, node := zkpath.Split(path)
 	wake := &messages.Wake{Epoch: t.Epoch, Directory: directory, Node: node, Deleted: deleted}
 	for _, w := range list {
+		if !w.set && w.behind > 0 && w.behind == w.pending {
+			w.early = true
+			t.byPath[path] = append(t.byPath[path], w)
+			continue
+		}
 		t.unlink(w.to, path)
 		reply.To{Recipient: w.to, Log: t.Log}.Tell(wake)
 	}

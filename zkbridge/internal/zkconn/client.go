@@ -31,6 +31,10 @@ type Client interface {
 	ReadDirectories(reads []DirectoryRead, then func())
 	// Get reads a node. It sets a watch on the node if watch is set and it succeeds.
 	Get(path string, watch bool, then Callback[Content])
+	// WatchNodes reads nodes and sets watches on them, as Get does, by two messages for all. It writes the
+	// results into reads before it calls then. With an error there are no results, and the watches may be
+	// set or not. Its caller has no request sent meanwhile over another connection.
+	WatchNodes(reads []NodeRead, then func(error))
 	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that
 	// was written after a zxid. There is no event without READ on the node, and no error.
 	WatchSince(paths []string, since int64, then func(error))
