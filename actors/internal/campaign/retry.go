@@ -1,8 +1,9 @@
 package campaign
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -35,8 +36,11 @@ const (
 
 // Pause returns the pause between a failed request and the next one, after so many others failed
 // in a row: twice as long each time up to 10 s, half of it random, so that
-// participants that failed at one moment do not ask again at one moment.
+// participants that failed at one moment do not ask again at one moment. The random half comes from
+// crypto/rand, which testing/cryptotest makes repeatable.
 func Pause(failed int) time.Duration {
 	longest := min(firstPause<<min(failed, 10), longestPause)
-	return longest/2 + rand.N(longest/2)
+	var random [8]byte
+	rand.Read(random[:])
+	return longest/2 + time.Duration(binary.BigEndian.Uint64(random[:])%uint64(longest/2))
 }

@@ -2,9 +2,10 @@ package group
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,9 @@ type (
 // goroutine of its own for each term, and gives the partition away after lead has returned. It does not
 // block: see Joined.
 func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term *campaign.Term)) *Membership {
-	m := &Membership{Follower: f, ID: rand.Uint64(), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
+	var id [8]byte
+	rand.Read(id[:]) // testing/cryptotest makes it repeatable
+	m := &Membership{Follower: f, ID: binary.BigEndian.Uint64(id[:]), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
 	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*lockRequest, f.Partitions)
 	m.publishing = publisher{member: m, data: data}
 	f.Manager.System().Start(fmt.Sprintf("actorlock-partitions%d%s", members.Add(1), f.Path), func(self *host.Ref) host.Actor {

@@ -96,6 +96,19 @@ func (o *observer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		o.forgetWakes()
+	}
+}
+
+// forgetWakes forgets what else has asked for the read that follows, which finds all of it.
+func (o *observer) forgetWakes() {
+	select {
+	case <-o.changed:
+	default:
+	}
+	select {
+	case <-o.target.Again:
+	default:
 	}
 }
 
