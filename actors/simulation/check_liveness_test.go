@@ -42,8 +42,8 @@ func (sim *simulation) describePending() string {
 	if sim.pendingCalls > 0 {
 		all = append(all, fmt.Sprint(sim.pendingCalls, " calls"))
 	}
-	if sim.operator.openTasks.Load() > 0 || !sim.foreignClientsDone() || !sim.candidatesDone() {
-		all = append(all, "operator, another library or a candidate")
+	if sim.operator.openTasks.Load() > 0 || !sim.foreignClientsDone() || !sim.candidatesDone() || !sim.membersDone() {
+		all = append(all, "operator, another library, a candidate or a member of a group")
 	}
 	return strings.Join(all, "; ")
 }
@@ -66,6 +66,7 @@ func (sim *simulation) checkLiveness(now time.Duration) {
 	sim.checkLostSessionsClosed(now)
 	sim.checkCounts()
 	sim.checkElection(now, unaffected)
+	sim.checkGroup(now, unaffected)
 	for _, r := range sim.requests {
 		if !unaffected || r.stage != stageWaiting || sim.isInUse(r.uses, last) {
 			r.freeSince = 0

@@ -137,7 +137,7 @@ func TestChecker(t *testing.T) {
 		}, "use 2 of 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := grantHistory{newChecker(lockSpecs())}
+			g := grantHistory{newChecker((&plan{}).lockSpecs())}
 			c.steps(g)
 			found := strings.Join(g.violations, "; ")
 			if c.want == "" && found != "" || c.want != "" && !strings.Contains(found, c.want) {

@@ -22,6 +22,8 @@ var scenarios = map[string]func(*simulation, entry){
 	"op readers": (*simulation).tryAfterReaders, "op four": (*simulation).acquireFourTimes, "op lost": (*simulation).acquireAfterLostReply,
 	"op list": (*simulation).acquireDuringList, "op overdue": (*simulation).loseSessionByClock, "op owner lost": (*simulation).reacquireAfterLoss,
 	"op observe": (*simulation).listParticipants, "op unreadable": (*simulation).acquireUnreadable, "op watch": (*simulation).watchQueue,
+	"op group lock": (*simulation).lockPartition, "op group leave": (*simulation).leaveGroup, "op group resign": (*simulation).resignPartition,
+	"op group return": (*simulation).returnFromTerm, "op group ask": (*simulation).askLeaders, "op group see": (*simulation).seeGroup,
 }
 
 // perform executes an entry.

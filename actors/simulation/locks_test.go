@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -29,7 +30,7 @@ func intentions() queue.Rule {
 
 var intentionKinds = []string{"IS", "IX", "S", "X"}
 
-func lockSpecs() map[string]*spec {
+func (p *plan) lockSpecs() map[string]*spec {
 	rule := intentions()
 	excludes := make([][]bool, len(rule.BlockedBy))
 	for i, by := range rule.BlockedBy {
@@ -39,7 +40,7 @@ func lockSpecs() map[string]*spec {
 	}
 	one := func() *spec { return &spec{capacity: 1} }
 	many := func() *spec { return &spec{capacity: rwCapacity} }
-	return map[string]*spec{
+	all := map[string]*spec{
 		root + "/m0": one(), root + "/m1": one(), root + "/local": one(), root + "/delay": {capacity: 1, lockDelay: lockDelay},
 		root + "/rw": many(), root + "/rwlocal": many(),
 		root + "/s1": {capacity: 1, permits: true}, root + "/s3": {capacity: 3, permits: true},
@@ -47,6 +48,13 @@ func lockSpecs() map[string]*spec {
 		root + "/shared":   {permits: true, maxCapacity: maxPermits},
 		root + "/election": one(),
 	}
+	for n := range p.partitions {
+		all[group.LockPath(groupPath, n)] = one()
+	}
+	if p.partitions > 0 {
+		all[group.Members(groupPath)] = many()
+	}
+	return all
 }
 
 // access is a lock, and how one request uses it.
@@ -161,5 +169,5 @@ func (sim *simulation) mayRemain(path string) bool {
 		_, unclean := sim.uncleanEnd[root+"/delay"] // perhaps by HoldAtMost
 		return unclean || sim.lastFault > 0
 	}
-	return sim.specs[path] != nil
+	return sim.specs[path] != nil || isGroupDirectory(path)
 }

@@ -13,6 +13,7 @@ import (
 // other entries do not change when one is left out.
 type plan struct {
 	seed           uint64
+	kind           planKind
 	length         time.Duration
 	drawnLength    time.Duration // the length for which the entries were drawn
 	processes      int
@@ -34,6 +35,8 @@ type plan struct {
 	lease       time.Duration // the longest lease of a lock server
 	keepsLeases bool          // no fault may cost a client its grants
 	sharedName  bool          // the name of a lock server leads to each of them in turn
+
+	partitions int // of the group whose members the processes are; 0: there is none
 
 	defect func(*simulation) // for tests of the simulation itself: called after each event
 }
@@ -59,15 +62,26 @@ func (e entry) isFault() bool { return !strings.HasPrefix(e.name, "op ") }
 
 // newPlan draws a plan. Each seed has a random subset of operations and faults, each at one of
 // several intervals. Some seeds have a targeted plan instead.
-func newPlan(seed uint64, length time.Duration) *plan { return drawPlan(seed, length, false) }
+func newPlan(seed uint64, length time.Duration) *plan { return drawPlan(seed, length, withSessions) }
 
 // newStreamPlan draws a plan with lock servers and their clients. It has nothing to do with the plan
 // that newPlan draws for the seed.
-func newStreamPlan(seed uint64, length time.Duration) *plan { return drawPlan(seed, length, true) }
+func newStreamPlan(seed uint64, length time.Duration) *plan {
+	return drawPlan(seed, length, withStreams)
+}
 
-func drawPlan(seed uint64, length time.Duration, withStreams bool) *plan {
+// planKind is what the plans of a test have in common.
+type planKind string
+
+const (
+	withSessions   planKind = "sessions"
+	withStreams    planKind = "streams"
+	withPartitions planKind = "partitions"
+)
+
+func drawPlan(seed uint64, length time.Duration, kind planKind) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{seed: seed, length: length, drawnLength: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
+	p := &plan{seed: seed, kind: kind, length: length, drawnLength: length, processes: pick(r, []int{1, 2, 2, 3, 3, 4, 6, 8})}
 	// No deadline may be a multiple of the second in which locks tick: timers of the same time fire
 	// in a random order.
 	p.sessionTimeout = []time.Duration{4037, 6041, 10053, 20071}[r.IntN(4)] * time.Millisecond
@@ -80,7 +94,7 @@ func drawPlan(seed uint64, length time.Duration, withStreams bool) *plan {
 		p.anyForms = []int{anyFormCount - 1} // only locks of memberLock
 	}
 	kinds, groups := faults, faultGroups
-	if withStreams {
+	if kind == withStreams {
 		p.drawLockServers(rand.New(rand.NewPCG(seed, 8)))
 		kinds, groups = slices.Concat(faults, streamFaults, streamFaults), streamFaultGroups
 	}
@@ -94,9 +108,12 @@ func drawPlan(seed uint64, length time.Duration, withStreams bool) *plan {
 		p.draw(rand.New(rand.NewPCG(seed, 6)), []string{"sleep"}, 1, phase{time.Minute, 20 * time.Second}, time.Second, 5*time.Second)
 	}
 	p.drawCandidates(rand.New(rand.NewPCG(seed, 5)))
-	if withStreams {
+	switch kind {
+	case withStreams:
 		p.drawTargetedStreams()
-	} else {
+	case withPartitions:
+		p.drawGroup(rand.New(rand.NewPCG(seed, 11)))
+	default:
 		p.drawTargeted()
 	}
 	slices.SortFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })

@@ -41,6 +41,7 @@ type process struct {
 	links      *streamDialer      // of a client
 	lockServer streams.LockServer // nil if the process serves no clients
 	observes   bool               // watchQueue observes a queue
+	member     *groupMember       // of the group, nil without one; it need not join
 
 	missingNodeAt  map[string]time.Duration // when a release was answered because the node was missing, by path
 	lostSessions   map[int64]time.Duration  // when a session was lost
@@ -132,6 +133,7 @@ func (p *process) advance() {
 	if !p.candidateStarted {
 		p.candidateStarted = true
 		p.sim.startCandidate(p)
+		p.sim.startMember(p)
 	}
 	s := p.locks.Session()
 	if s.State != p.state || s.ID != p.session {
@@ -155,6 +157,9 @@ func (p *process) close() {
 		if r.p == p {
 			r.endWork()
 		}
+	}
+	if p.member != nil {
+		close(p.member.gone)
 	}
 	p.closed = make(chan struct{})
 	go func() {

@@ -20,24 +20,24 @@ var simReplay = flag.String("sim.replay", "", "file of a history: run its plan u
 
 // header returns the first line of a history's file, from which readHistory makes the plan.
 func (p *plan) header(hash uint64) string {
-	return fmt.Sprintf("seed %d time %d length %d processes %d servers %d foreign %d election %t streams %t hash %016x entries %s",
-		p.seed, p.drawnLength, p.length, p.processes, p.servers, p.foreignClients, p.election, p.lockServers > 0, hash, p.list())
+	return fmt.Sprintf("seed %d time %d length %d processes %d servers %d foreign %d election %t kind %s hash %016x entries %s",
+		p.seed, p.drawnLength, p.length, p.processes, p.servers, p.foreignClients, p.election, p.kind, hash, p.list())
 }
 
 // readHistory returns the plan, the hash and the lines of a history's file.
 func readHistory(text string) (p *plan, hash uint64, lines []string, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
-	part, withStreams := plan{}, false
+	part := plan{}
 	head, list, _ := strings.Cut(head, " entries ")
-	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d servers %d foreign %d election %t streams %t hash %x",
-		&part.seed, &part.drawnLength, &part.length, &part.processes, &part.servers, &part.foreignClients, &part.election, &withStreams, &hash); err != nil {
+	if _, err := fmt.Sscanf(head, "seed %d time %d length %d processes %d servers %d foreign %d election %t kind %s hash %x",
+		&part.seed, &part.drawnLength, &part.length, &part.processes, &part.servers, &part.foreignClients, &part.election, &part.kind, &hash); err != nil {
 		return nil, 0, nil, fmt.Errorf("line 1, %q, is not the header of a history: %w", head, err)
 	}
 	lines = strings.Split(rest, "\n")
 	if is := hashLines(lines); is != hash {
 		return nil, 0, nil, fmt.Errorf("the %d lines after line 1 have the hash %016x instead of %016x: the file was cut off or changed", len(lines), is, hash)
 	}
-	p = drawPlan(part.seed, part.drawnLength, withStreams).only(list)
+	p = drawPlan(part.seed, part.drawnLength, part.kind).only(list)
 	p.length, p.processes, p.servers, p.foreignClients, p.election = part.length, part.processes, part.servers, part.foreignClients, part.election
 	return p, hash, lines, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/internal/streams"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 )
@@ -33,6 +34,9 @@ type simulation struct {
 
 	candidates []*candidate
 	lastLed    time.Duration // when a candidate led last
+
+	members []*groupMember
+	group   groupState
 
 	grants          int  // all grants so far
 	usesFutures     bool // some requests were made by futures; the contender of such a request may outlive it
@@ -80,12 +84,12 @@ type simulation struct {
 func runPlan(t *testing.T, p *plan) (sim *simulation) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim = &simulation{eventLoop: newEventLoop(), checker: newChecker(lockSpecs()), t: t, plan: p,
+		sim = &simulation{eventLoop: newEventLoop(), checker: newChecker(p.lockSpecs()), t: t, plan: p,
 			expiredAt: map[int64]time.Duration{}, overslept: map[int64]bool{}, deletionStarted: map[string]time.Duration{}, deletedAt: map[string]time.Duration{},
 			deletions: deletions{of: map[string]deletion{}}, lastFaultOf: map[string]time.Duration{}, multiLockEnded: map[string]time.Duration{},
 			requestEnded: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*nodeHoldGrants{}, lastEnds: map[string]requestEnd{},
 			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, guardedWrites: map[string][]guardedWrite{},
-			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}}
+			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}, group: groupState{ledAt: make([]time.Duration, p.partitions), terms: make([]int, p.partitions)}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
 		sim.network.sharedName = p.sharedName
@@ -130,7 +134,7 @@ func (sim *simulation) rand(name string, n int) *rand.Rand {
 func (sim *simulation) endRun() {
 	sim.withState(sim.endFaults)
 	idle := func() bool {
-		return sim.failed() || len(sim.requests) == 0 && len(sim.actorRequests) == 0 && sim.pendingCalls == 0 && sim.allUp() && sim.operator.openTasks.Load() == 0 && sim.foreignClientsDone() && sim.candidatesDone()
+		return sim.failed() || len(sim.requests) == 0 && len(sim.actorRequests) == 0 && sim.pendingCalls == 0 && sim.allUp() && sim.operator.openTasks.Load() == 0 && sim.foreignClientsDone() && sim.candidatesDone() && sim.membersDone()
 	}
 	sim.eventLoop.run(sim.now()+drainTimeout, idle)
 	sim.withState(func() {
@@ -200,7 +204,7 @@ func (sim *simulation) leftovers() string {
 		}
 	}
 	for path, n := range sim.server.WatchedPaths() {
-		if strings.HasPrefix(path, root+"/") && !(n <= len(sim.slots) && sim.hadForcedDeletion(path)) {
+		if strings.HasPrefix(path, root+"/") && path != group.Members(groupPath) && !(n <= len(sim.slots) && sim.hadForcedDeletion(path)) {
 			nodes = append(nodes, fmt.Sprint(n, " watches of ", path))
 		}
 	}
@@ -233,6 +237,7 @@ func (sim *simulation) afterEvent() {
 			p.advance()
 		}
 	}
+	sim.endTerms(now) // before a request that was waiting for it in the same process is granted
 	for _, r := range sim.requests {
 		r.noteGrantEnd(now)
 	}
@@ -242,6 +247,7 @@ func (sim *simulation) afterEvent() {
 	sim.requests = slices.DeleteFunc(sim.requests, func(r *programRequest) bool { return r.stage == stageDone })
 	sim.advanceActorRequests(now)
 	sim.advanceCandidates(now)
+	sim.advanceMembers(now)
 	sim.checkNotices(now)
 	sim.checkNoticed(now)
 	sim.checkLiveness(now)

@@ -117,7 +117,7 @@ func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
 	for slot := range p.processes {
 		s.try(s.best.filter(func(e entry) bool { return e.slot != slot }))
 	}
-	for _, kind := range slices.Concat(faults, serverFaults, streamFaults, []string{"blink", "op watch", "op unreadable"}, operations) {
+	for _, kind := range slices.Concat(faults, serverFaults, streamFaults, []string{"blink", "op watch", "op unreadable"}, groupOperations, operations) {
 		s.try(s.best.filter(func(e entry) bool { return e.name != kind }))
 	}
 	for size := len(s.best.entries) / 2; size > 0; size /= 2 {
@@ -145,11 +145,11 @@ func shrink(t *testing.T, p *plan, sim *simulation, limit time.Duration) *plan {
 func (p *plan) asTest() string {
 	return fmt.Sprintf(`
 func TestSeed%d(t *testing.T) {
-	p := drawPlan(%d, %d, %t).only(%q)
+	p := drawPlan(%d, %d, %q).only(%q)
 	p.length, p.processes, p.servers, p.foreignClients, p.election = %d, %d, %d, %d, %t
 	report(t, simulate(t, p))
 }
-`, p.seed, p.seed, p.drawnLength, p.lockServers > 0, p.list(), p.length, p.processes, p.servers, p.foreignClients, p.election)
+`, p.seed, p.seed, p.drawnLength, p.kind, p.list(), p.length, p.processes, p.servers, p.foreignClients, p.election)
 }
 
 // A plan without some of its entries has the other entries unchanged.

@@ -22,7 +22,7 @@ var (
 	simHistory = flag.String("sim.history", "", "file for the history of -sim.seed; without it only the history of a failing run is written")
 	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed; 0: run many")
 	simFrom    = flag.Uint64("sim.from", 1, "first of many seeds; 0: fresh seeds")
-	simFor     = flag.Duration("sim.for", time.Duration(sample.Size(500, 1500))*time.Millisecond, "how long to run many seeds, in each of TestSimulation, TestStreams and TestKeeper")
+	simFor     = flag.Duration("sim.for", time.Duration(sample.Size(400, 1100))*time.Millisecond, "how long to run many seeds, in each of TestSimulation, TestStreams, TestPartitions and TestKeeper")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long to search for a smaller plan that fails like -sim.seed")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "virtual time for which the processes of a seed work")
 )
@@ -45,6 +45,9 @@ func TestSimulation(t *testing.T) { simulateMany(t, newPlan) }
 
 // TestStreams runs plans with lock servers and their clients.
 func TestStreams(t *testing.T) { simulateMany(t, newStreamPlan) }
+
+// TestPartitions runs plans with a group of partitions.
+func TestPartitions(t *testing.T) { simulateMany(t, newPartitionPlan) }
 
 // TestKeeper runs the plans of TestSimulation on a server that behaves as ClickHouse Keeper.
 func TestKeeper(t *testing.T) {
@@ -108,9 +111,12 @@ func TestSeeds(t *testing.T) {
 			continue
 		}
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
-		withStreams := len(fields) == 3 && fields[2] == "streams"
-		if err != nil || len(fields) != 2 && !withStreams {
-			t.Fatalf("testdata/seeds: %q: a line must be a seed, a time, the word streams for a seed of TestStreams, and # what it found", line)
+		kind := withSessions
+		if len(fields) == 3 {
+			kind = planKind(fields[2])
+		}
+		if err != nil || len(fields) < 2 || len(fields) > 3 || kind != withSessions && kind != withStreams && kind != withPartitions {
+			t.Fatalf("testdata/seeds: %q: a line must be a seed, a time, streams or partitions for a seed of TestStreams or TestPartitions, and # what it found", line)
 		}
 		length, err := time.ParseDuration(fields[1])
 		if err != nil {
@@ -120,7 +126,7 @@ func TestSeeds(t *testing.T) {
 			continue
 		}
 		t.Run(fields[0], func(t *testing.T) {
-			if sim := simulate(t, drawPlan(seed, length, withStreams)); sim.failed() {
+			if sim := simulate(t, drawPlan(seed, length, kind)); sim.failed() {
 				t.Log(why)
 				report(t, sim)
 			}
@@ -141,7 +147,9 @@ func report(t *testing.T, sim *simulation) {
 		switch {
 		case sim.plan.onKeeper():
 			test = "Keeper"
-		case sim.plan.lockServers > 0:
+		case sim.plan.kind == withPartitions:
+			test = "Partitions"
+		case sim.plan.kind == withStreams:
 			test = "Streams"
 		}
 		t.Errorf("go test ./actors/simulation -run %s$ -sim.seed %d -sim.time %v", test, sim.plan.seed, sim.plan.drawnLength)
@@ -167,13 +175,16 @@ func TestDeterminism(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	sampled := sample.OneIn(t, 4)
-	for seed := range uint64(6) {
+	for seed := range uint64(7) {
 		if !sampled() {
 			continue
 		}
 		draw, length := newPlan, 15*time.Second
 		if seed >= 4 {
 			draw = newStreamPlan
+		}
+		if seed == 6 {
+			draw, length = newPartitionPlan, time.Minute
 		}
 		if seed == 0 { // long enough for faults that come in a part of each minute
 			length = 2 * time.Minute

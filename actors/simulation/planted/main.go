@@ -9,7 +9,8 @@
 // -known the command first runs the seed of the README's table, and others only if that seed does
 // not find the fault. A patch with the line "Found by: go test ..." is of a fault that the
 // simulation does not find, or hardly ever: the command runs that test in place of the simulation.
-// A fault whose name begins with stream is looked for with lock servers and their clients.
+// A fault whose name begins with stream is looked for with lock servers and their clients, and one whose
+// name begins with partition in groups of partitions.
 package main
 
 import (
@@ -194,8 +195,11 @@ func (c *moduleCopy) find(ctx context.Context, patch string, limit time.Duration
 		return c.findByTest(ctx, path, string(m[1]))
 	}
 	test := "TestSimulation"
-	if strings.HasPrefix(nameOf(patch), "stream-") {
+	switch kind, _, _ := strings.Cut(nameOf(patch), "-"); kind {
+	case "stream":
 		test = "TestStreams"
+	case "partition":
+		test = "TestPartitions"
 	}
 	if err := c.withPatch(ctx, path, func() error { return c.build(ctx, "faulty") }); err != nil {
 		return f, err
