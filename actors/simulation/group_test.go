@@ -211,6 +211,7 @@ func (m *groupMember) beginTerm(now time.Duration, t *groupTerm) {
 	n := t.Partition()
 	m.sim.grants++
 	m.sim.group.terms[n]++
+	m.sim.group.ledAt[n] = now // the term may be over when checkGroup looks, once a second
 	m.sim.group.serial++
 	t.id = -200_000_000 - m.sim.group.serial
 	m.sim.record("%s leads partition %d as %s: token %v, node %s", m.p.name, n, m.joined, t.Token(), t.Node())
