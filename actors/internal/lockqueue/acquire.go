@@ -39,7 +39,7 @@ func (s *State) requestCreate(e *entry) {
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
 	}
 	if e.atomic && e.serial != 0 {
-		e.stage = leaving // an atomic create is not repeated (see Acquire.Atomic); no node is left to delete
+		e.stage = leaving // an atomic create is not repeated (see Acquire); no node is left to delete
 		s.refuseAll(e, s.goneReason())
 		return
 	}

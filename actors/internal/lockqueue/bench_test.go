@@ -21,7 +21,7 @@ func BenchmarkHandOff(b *testing.B) {
 			next, holder := requests.ID(0), requests.ID(1)
 			acquire := func() {
 				next++
-				serial := Step(s, Acquire{Incoming: requests.Incoming{ID: next}})[0].Serial
+				serial := Step(s, Acquire{ID: next})[0].Serial
 				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.prefix(serial, "-lock-"), next-1), Token: requests.Token{Czxid: int64(next) + 1}, Directory: 1}
 				if next == 1 {
 					created.Children = []string{created.Node}

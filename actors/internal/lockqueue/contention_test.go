@@ -23,7 +23,7 @@ func TestContentionAmongMany(t *testing.T) {
 			return lists
 		}
 		Step(s, Session{Epoch: 1, State: Connected})
-		create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1, Kind: queue.Shared, NotifyContended: true}})[0]
+		create := Step(s, Acquire{ID: 1, Kind: queue.Shared, NotifyContended: true})[0]
 		children := []string{create.Node + "0000000000"}
 		for i := range many {
 			children = append(children, fmt.Sprintf("other-__READ__%010d", i+1))

@@ -117,7 +117,7 @@ type entry struct {
 	// revocable sets a watch on the node from the grant on, and revoked reports whether another
 	// client has asked for the lock.
 	revocable, revoked bool
-	// atomic reports whether an atomic create makes the node: see Acquire.Atomic.
+	// atomic reports whether an atomic create makes the node: see Acquire.
 	atomic bool
 
 	downgrade downgrade

@@ -9,14 +9,11 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 // again where the rule lets it. A Revocable one has its node watched from the grant on. For the
 // others a Tick sets that watch once the last proof of the node is old: the first or second Tick
 // after the grant, or a later one if a list proves the node meanwhile.
-type Acquire struct {
-	requests.Incoming
-	// Atomic reports that one transaction is to make the contender's node together with nodes of
-	// other locks. The request is refused if that node is lost: a new one would be further back
-	// than the nodes in the other locks. It and the other requests of its owner for this lock never
-	// share a node: the owner would hold one lock of several while it waits for the others.
-	Atomic bool
-}
+//
+// An Atomic one is refused if its node is lost: a new one would be further back than the nodes in the
+// other locks. It and the other requests of its owner for this lock never share a node: the owner
+// would hold one lock of several while it waits for the others.
+type Acquire requests.Incoming
 
 // Cancel withdraws a request, for the Reason. It releases a grant, too.
 type Cancel struct {

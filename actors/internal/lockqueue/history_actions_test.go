@@ -238,14 +238,14 @@ func (m *model) acquire(t *rapid.T, p *process) {
 	if m.rule.CountUnknown {
 		owners = owners[:1] // its permits may have become too few for a re-entry
 	}
-	m.step(p, Acquire{Incoming: requests.Incoming{
+	m.step(p, Acquire{
 		ID:              m.ids,
 		Owner:           rapid.SampledFrom(owners).Draw(t, "owner"),
 		Kind:            rapid.SampledFrom(m.kinds()).Draw(t, "kind"),
 		NotifyContended: notify,
 		Try:             rapid.IntRange(0, 5).Draw(t, "try") == 0,
 		Data:            []byte("data"), Revocable: true,
-	}})
+	})
 }
 
 func (m *model) release(p *process, id requests.ID) {

@@ -85,7 +85,7 @@ func TestHistoriesOfADelayedMutex(t *testing.T) {
 		m.unrelated, m.undeletable, m.answersDeletions = false, false, true // otherwise the numbers may be used up
 		m.ids++
 		m.processes[0].open[m.ids] = "waiting"
-		m.step(m.processes[0], Acquire{Incoming: requests.Incoming{ID: m.ids}})
+		m.step(m.processes[0], Acquire{ID: m.ids})
 		m.finish()
 		if m.heldMarker.node != "" {
 			t.Fatalf("the held marker of %s is left", m.heldMarker.node)

@@ -46,5 +46,5 @@ func (l *lowerState) acquire(r requests.Incoming) {
 	if r.NotifyContended {
 		l.process.wantsContention[r.ID] = true
 	}
-	l.lock.step(l.process, Acquire{Incoming: r})
+	l.lock.step(l.process, Acquire(r))
 }

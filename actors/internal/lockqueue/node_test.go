@@ -21,7 +21,7 @@ func TestNode(t *testing.T) {
 		}
 	}
 	Step(s, Session{Epoch: 1, State: Connected})
-	first := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
+	first := Step(s, Acquire{ID: 1})[0]
 	expect(first.Serial, first.Node, false)
 	if nodes := maps.Collect(s.Nodes()); len(nodes) > 0 {
 		t.Errorf("Nodes() = %v before the first Created", nodes)
@@ -35,8 +35,8 @@ func TestNode(t *testing.T) {
 	expect(first.Serial+1, "", false)
 
 	// A list shows a node before its Created, and the next list does not.
-	second := Step(s, Acquire{Incoming: requests.Incoming{ID: 2}})[0]
-	third := Step(s, Acquire{Incoming: requests.Incoming{ID: 3}})[0]
+	second := Step(s, Acquire{ID: 2})[0]
+	third := Step(s, Acquire{ID: 3})[0]
 	waiting, last := second.Node+"0000000002", third.Node+"0000000003"
 	reconnect(s, own, waiting)
 	expect(second.Serial, waiting, true)
@@ -51,7 +51,7 @@ func TestNodesInOrder(t *testing.T) {
 	var want, got []uint64
 	var children []string
 	for id := requests.ID(1); id <= 20; id++ {
-		e := Step(s, Acquire{Incoming: requests.Incoming{ID: id}})[0]
+		e := Step(s, Acquire{ID: id})[0]
 		children = append(children, fmt.Sprintf("%s%010d", e.Node, id))
 		Step(s, Created{Serial: e.Serial, Node: children[id-1], Token: requests.Token{Czxid: int64(id)}, Directory: 1, Children: slices.Clone(children)})
 		want = append(want, e.Serial)
@@ -85,7 +85,7 @@ func TestListsOfAbandonedCreates(t *testing.T) {
 	Step(s, Session{Epoch: 1, State: Connected})
 	lists := 0
 	for id := requests.ID(1); id <= n; id++ {
-		if Step(s, Acquire{Incoming: requests.Incoming{ID: id}})[0].ListAfter {
+		if Step(s, Acquire{ID: id})[0].ListAfter {
 			lists++
 		}
 		Step(s, Cancel{ID: id, Reason: requests.Cancelled})
@@ -105,7 +105,7 @@ func TestIdleAfterAllReleases(t *testing.T) {
 		}
 	}
 	expect("New", true)
-	Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})
+	Step(s, Acquire{ID: 1})
 	expect("an acquire without a session", false)
 	create := Step(s, Session{Epoch: 1, State: Connected})[0]
 	expect("CreateNode", false)
@@ -123,7 +123,7 @@ func TestEndingOfAClosedLockWithoutASession(t *testing.T) {
 	for _, why := range []requests.Reason{requests.SessionLost, requests.Closed} {
 		s := newState(delayedMutex(), Incarnation{})
 		Step(s, Session{Epoch: 1, State: Connected})
-		create := Step(s, Acquire{Incoming: requests.Incoming{ID: 1}})[0]
+		create := Step(s, Acquire{ID: 1})[0]
 		own := create.Node + "0000000001"
 		marker := Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})[0]
 		Step(s, Transacted{Serial: marker.Serial, Done: true})

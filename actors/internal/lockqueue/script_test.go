@@ -61,7 +61,7 @@ func (s *script) event(line machinetest.Line) Event {
 	serial := line.Serial()
 	switch line.Word {
 	case "acquire":
-		e := Acquire{Incoming: line.Request(s.kinds)}
+		e := Acquire(line.Request(s.kinds))
 		if line.Has("atomic") {
 			e.Atomic = true
 		}

@@ -52,7 +52,8 @@ func (d *directory) acquire(r requests.Incoming, with *atomicCreate) {
 	if with != nil {
 		d.expect(r.ID, with)
 	}
-	feed(d, lockqueue.Acquire{Incoming: r, Atomic: with != nil})
+	r.Atomic = with != nil
+	feed(d, lockqueue.Acquire(r))
 }
 
 // perform performs one effect of an event. grants reports whether the event also grants the lock to

@@ -65,7 +65,7 @@ func (s *semaphoreActor) Acquire(r *lock.Request, msg *messages.Acquire) {
 		return
 	}
 	e := incoming(r, msg)
-	e.MultiLock = s.create != nil
+	e.Atomic = s.create != nil
 	s.state.Acquire(e)
 	s.stack.Run()
 }

@@ -59,8 +59,7 @@ const (
 	// After the creation the bridge reads the czxid of the directory, and with ListAfter also the
 	// names in it. After, if not empty, names a node of this process whose DeleteNode came before.
 	// If one transaction deletes that node and makes the new one, both nodes are in one directory,
-	// and the bridge reads nothing. ID is the request of an atomic create (see
-	// lockqueue.Acquire.Atomic), else 0.
+	// and the bridge reads nothing. ID is the request if that is Atomic, otherwise 0.
 	CreateNode EffectKind = iota + ReportTurn + 1
 	// ListDirectory: read the names in the directory; answer Listed or Failed. Watch asks for a
 	// Wake at the next child that comes or goes.

@@ -60,10 +60,11 @@ type Incoming struct {
 	// Owner names the owner; "" is an owner of this request alone.
 	Owner string
 	Kind  queue.Kind
-	// Permits is how many permits of a semaphore are wanted, 1 or more. MultiLock marks the request
-	// of a multi-lock: see semaphore.State.Proceed.
-	Permits   int
-	MultiLock bool
+	// Permits is how many permits of a semaphore are wanted, 1 or more.
+	Permits int
+	// Atomic reports that the request is a multi-lock's: one transaction is to make its node, or its
+	// nodes in a directory, together with nodes of other locks.
+	Atomic bool
 	// Try refuses the request rather than let it wait.
 	Try bool
 	// NotifyContended asks for one NotifyContended while the request holds the lock.

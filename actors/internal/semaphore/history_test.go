@@ -44,7 +44,7 @@ func (m *semaphoreModel) actions() map[string]func(*rapid.T) {
 			if !multiLock {
 				p.permits[m.ids] = rapid.IntRange(1, m.permits).Draw(t, "permits")
 			}
-			p.state.Acquire(requests.Incoming{ID: m.ids, MultiLock: multiLock, Permits: p.permits[m.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
+			p.state.Acquire(requests.Incoming{ID: m.ids, Atomic: multiLock, Permits: p.permits[m.ids], Try: rapid.IntRange(0, 4).Draw(t, "try") == 0})
 			m.perform(p)
 		},
 		"cancel": func(t *rapid.T) {

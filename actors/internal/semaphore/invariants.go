@@ -32,9 +32,9 @@ func (p *State) Check() error {
 			return fmt.Errorf("semaphore: request %d has %d leases of %d, in stage %d", id, asked, q.Permits, stage)
 		case !held && p.below.At(q.queueID) != q:
 			return fmt.Errorf("semaphore: request %d has left the request queue and holds nothing", id)
-		case asks != (stage == requests.Acquiring) && !q.MultiLock, asks && q.MultiLock:
+		case asks != (stage == requests.Acquiring) && !q.Atomic, asks && q.Atomic:
 			return fmt.Errorf("semaphore: request %d has %d leases, and asks: %v", id, asked, asks)
-		case slices.Contains(inNext, q) != (q.passedQueue && asked == 0) && !q.MultiLock:
+		case slices.Contains(inNext, q) != (q.passedQueue && asked == 0) && !q.Atomic:
 			return fmt.Errorf("semaphore: request %d has %d leases, and is not next", id, asked)
 		}
 	}

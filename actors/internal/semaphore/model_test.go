@@ -97,7 +97,7 @@ func (m *semaphoreModel) add(p *semaphoreProcess, below int, id requests.ID, try
 		m.t.Fatalf("process %d: request %x has the place of another one: %s", p.n, id, m)
 	}
 	m.czxid++
-	m.nodes[below] = append(m.nodes[below], &semaphoreNode{owner: p, id: id, try: try, multiLock: p.state.below.At(id).MultiLock, czxid: m.czxid})
+	m.nodes[below] = append(m.nodes[below], &semaphoreNode{owner: p, id: id, try: try, multiLock: p.state.below.At(id).Atomic, czxid: m.czxid})
 }
 
 // end takes a node away that is withdrawn or released, or that is lost already.

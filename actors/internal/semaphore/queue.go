@@ -60,7 +60,7 @@ func (p *State) leaseGranted(q *permitRequest, i int, lease requests.Effect) {
 	p.missing--
 	all := q.leases.Granted(i, lease)
 	switch {
-	case !q.MultiLock && q != p.asked.First():
+	case !q.Atomic && q != p.asked.First():
 		p.requeue(q)
 	case all != nil:
 		p.grant(q, all)
@@ -85,7 +85,7 @@ func (p *State) grant(q *permitRequest, leases []requests.Effect) {
 func (p *State) advance() {
 	for p.permits >= 0 && p.next.First() != nil {
 		q := p.next.First()
-		if q.MultiLock {
+		if q.Atomic {
 			p.leaveNext(q)
 			p.Add(requests.ReportTurn, q.ID)
 			continue
@@ -115,7 +115,7 @@ func (p *State) acquireLeases(q *permitRequest) {
 // Proceed has a request of a multi-lock ask for its leases after ReportTurn. It ignores a request
 // that has ended.
 func (p *State) Proceed(id requests.ID) {
-	if q := p.requests.At(id); q != nil && q.MultiLock && q.passedQueue && q.leases.Stage() == requests.Unasked {
+	if q := p.requests.At(id); q != nil && q.Atomic && q.passedQueue && q.leases.Stage() == requests.Unasked {
 		p.acquireLeases(q)
 	}
 }
@@ -148,7 +148,7 @@ func (p *State) endedBelow(q *permitRequest, news requests.Effect) {
 	case news.Kind == requests.Lose && stage == requests.Held:
 		p.Add(requests.Lose, q.ID).Reason = news.Reason
 		p.end(q)
-	case news.Kind == requests.Lose && !q.MultiLock:
+	case news.Kind == requests.Lose && !q.Atomic:
 		p.withdraw(q)
 		p.enterQueue(q)
 	default:

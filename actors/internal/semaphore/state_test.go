@@ -212,9 +212,9 @@ func TestRevokeOfALostLease(t *testing.T) {
 // leases in any order, and is refused when it loses a node before the grant.
 func TestMultiLock(t *testing.T) {
 	s := newTest(t, 2, true)
-	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true, Owner: "a"})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Atomic: true, Owner: "a"})
 	s.Acquire(requests.Incoming{ID: 2, Permits: 1})
-	s.Acquire(requests.Incoming{ID: 3, Permits: 1, MultiLock: true})
+	s.Acquire(requests.Incoming{ID: 3, Permits: 1, Atomic: true})
 	s.granted(1, 2)
 	s.want("enter queue 1, enter queue 2, enter queue 3, turn of 1, acquire lease 4")
 	if !s.Has("a") || s.Has("") || s.Has("b") {
@@ -241,7 +241,7 @@ func TestMultiLock(t *testing.T) {
 // take places in all queues for nothing otherwise.
 func TestMultiLockBeforeResize(t *testing.T) {
 	s := newTest(t, -1, false)
-	s.Acquire(requests.Incoming{ID: 1, Permits: 1, MultiLock: true})
+	s.Acquire(requests.Incoming{ID: 1, Permits: 1, Atomic: true})
 	s.granted(1)
 	s.want("enter queue 1")
 	s.Resize(1)
