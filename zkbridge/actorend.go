@@ -49,7 +49,7 @@ func (a *bridgeActor) unblockCallers() {
 // Refuse implements host.Actor: it answers messages that come after the bridge has ended.
 func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case reply.Failer: // a requests.Waited or an atomicCreateRequest
+	case reply.Failer: // a requests.Waited or a createRequest
 		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	case *messages.Subscribe:
 		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)

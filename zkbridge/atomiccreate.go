@@ -11,7 +11,7 @@ import (
 // as for a Create of its own. CreateAtomically does not block.
 func (b *Bridge) CreateAtomically(specs []CreateSpec) {
 	if len(specs) > 0 {
-		b.ref.Tell(&atomicCreateRequest{specs, b.cfg.Log})
+		b.ref.Tell(&createRequest{specs, b.cfg.Log})
 	}
 }
 

@@ -8,46 +8,43 @@ import (
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	if !a.take(newCreate{from: from, single: msg}, msg) {
-		a.openCreate(from, msg, 1)
+	if a.mustWait(msg) {
+		a.fresh.add(&createRequest{[]CreateSpec{{from, msg}}, a.cfg.Log})
+	} else {
+		c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
+		if a.mayOpen(c, msg.GetEpoch(), 1, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
+			a.epoch.Add(c)
+			a.epoch.Create(c.Group())
+		}
 	}
 }
 
-// openCreate opens a create. n is 1, or 0 for one that is within the limit already.
-func (a *bridgeActor) openCreate(from ask.Recipient, msg *messages.Create, n int) {
-	c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
-	if a.mayOpen(c, msg.GetEpoch(), n, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
-		a.epoch.Add(c)
-		a.epoch.Create(c.Group())
-	}
-}
-
-// take keeps a create until Flush, and returns true, if its directory is one that this session has not seen, or
-// others wait for the same directory: these keep their order. All other creates are opened or refused at once.
-func (a *bridgeActor) take(c newCreate, creates ...*messages.Create) bool {
-	f, isNew := &a.fresh, false
+// mustWait reports whether a create, or an atomic create, waits among the newCreates until Flush: if a
+// directory is one that this session has not seen, or others wait for the same directory: these keep their
+// order. All other creates are opened or refused at once.
+func (a *bridgeActor) mustWait(creates ...*messages.Create) bool {
+	isNew := false
 	for _, msg := range creates {
 		if a.epoch == nil || msg.GetEpoch() != a.session.Epoch || a.session.State == messages.SessionState_LOST {
 			return false
 		}
-		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || f.in[msg.GetDirectory()] > 0
+		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || a.fresh.in[msg.GetDirectory()] > 0
 	}
-	if max := a.cfg.maxOutstanding; !isNew || max > 0 && a.outstanding()+len(creates) > max {
-		return false
-	}
-	f.add(c, creates)
-	return true
+	max := a.cfg.maxOutstanding
+	return isNew && (max == 0 || a.outstanding()+len(creates) <= max)
 }
 
 // handle implements handled.
-func (r *atomicCreateRequest) handle(a *bridgeActor) {
-	if !a.take(newCreate{parts: r}, r.creates()...) {
+func (r *createRequest) handle(a *bridgeActor) {
+	if a.mustWait(r.creates()...) {
+		a.fresh.add(r)
+	} else {
 		a.openAtomicCreate(r, len(r.specs))
 	}
 }
 
 // openAtomicCreate opens an atomic create of n nodes. n is 0 for one that is within the limit already.
-func (a *bridgeActor) openAtomicCreate(r *atomicCreateRequest, n int) {
+func (a *bridgeActor) openAtomicCreate(r *createRequest, n int) {
 	var parts []*writer.Create
 	for _, p := range r.specs {
 		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))
@@ -73,12 +70,7 @@ func (a *bridgeActor) hasNewCreates() bool {
 // send that may be new.
 func (a *bridgeActor) takeUpNewCreates() {
 	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
-		c := a.fresh.removeFirst()
-		if c.single != nil {
-			a.openCreate(c.from, c.single, 0)
-		} else {
-			a.openAtomicCreate(c.parts, 0)
-		}
+		a.openAtomicCreate(a.fresh.removeFirst(), 0)
 	}
 	if a.hasNewCreates() {
 		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
@@ -87,12 +79,8 @@ func (a *bridgeActor) takeUpNewCreates() {
 
 // failNewCreates answers all creates that wait.
 func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
-	for _, c := range a.fresh.waiting {
-		if c.single != nil {
-			a.replyTo(c.from, c.single).Fail(why, detail)
-		} else {
-			c.parts.Fail(why, detail)
-		}
+	for _, r := range a.fresh.waiting {
+		r.Fail(why, detail)
 	}
 	a.fresh = newCreates{}
 }

@@ -13,16 +13,9 @@ import (
 // times as long as to note it here: thousands of locks that are used for the first time at one
 // moment must not stand in front of the requests of others.
 type newCreates struct {
-	waiting []newCreate
+	waiting []*createRequest
 	n       int            // nodes of these
 	in      map[string]int // by directory, how many of these nodes are to be in it, without the first of each lock
-}
-
-// newCreate is a create or an atomic create, as it came.
-type newCreate struct {
-	from   ask.Recipient
-	single *messages.Create // nil for an atomic create
-	parts  *atomicCreateRequest
 }
 
 // maxNewCreates is how many directories the writer has to send at most while creates wait here, and
@@ -37,17 +30,9 @@ func isFirst(msg *messages.Create) bool {
 	return msg.GetListAfter() && !msg.GetDirectoryExists() && !msg.GetDirectorySeen()
 }
 
-// creates returns the nodes of a create or an atomic create.
-func (c newCreate) creates() []*messages.Create {
-	if c.single != nil {
-		return []*messages.Create{c.single}
-	}
-	return c.parts.creates()
-}
-
-func (f *newCreates) removeFirst() newCreate {
+func (f *newCreates) removeFirst() *createRequest {
 	first := f.waiting[0]
-	f.waiting[0] = newCreate{}
+	f.waiting[0] = nil
 	f.waiting = f.waiting[1:]
 	for _, msg := range first.creates() {
 		f.n--
@@ -66,9 +51,9 @@ func (f *newCreates) removeFirst() newCreate {
 	return first
 }
 
-// add adds a create of some nodes.
-func (f *newCreates) add(c newCreate, creates []*messages.Create) {
-	for _, msg := range creates {
+func (f *newCreates) add(r *createRequest) {
+	for _, p := range r.specs {
+		msg := p.Create
 		if isFirst(msg) {
 			continue
 		}
@@ -77,8 +62,8 @@ func (f *newCreates) add(c newCreate, creates []*messages.Create) {
 		}
 		f.in[msg.GetDirectory()]++
 	}
-	f.waiting = append(f.waiting, c)
-	f.n += len(creates)
+	f.waiting = append(f.waiting, r)
+	f.n += len(r.specs)
 }
 
 // CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent
@@ -88,13 +73,14 @@ type CreateSpec struct {
 	Create *messages.Create
 }
 
-// atomicCreateRequest is the message of CreateAtomically to the actor.
-type atomicCreateRequest struct {
+// createRequest is the message of CreateAtomically to the actor, or a Create that waits among the
+// newCreates.
+type createRequest struct {
 	specs []CreateSpec
 	log   *slog.Logger
 }
 
-func (r *atomicCreateRequest) creates() (all []*messages.Create) {
+func (r *createRequest) creates() (all []*messages.Create) {
 	for _, p := range r.specs {
 		all = append(all, p.Create)
 	}
@@ -102,7 +88,7 @@ func (r *atomicCreateRequest) creates() (all []*messages.Create) {
 }
 
 // Fail implements reply.Failer.
-func (r *atomicCreateRequest) Fail(why messages.Reason, detail string) {
+func (r *createRequest) Fail(why messages.Reason, detail string) {
 	for _, p := range r.specs {
 		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
 	}

@@ -140,7 +140,7 @@ func TestNewDirectoriesWithinTheLimit(t *testing.T) {
 	createIn := func(name string) *messages.Create {
 		return &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/" + name, Prefix: "n-"}
 	}
-	atomic := &atomicCreateRequest{specs: []CreateSpec{{u, createIn("a")}, {u, createIn("b")}}, log: u.bridge.cfg.Log}
+	atomic := &createRequest{specs: []CreateSpec{{u, createIn("a")}, {u, createIn("b")}}, log: u.bridge.cfg.Log}
 	release := &messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: home, Node: node}
 	u.bridge.runInActor(func(a *bridgeActor) { // which takes none up meanwhile
 		for i := range most - len(atomic.specs) {
