@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
@@ -19,7 +20,7 @@ import (
 // order, so the reads see the new nodes.
 type batch struct {
 	groups      []*Group
-	writes      []write                // of the groups
+	writes      []reply.Sender         // of the groups: a *Create or a *NodeRelease each
 	creates     uint32                 // among the writes
 	directories []*directory           // of a batch from their lines
 	containers  []container            // that the transaction makes first
@@ -66,13 +67,6 @@ const (
 	watched = -3
 )
 
-// write is one create or one release of a group.
-type write struct {
-	group   *Group
-	create  *Create
-	release *NodeRelease
-}
-
 // add puts g into the batch unless the batch is full, and reports whether it has. Without a
 // session node each create goes alone.
 func (b *batch) add(g *Group, sessionNode bool) bool {
@@ -82,7 +76,7 @@ func (b *batch) add(g *Group, sessionNode bool) bool {
 	b.groups = append(b.groups, g)
 	b.size += b.bytesOf(g)
 	if g.release != nil {
-		b.writes = append(b.writes, write{group: g, release: g.release})
+		b.writes = append(b.writes, g.release)
 	}
 	for _, c := range g.creates {
 		b.addCreate(c)
@@ -127,7 +121,7 @@ func (b *batch) addCreate(c *Create) {
 	case !b.watch(c):
 		b.addRead(c)
 	}
-	b.writes = append(b.writes, write{group: c.group, create: c})
+	b.writes = append(b.writes, c)
 }
 
 // createsIn reports whether the batch creates a node in the directory.
@@ -142,7 +136,7 @@ func (b *batch) createsIn(directory string) bool {
 // batch before.
 func (b *batch) deletesIn(directory string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if r := w.release; r != nil && r.msg.GetDirectory() == directory && r.unknownSince == 0 {
+		if r, is := w.(*NodeRelease); is && r.msg.GetDirectory() == directory && r.unknownSince == 0 {
 			return true
 		}
 	}
@@ -153,7 +147,7 @@ func (b *batch) deletesIn(directory string) bool {
 // and the next create are mostly close to each other.
 func (b *batch) deletes(directory, node string) bool {
 	for _, w := range slices.Backward(b.writes) {
-		if r := w.release; r != nil && r.msg.GetNode() == node && r.msg.GetDirectory() == directory {
+		if r, is := w.(*NodeRelease); is && r.msg.GetNode() == node && r.msg.GetDirectory() == directory {
 			return true
 		}
 	}
@@ -215,7 +209,7 @@ func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 // namesIn returns the names of the nodes that the transaction has created in a directory.
 func (b *batch) namesIn(d *directory) (names []string) {
 	for i, w := range b.writes {
-		if w.create != nil && w.create.in == d {
+		if c, is := w.(*Create); is && c.in == d {
 			_, name := zkpath.Split(b.results[len(b.containers)+i].String)
 			names = append(names, name)
 		}
@@ -236,10 +230,11 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 		b.ops = append(b.ops, op)
 	}
 	for _, w := range b.writes {
-		if c := w.create; c != nil {
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: c.msg.GetDirectory(), Node: c.msg.GetPrefix(), Data: c.data(), ACL: acl, Flags: zk.FlagEphemeralSequential})
-		} else {
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.release.msg.GetDirectory(), Node: w.release.msg.GetNode(), Version: zkconn.AnyVersion})
+		switch w := w.(type) {
+		case *Create:
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: w.msg.GetDirectory(), Node: w.msg.GetPrefix(), Data: w.data(), ACL: acl, Flags: zk.FlagEphemeralSequential})
+		case *NodeRelease:
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.msg.GetDirectory(), Node: w.msg.GetNode(), Version: zkconn.AnyVersion})
 		}
 	}
 	if sessionNode != "" && b.creates > 0 {
@@ -253,8 +248,8 @@ func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.containers)
 // noteSent notes the time at which the creates are sent.
 func (b *batch) noteSent(now time.Duration) {
 	for _, w := range b.writes {
-		if w.create != nil {
-			w.create.sentAt = now
+		if c, is := w.(*Create); is {
+			c.sentAt = now
 		}
 	}
 }

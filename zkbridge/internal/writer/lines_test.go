@@ -48,6 +48,9 @@ func (l *lines) create(directory string, required bool) *Create {
 	return NewCreate(reply.To{}, msg, nil)
 }
 
+// missing answers a batch that the directory of its first create is missing.
+func (l *lines) missing(b *batch) { l.w.onMissingDirectory(b, b.writes[0].(*Create)) }
+
 // sent returns the next batch, which must have only these creates, and make that many directories.
 func (l *lines) sent(build func() *batch, containers int, creates ...*Create) *batch {
 	l.t.Helper()
@@ -56,8 +59,8 @@ func (l *lines) sent(build func() *batch, containers int, creates ...*Create) *b
 		l.t.Fatalf("sends %+v, not %d creates and %d directories", b, len(creates), containers)
 	}
 	for i, c := range creates {
-		if b.writes[i].create != c {
-			l.t.Fatalf("sends %+v as number %d, not %+v", b.writes[i].create, i, c)
+		if b.writes[i] != c {
+			l.t.Fatalf("sends %+v as number %d, not %+v", b.writes[i], i, c)
 		}
 	}
 	return b
@@ -90,9 +93,9 @@ func TestLineBehindAFailedAtomicCreate(t *testing.T) {
 	if b := l.w.buildNewBatch(); b != nil {
 		t.Fatalf("sends %+v, though a part is not the first of its line", b)
 	}
-	l.w.onMissingDirectory(b, 0)
+	l.missing(b)
 	l.refused(first)
-	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 1, parts...), 0)
+	l.missing(l.sent(l.w.buildNewBatch, 1, parts...))
 	l.refused(parts...)
 	l.sent(l.w.buildNewBatch, 1, behind)
 }
@@ -105,7 +108,7 @@ func TestLineBehindARefusedCreate(t *testing.T) {
 	l.w.Create(early.Group())
 	b := l.sent(l.w.buildNewBatch, 0, early)
 	l.w.Create(late.Group())
-	l.w.onMissingDirectory(b, 0)
+	l.missing(b)
 	l.refused(early)
 	if why, failed := l.failed[late]; failed {
 		t.Errorf("the later one has failed: %v", why)
@@ -122,7 +125,7 @@ func TestLineBehindARefusedDirectory(t *testing.T) {
 	l.w.onContainerFailed(l.sent(l.w.buildNewBatch, 1, early), 0, zk.ErrNoAuth)
 	b := l.sent(l.w.buildNewBatch, 0, early)
 	l.w.Create(late.Group())
-	l.w.onMissingDirectory(b, 0)
+	l.missing(b)
 	if why := l.failed[early]; why != messages.Reason_NO_AUTH {
 		t.Errorf("the first one has failed with %v", why)
 	}
@@ -144,11 +147,11 @@ func TestRequiredDirectoryIsNotMade(t *testing.T) {
 	l.w.onInUse(first)
 	second := l.sent(l.w.buildBatch, 0, two)
 	three := create() // stays in the queue: the directory is known as long as it is open
-	l.w.onMissingDirectory(second, 0)
-	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 0, two), 0)
+	l.missing(second)
+	l.missing(l.sent(l.w.buildNewBatch, 0, two))
 	l.refused(two)
 	four := create()
-	l.w.onMissingDirectory(l.sent(l.w.buildNewBatch, 0, four), 0)
+	l.missing(l.sent(l.w.buildNewBatch, 0, four))
 	l.refused(four)
 	if why, failed := l.failed[three]; failed {
 		t.Errorf("a create that is not sent has failed: %v", why)

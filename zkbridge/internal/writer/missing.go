@@ -12,18 +12,17 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// onMissingDirectory handles a batch whose create i has no directory. ZooKeeper has not looked at
-// the writes behind it; the reads behind the transaction say which of their directories are
-// missing.
-func (w *Writer) onMissingDirectory(b *batch, i int) {
-	gone := map[string]bool{b.writes[i].create.msg.GetDirectory(): true}
+// onMissingDirectory handles a batch whose create c has no directory. ZooKeeper has not looked at the
+// writes behind it; the reads behind the transaction say which of their directories are missing.
+func (w *Writer) onMissingDirectory(b *batch, c *Create) {
+	gone := map[string]bool{c.msg.GetDirectory(): true}
 	for _, r := range b.reads {
 		if zkconn.IsMissing(r.Err) {
 			gone[r.Path] = true
 		}
 	}
 	if len(b.directories) > 0 {
-		w.onMissingAgain(b, b.writes[i].create.in, gone)
+		w.onMissingAgain(b, c.in, gone)
 		return
 	}
 	var others []*Group

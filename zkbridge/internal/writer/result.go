@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -52,8 +53,8 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 		return
 	}
 	failed := b.writes[i]
-	if failed.create != nil && zkconn.IsMissing(err) {
-		w.onMissingDirectory(b, i)
+	if c, is := failed.(*Create); is && zkconn.IsMissing(err) {
+		w.onMissingDirectory(b, c)
 		return
 	}
 	w.countFailure(b)
@@ -62,17 +63,19 @@ func (w *Writer) onOpFailure(b *batch, i int, err error) {
 
 // onRefused ends a write of a batch that ZooKeeper refuses, and the atomic create that it is part
 // of. The others are sent again.
-func (w *Writer) onRefused(b *batch, refused write, why messages.Reason, err error) {
-	switch c := refused.create; {
-	case c == nil:
-		w.onReleaseRefused(refused.release, err)
-	case zkconn.IsMissing(err): // the create has gone alone
-		w.onMissingDirectory(b, 0)
-		return
-	default:
-		w.Fail(refused.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", c.path()))
+func (w *Writer) onRefused(b *batch, refused reply.Sender, why messages.Reason, err error) {
+	switch r := refused.(type) {
+	case *NodeRelease:
+		w.onReleaseRefused(r, err)
+		w.sendAgain(b, &r.group)
+	case *Create:
+		if zkconn.IsMissing(err) { // it has gone alone
+			w.onMissingDirectory(b, r)
+			return
+		}
+		w.Fail(r.group, why, zkconn.ExplainRight(w.epoch.Client(), err, "CREATE", r.path()))
+		w.sendAgain(b, r.group)
 	}
-	w.sendAgain(b, refused.group)
 }
 
 // retryUnsent keeps a batch that could not be sent, and all behind it, until it is sent again.
@@ -105,11 +108,12 @@ func (w *Writer) onOutcomeUnknown(b *batch, err error) {
 	}
 	w.makeReadyAgain(b)
 	for _, unknown := range b.writes {
-		if unknown.create != nil {
-			w.lookUpLater(unknown.create)
-			continue
+		switch r := unknown.(type) {
+		case *Create:
+			w.lookUpLater(r)
+		case *NodeRelease:
+			w.retryDelete(r, err)
 		}
-		w.retryDelete(unknown.release, err)
 	}
 }
 

@@ -124,11 +124,11 @@ func (w *Writer) onSuccess(b *batch) {
 	czxid, results := b.czxid(), b.results[len(b.containers):]
 	answers := make([]messages.Created, b.creates) // one allocation for all
 	for i, sent := range b.writes {
-		if sent.release != nil {
-			w.released(sent.release, false) // the node was not missing
+		c, is := sent.(*Create)
+		if !is {
+			w.released(sent.(*NodeRelease), false) // the node was not missing
 			continue
 		}
-		c := sent.create
 		_, node := zkpath.Split(results[i].String) // the name, or the path of a create that went alone
 		if czxid == 0 {                            // of an atomic create in a session without the session node
 			w.lookUpCreated(c, node)

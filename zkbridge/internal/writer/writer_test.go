@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestIsWorthAnother(t *testing.T) {
 	inFlight := func(sizes ...int) (f flight) {
 		for _, n := range sizes {
-			f.add(&batch{writes: make([]write, n), ops: make([]zkconn.Op, 2*n)})
+			f.add(&batch{writes: make([]reply.Sender, n), ops: make([]zkconn.Op, 2*n)})
 		}
 		return f
 	}
@@ -143,14 +143,15 @@ func testShares(t *testing.T, size int) {
 		}
 		for _, write := range b.writes {
 			total++
-			if write.create == nil {
+			create, is := write.(*Create)
+			if !is {
 				continue
 			}
-			directory := write.create.msg.GetDirectory()
-			if n := int(write.create.ID); n < last[directory] {
+			directory := create.msg.GetDirectory()
+			if n := int(create.ID); n < last[directory] {
 				t.Fatalf("%s: %d comes behind %d", directory, n, last[directory])
 			}
-			last[directory] = int(write.create.ID)
+			last[directory] = int(create.ID)
 		}
 		if first && len(last) != others+1 {
 			t.Errorf("the first batch has creates in %d directories of %d", len(last), others+1)
