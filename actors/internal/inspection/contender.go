@@ -32,22 +32,27 @@ type Contender struct {
 	HeldSince time.Time // when it came to hold, by the clock of this process; zero if that is not known
 }
 
-// Granted returns when this process was granted the lock, by the paths of the nodes that hold. It is
-// called only if a holder is of this process.
-type grantTimes func() map[string]time.Time
-
 // participants returns the contenders for the lock by its recipe.
 func (t *Target) participants(ctx context.Context, _ struct{}) (Snapshot, error) {
 	all, err := t.contenders(ctx)
 	return Snapshot{Contenders: all}, err
 }
 
+// contenders returns the contenders for the lock by its recipe. It returns them without tokens and with
+// an error if the generation alone cannot be read.
 func (t *Target) contenders(ctx context.Context) ([]Contender, error) {
 	directory, rule, err := t.queue(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return readContenders(ctx, t.Manager.Bridge, directory, rule, t.Recipe.KindName, t.granted)
+	bridge := t.Manager.Bridge
+	children, err := bridge.Children(ctx, directory, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := contenders(directory, children, rule.Positions, t.Recipe.KindName, bridge.Session().ID)
+	t.noteGranted(all)
+	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) })
 }
 
 // granted returns when owners of this process were granted the lock, by the nodes that hold: of
@@ -83,18 +88,6 @@ func (t *Target) queue(ctx context.Context) (directory string, rule queue.Rule, 
 	return directory, rule, check.Path(t.Path)
 }
 
-// readContenders returns the contenders in a directory, by the rule of the lock. It returns them
-// without tokens and with an error if the generation alone cannot be read.
-func readContenders(ctx context.Context, bridge *zkbridge.Bridge, directory string, rule queue.Rule, kindName func(queue.Kind) string, granted grantTimes) ([]Contender, error) {
-	children, err := bridge.Children(ctx, directory, nil)
-	if err != nil {
-		return nil, err
-	}
-	all := contenders(directory, children, rule.Positions, kindName, bridge.Session().ID)
-	noteGranted(all, granted)
-	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) })
-}
-
 // contenders returns the contenders among the children of a directory. Their tokens have generation
 // 0.
 func contenders(directory string, children []zkbridge.Child, positions func([]queue.Child) []queue.Position, kindName func(queue.Kind) string,
@@ -126,11 +119,11 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 }
 
 // noteGranted has the holders of this process hold since their owners were granted the lock.
-func noteGranted(all []Contender, granted grantTimes) {
+func (t *Target) noteGranted(all []Contender) {
 	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Local && c.Holds }) {
 		return
 	}
-	since := granted()
+	since := t.granted()
 	for i := range all {
 		if c := &all[i]; c.Holds {
 			c.HeldSince = since[c.Node]

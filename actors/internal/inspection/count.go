@@ -67,8 +67,7 @@ func (t *Target) setCount(ctx context.Context, value int) (struct{}, error) {
 	return struct{}{}, err
 }
 
-// CountChange is a value for a count, if the count still has the version.
-// CountChange sets a SharedCount that has a version.
+// CountChange is a value for a SharedCount, if that still has the version.
 type CountChange struct {
 	Version int32
 	Value   int

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	findDepth      = 16       // levels below the path of findLocks
-	findMost       = 100_000  // directories of findLocks
+	findDepth      = 16       // levels below the path
+	findMost       = 100_000  // directories
 	findBytes      = 64 << 20 // of the paths of a level, so that many large directories cannot take more
-	findConcurrent = 16       // requests of findLocks under way: the bridge has no more
+	findConcurrent = 16       // requests under way: the bridge has no more
 )
 
-// checkTree returns an error for a path that findLocks does not accept.
+// checkTree returns an error for a path that find does not accept.
 func checkTree(path string) error {
 	if err := zkpath.Check(path); err != nil {
 		return check.Invalid("path " + err.Error())
@@ -34,29 +34,38 @@ func checkTree(path string) error {
 	return nil
 }
 
-// findLocks returns the paths of the locks at path and below it that have a contender, sorted. skipped
-// has the reasons for the directories that it has not looked into, or not into all of their nodes.
-// It names no lock and no directory for which may returns false. With an error it returns the locks
-// that it has found until then.
-func findLocks(ctx context.Context, bridge *zkbridge.Bridge, path string, may func(path string) bool) (paths []string, skipped map[string]error, err error) {
-	if err := checkTree(path); err != nil {
-		return nil, nil, err
+// Skipped is the error of a search that is not complete: the reasons, by the directories that it has not
+// looked into, or not into all of their nodes.
+type Skipped map[string]error
+
+// Error implements error.
+func (s Skipped) Error() string { return fmt.Sprintf("%d directories were skipped", len(s)) }
+
+// find returns the paths of the locks at the path and below it that have a contender, sorted. It names no
+// lock and no directory that the asker may not inspect. With an error it returns the locks that it has
+// found until then.
+func (t *Target) find(ctx context.Context, _ struct{}) ([]string, error) {
+	if err := checkTree(t.Path); err != nil {
+		return nil, err
 	}
-	f := finder{bridge: bridge, may: may, found: map[string]form{}, skipped: map[string]error{}}
+	f := finder{bridge: t.Manager.Bridge, may: func(path string) bool { return t.mayInspect(path) == nil }, found: map[string]form{}, skipped: Skipped{}}
 	// The barrier: whatever is read after it is as new as the call.
-	if _, err := f.bridge.GetData(ctx, path); err != nil && !isAboutDirectory(err) {
-		return nil, nil, err
+	if _, err := f.bridge.GetData(ctx, t.Path); err != nil && !isAboutDirectory(err) {
+		return nil, err
 	}
-	level := []string{path}
+	level := []string{t.Path}
 	for depth, left := 0, findMost; len(level) > 0; depth++ {
 		left -= len(level)
 		if err := f.look(ctx, level); err != nil {
-			return f.paths(), nil, err
+			return f.paths(), err
 		}
 		level = f.descend(depth, left)
 	}
-	f.hideSkipped(path)
-	return f.paths(), f.skipped, nil
+	f.hideSkipped(t.Path)
+	if len(f.skipped) > 0 {
+		return f.paths(), f.skipped
+	}
+	return f.paths(), nil
 }
 
 // hideSkipped takes out of the reasons the directories that the caller may not know.
@@ -82,11 +91,11 @@ func isAboutDirectory(err error) bool {
 // finder looks for locks.
 type finder struct {
 	bridge *zkbridge.Bridge
-	may    func(path string) bool // see Find
+	may    func(path string) bool // the asker may know of a path
 
 	mu      sync.Mutex
 	found   map[string]form     // by path
-	skipped map[string]error    // reasons, by directory
+	skipped Skipped             // reasons, by directory
 	next    map[string][]string // directories of the next level, by the directory that has them
 	bytes   int                 // of the paths in next
 }
@@ -210,18 +219,4 @@ func (f *finder) paths() (all []string) {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// Skipped is the error of a search that is not complete: the reasons, by the directories.
-type Skipped map[string]error
-
-// Error implements error.
-func (s Skipped) Error() string { return fmt.Sprintf("%d directories were skipped", len(s)) }
-
-func (t *Target) find(ctx context.Context, _ struct{}) ([]string, error) {
-	paths, skipped, err := findLocks(ctx, t.Manager.Bridge, t.Path, func(path string) bool { return t.mayInspect(path) == nil })
-	if len(skipped) > 0 {
-		err = Skipped(skipped)
-	}
-	return paths, err
 }

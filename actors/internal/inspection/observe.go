@@ -69,7 +69,7 @@ func (o *observer) run(ctx context.Context) {
 		if ctx.Err() != nil || errors.Is(err, messages.Reason_CLOSED) {
 			return
 		}
-		noteGranted(q.Contenders, o.target.granted)
+		o.target.noteGranted(q.Contenders)
 		o.noteHolders(&q)
 		if err != nil && q.Recipe == "" { // otherwise the queue has been read without its tokens
 			q = o.last

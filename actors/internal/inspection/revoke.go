@@ -18,10 +18,11 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// revoke asks the holder with the given node to release, and deletes a node that still exists after
+// revoke asks the holder with the node at the path to release, and deletes a node that still exists after
 // the grace, if that is not 0. It reports whether it has deleted the node; otherwise the node is gone
 // anyway.
-func revoke(ctx context.Context, bridge *zkbridge.Bridge, node string, grace time.Duration) (broken bool, err error) {
+func (t *Target) revoke(ctx context.Context, grace time.Duration) (broken bool, err error) {
+	bridge, node := t.Manager.Bridge, t.Path
 	directory, name := zkpath.Split(node)
 	if !queue.IsContender(name) {
 		return false, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", node))
@@ -131,7 +132,11 @@ func (w *deletionWatch) Failed(_ struct{}, msg *messages.Failed) {
 
 // revokeHolders is revoke for those contenders that hold, all at once. It returns how many nodes it
 // has deleted.
-func revokeHolders(ctx context.Context, bridge *zkbridge.Bridge, all []Contender, grace time.Duration) (broken int, err error) {
+func (t *Target) revokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
+	all, err := t.contenders(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var n atomic.Int32
 	var g errgroup.Group
 	for _, c := range all {
@@ -139,7 +144,7 @@ func revokeHolders(ctx context.Context, bridge *zkbridge.Bridge, all []Contender
 			continue
 		}
 		g.Go(func() error {
-			was, err := revoke(ctx, bridge, c.Node, grace)
+			was, err := (&Target{Manager: t.Manager, Path: c.Node}).revoke(ctx, grace)
 			if was {
 				n.Add(1)
 			}
@@ -148,16 +153,4 @@ func revokeHolders(ctx context.Context, bridge *zkbridge.Bridge, all []Contender
 	}
 	err = g.Wait()
 	return int(n.Load()), err
-}
-
-func (t *Target) revoke(ctx context.Context, grace time.Duration) (broken bool, err error) {
-	return revoke(ctx, t.Manager.Bridge, t.Path, grace)
-}
-
-func (t *Target) revokeHolders(ctx context.Context, grace time.Duration) (broken int, err error) {
-	all, err := t.contenders(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return revokeHolders(ctx, t.Manager.Bridge, all, grace)
 }

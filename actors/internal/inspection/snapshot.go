@@ -17,12 +17,13 @@ type Snapshot struct {
 	Contenders []Contender
 }
 
-// readQueue returns the queue of the lock at path, whose recipe it finds by the names of the nodes. It
-// returns the queue without tokens and with an error if the generation alone cannot be read.
-func readQueue(ctx context.Context, bridge *zkbridge.Bridge, path string, granted grantTimes) (Snapshot, error) {
-	if err := check.Path(path); err != nil {
+// inspect returns the queue of the lock, whose recipe it finds by the names of the nodes. It returns the
+// queue without tokens and with an error if the generation alone cannot be read.
+func (t *Target) inspect(ctx context.Context, _ struct{}) (Snapshot, error) {
+	if err := check.Path(t.Path); err != nil {
 		return Snapshot{}, err
 	}
+	bridge := t.Manager.Bridge
 	r := reader{
 		children: func(directory string) ([]zkbridge.Child, error) {
 			return bridge.Children(ctx, directory, mayContend)
@@ -30,9 +31,9 @@ func readQueue(ctx context.Context, bridge *zkbridge.Bridge, path string, grante
 		data:    func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) }, // behind the children
 		session: bridge.Session().ID,
 	}
-	q, err := r.read(path)
-	noteGranted(q.Contenders, granted)
-	return q, err
+	q, err := r.read(t.Path)
+	t.noteGranted(q.Contenders)
+	return t.permitted(q, err)
 }
 
 // reader reads queues. The tokens have generation 0.
@@ -69,10 +70,6 @@ func isLeases(c zkbridge.Child) bool { return c.Name == queue.LeasesSuffix[1:] }
 
 func (r *reader) contenders(directory string, f form, nodes []zkbridge.Child) []Contender {
 	return contenders(directory, nodes, f.positions, f.recipe.KindName, r.session)
-}
-
-func (t *Target) inspect(ctx context.Context, _ struct{}) (Snapshot, error) {
-	return t.permitted(readQueue(ctx, t.Manager.Bridge, t.Path, t.granted))
 }
 
 // permitted returns a snapshot, and the error with which it was read. A client of a lock server gets an
