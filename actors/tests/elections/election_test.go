@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -307,5 +308,79 @@ func TestLeaderTakesThreeRoundTrips(t *testing.T) {
 			v.Errorf("%s leads, after %v", leader.Data, took)
 		}
 		slow.Remove()
+	})
+}
+
+// An id over MaxNodeData is a final error, though requests over other limits are repeated.
+func TestElectionWithTooLongAnID(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		locks := b.Locks(func(cfg *actors.Config) { cfg.MaxNodeData = 3 })
+		b.Campaign(locks.Election(b.LockPath, actors.AsID("four"))).Fails(actors.ErrLimit)
+		b.Campaign(locks.Election(b.LockPath, actors.AsID("two"))).Leads()
+	})
+}
+
+// The nodes of LeaderSelector and of LeaderLatch do not exclude each other. A process refuses the
+// second form, and logs an error if another process has it.
+func TestElectionFormsDoNotMix(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		var log locktest.Log
+		locks := b.Locks()
+		b.Campaign(locks.Election(b.LockPath)).Leads()
+		b.Campaign(locks.Election(b.LockPath, actors.LeaderLatchNodes())).Fails(actors.ErrInvalid)
+		b.Campaign(b.Locks(log.Config).Election(b.LockPath, actors.LeaderLatchNodes())).Leads()
+		zktest.Eventually(b, zktest.TimeLimit, func() bool { return len(log.With("two recipes use one path")) == 1 }, "a line of the log")
+	})
+}
+
+// A process that is no candidate observes the leader, also after the loss of its own session.
+func TestElectionObserve(t *testing.T) {
+	eachForm(t, func(b *locktest.Fixture, form ...actors.ElectionOption) {
+		observer := b.Locks()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		queues := observer.Election(b.LockPath, form...).Observe(ctx)
+		expect := func(want ...string) {
+			b.Helper()
+			limit, ids := locktest.Within(b).Done(), []string(nil)
+			for !slices.Equal(ids, want) {
+				select {
+				case q := <-queues:
+					ids = nil
+					for i, p := range q.Participants {
+						ids = append(ids, string(p.Data))
+						if q.Err == nil && p.Holds != (i == 0) {
+							b.Errorf("participant %d of %v: %v", i, q, p)
+						}
+					}
+				case <-limit:
+					b.Fatalf("the ids are %v, want %v", ids, want)
+				}
+			}
+		}
+		as := func(id string) []actors.ElectionOption { return append(slices.Clone(form), actors.AsID(id)) }
+		one := b.Campaign(b.Locks().Election(b.LockPath, as("one")...))
+		one.Leads()
+		expect("one")
+		two := b.Campaign(b.Locks().Election(b.LockPath, as("two")...))
+		expect("one", "two")
+		one.Resigns()
+		two.Leads()
+		expect("two", "one")
+		b.ExpireSession(observer)
+		two.Resigns()
+		one.Leads()
+		expect("one", "two")
+		one.End()
+		two.Leads()
+		two.End()
+		expect()
+		cancel()
+		for range queues { // until it is closed
+		}
+		q, open := <-observer.Election(b.LockPath, nil).Observe(locktest.Within(b))
+		if locktest.Is(b, q.Err, actors.ErrInvalid); !open {
+			b.Error("no queue with the error")
+		}
 	})
 }

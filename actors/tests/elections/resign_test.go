@@ -4,7 +4,11 @@ package elections
 
 import (
 	"context"
+	"runtime"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
@@ -130,5 +134,73 @@ func TestResignFromOutside(t *testing.T) {
 		b.WaitNodes(2) // the first candidate queues again
 		two.Resigns()
 		one.Leads()
+	})
+}
+
+// A body that ends its goroutine, as testing's FailNow does, resigns, too.
+func TestBodyEndsItsGoroutine(t *testing.T) {
+	locktest.Each(t, func(b *locktest.Fixture) {
+		e, ended := b.Locks().Election(b.LockPath), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for _, err := range e.Campaign(locktest.Within(b)) {
+				locktest.Must(b, err)
+				runtime.Goexit()
+			}
+		}()
+		locktest.Closes(b, ended, "the goroutine")
+		if nodes := b.LockNodes(); len(nodes) > 0 {
+			b.Errorf("nodes %v are left", nodes)
+		}
+	})
+}
+
+// ZooKeeper refuses to delete the leader's node: the campaign ends with the error, and does not
+// wait behind its own node.
+func TestResigningWithoutTheRight(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a session that ends with the locks")
+	locktest.Each(t, func(b *locktest.Fixture) {
+		conn := b.Client(b)
+		locktest.Must(b, conn.AddAuth("digest", []byte("admin:secret")))
+		acl := append(zk.DigestACL(zk.PermAll, "admin", "secret"), zk.WorldACL(zk.PermRead|zk.PermWrite|zk.PermCreate)...)
+		_, err := conn.Create(b.LockPath, nil, zk.FlagPersistent, acl)
+		locktest.Must(b, err)
+		locks := b.Locks()
+		c := b.Campaign(locks.Election(b.LockPath))
+		c.Leads()
+		c.Resigns()
+		c.Fails(actors.ErrNoAuth)
+		locktest.Must(b, locks.Close())
+		b.WaitNodes(0)
+		locktest.Must(b, conn.Delete(b.LockPath, -1))
+	})
+}
+
+// The leader resigns without an answer from ZooKeeper, which blocks until ZooKeeper answers or the
+// session is lost. Then the campaign goes on, or ends with its context.
+func TestResigningWithoutZooKeeper(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		c := locktest.NewLedger(v).Campaign(locks.Election("/lock"))
+		c.Leads()
+		v.Halt()
+		c.Resigns()
+		<-time.After(time.Second)
+		c.Waits()
+		v.Restart()
+		if term := c.Leads(); term.Number() != 2 || locks.Session().Epoch != 1 {
+			v.Errorf("term %d in session %d", term.Number(), locks.Session().Epoch)
+		}
+		v.Halt()
+		left := time.Now()
+		c.Stop()
+		locktest.Closes(v, c.Ended, "the campaign")
+		if took := time.Since(left); took > locktest.SessionTimeout {
+			v.Errorf("resigning took %v", took)
+		}
+		locktest.Is(v, c.Err, context.Canceled)
+		v.Restart()
+		v.Clean()
 	})
 }
