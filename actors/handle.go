@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
@@ -49,8 +50,7 @@ func withOptions(r *recipe, options []LockOption) (*recipe, error) {
 	var set []func(*recipe) error
 	for _, option := range options {
 		if option == nil {
-			set = append(set, nil) // refused
-			continue
+			return nil, check.Invalid("a lock option is nil: leave it out")
 		}
 		set = append(set, option.setLock)
 	}

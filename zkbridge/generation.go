@@ -3,8 +3,6 @@ package zkbridge
 import (
 	"context"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
@@ -24,15 +22,9 @@ func ParseGeneration(data []byte) (uint64, error) { return generation.Parse(data
 // the generation is not below that. The error is INVALID if the generation is the greatest.
 func NextGeneration(was uint64) (uint64, error) { return generation.Next(was) }
 
-// GenerationACL returns the ACL of the generation's node and of its directory: the ACL of [Config],
-// and the right to READ for all.
-func (b *Bridge) GenerationACL() []zk.ACL {
-	return zkconn.WithPublicRead(b.cfg.ACL)
-}
-
 // WriteGeneration writes the generation's node unless it has changed since it was read as n: then the
 // error has zk.ErrBadVersion, zk.ErrNodeExists or zk.ErrNoNode. It creates a missing node, and the
-// missing nodes above it, with GenerationACL. Otherwise it is as [Bridge.Multi].
+// missing nodes above it, with the ACL of [Config] and the right to READ for all. Otherwise it is as [Bridge.Multi].
 func (b *Bridge) WriteGeneration(ctx context.Context, n NodeView, value uint64) error {
 	op := generation.Write(value, n.Exists, n.Stat.Version, b.cfg.ACL)
 	_, err := b.execute(ctx, b.Session().Epoch, GenerationDirectory, func() ([]zkconn.Op, error) { return []zkconn.Op{op}, nil })

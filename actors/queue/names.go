@@ -162,12 +162,6 @@ const (
 	lastSeq = 1<<31 - 1
 )
 
-// NearEnd reports whether a contender with a sequence number near the end has this name.
-func (r Rule) NearEnd(name string) bool {
-	seq, _, ok := r.Parse(name)
-	return ok && NearEnd(seq)
-}
-
 const (
 	protected = "_c_" // with which Curator's names begin
 	uuidLen   = 36

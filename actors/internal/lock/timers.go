@@ -71,7 +71,7 @@ func (l *Actor) onHoldTime(id requests.ID) {
 		l.tellAfter(r, holdGrace(r.extras.hold), holdTime{id})
 		l.RequestRevoke(r.ID)
 	default:
-		l.expireHold(r, "after "+r.extras.hold.String())
+		l.takeGrant(r, messages.Reason_HOLD_EXPIRED, "after "+r.extras.hold.String())
 		l.awaitRelease(r)
 	}
 }
@@ -95,12 +95,8 @@ func (l *Actor) takeBack(t TakeBack) {
 	}
 }
 
-// expireHold ends a grant whose owner has not released it in time. The owner gets Lost first, and
-// then the next contender gets the lock.
-func (l *Actor) expireHold(r *Request, detail string) {
-	l.takeGrant(r, messages.Reason_HOLD_EXPIRED, detail)
-}
-
+// takeGrant ends a grant whose owner has not released it in time. The owner gets Lost first, and then
+// the next contender gets the lock.
 func (l *Actor) takeGrant(r *Request, why messages.Reason, detail string) {
 	r.takenBack = true
 	l.tellLost(r, why, detail)

@@ -23,9 +23,6 @@ func With(r *manager.Recipe, options []func(*manager.Recipe) error) (*manager.Re
 	}
 	changed := *r
 	for _, option := range options {
-		if option == nil {
-			return nil, check.Invalid("a lock option is nil: leave it out")
-		}
 		if err := option(&changed); err != nil {
 			return nil, err
 		}
