@@ -180,7 +180,7 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 		w.retryUnsent(b)
 		return
 	case isMissing("/"):
-		w.makeRoot(b)
+		w.makeMissing(b, b.directories, func(client zkconn.Client) error { return zkconn.MakeDirectory(client, "/") })
 		return
 	}
 	for _, c := range behind {
@@ -196,7 +196,10 @@ func (w *Writer) onSurveyed(b *batch, behind []container) {
 		}
 	}
 	if paths, of := b.tooManyAbove(); len(paths) > 0 {
-		w.makeAbove(b, paths, of)
+		for _, d := range of {
+			d.above = 0 // the next transaction shows what is missing after all
+		}
+		w.makeMissing(b, of, func(client zkconn.Client) error { return w.makeAll(client, paths) })
 		return
 	}
 	w.makeReadyAgain(b)
@@ -230,17 +233,13 @@ func (b *batch) tooManyAbove() (paths []string, of []*directory) {
 	return slices.Compact(paths), of
 }
 
-// makeAbove makes directories above those in of, in as many transactions as they take, and has the
-// batch sent again.
-func (w *Writer) makeAbove(b *batch, paths []string, of []*directory) {
+// makeMissing has run make directories above those in of, or the chroot, and then has the batch sent again.
+func (w *Writer) makeMissing(b *batch, of []*directory, run func(zkconn.Client) error) {
 	w.newInFlight.add(b)
 	w.epoch.Run(func(client zkconn.Client) func() {
-		err := w.makeAll(client, paths)
+		err := run(client)
 		return func() {
 			w.newInFlight.remove(b)
-			for _, d := range of {
-				d.above = 0 // the next transaction shows what is missing after all
-			}
 			switch {
 			case zkconn.IsTransient(err):
 				w.retryUnsent(b)
@@ -282,27 +281,6 @@ func (w *Writer) makeAll(client zkconn.Client, paths []string) error {
 		}
 	}
 	return nil
-}
-
-// makeRoot makes the chroot, which was deleted, and has a batch sent again.
-func (w *Writer) makeRoot(b *batch) {
-	w.newInFlight.add(b)
-	w.epoch.Run(func(client zkconn.Client) func() {
-		err := zkconn.MakeDirectory(client, "/")
-		return func() {
-			w.newInFlight.remove(b)
-			switch {
-			case zkconn.IsTransient(err):
-				w.retryUnsent(b)
-				return
-			case err != nil && !zkconn.IsMissing(err): // missing: another client has deleted a directory above
-				for _, d := range b.directories {
-					w.failSent(d, err)
-				}
-			}
-			w.makeReadyAgain(b)
-		}
-	})
 }
 
 var errDeletedAgain = fmt.Errorf("%w: the directory is deleted each time that it is made", zk.ErrAPIError)
