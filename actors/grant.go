@@ -69,14 +69,18 @@ func (g *Grant) Done() <-chan struct{} {
 	a.checkEnded()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := a.notificationsLocked()
-	if n.done == nil {
-		n.done = make(chan struct{})
-		if a.announced {
-			close(n.done)
+	return makeChannel(&a.notificationsLocked().done, a.announced)
+}
+
+// makeChannel returns the channel at c. It makes a missing one, closed if it is to be.
+func makeChannel(c *chan struct{}, closed bool) <-chan struct{} {
+	if *c == nil {
+		*c = make(chan struct{})
+		if closed {
+			close(*c)
 		}
 	}
-	return n.done
+	return *c
 }
 
 // Revoked returns a channel that is closed when another client asks for the lock: see Locks.Revoke.
@@ -87,14 +91,7 @@ func (g *Grant) Revoked() <-chan struct{} {
 	a := g.acquisition
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := a.notificationsLocked()
-	if n.revoked == nil {
-		n.revoked = make(chan struct{})
-		if a.revokeRequested {
-			close(n.revoked)
-		}
-	}
-	return n.revoked
+	return makeChannel(&a.notificationsLocked().revoked, a.revokeRequested)
 }
 
 // Err returns nil while the grant holds, to the knowledge of this process. Afterwards it returns
