@@ -21,13 +21,22 @@ func Invalid(detail string) error {
 
 // Path returns an error if no lock can be at the path.
 func Path(path string) error {
+	return pathOf("lock", path, `it must name a directory below the root, as in "/locks/orders"`)
+}
+
+// CountPath returns an error if no count can be at the path.
+func CountPath(path string) error {
+	return pathOf("count", path, "it must name a node below the root")
+}
+
+func pathOf(what, path, notRoot string) error {
 	if path == "/" {
-		return Invalid(`lock path "/": it must name a directory below the root, as in "/locks/orders"`)
+		return Invalid(what + ` path "/": ` + notRoot)
 	}
 	if err := zkpath.Check(path); err != nil {
-		return Invalid("lock " + err.Error())
+		return Invalid(what + " " + err.Error())
 	}
-	return Reserved("lock", path)
+	return Reserved(what, path)
 }
 
 // Reserved returns an error for the directories where the library and ZooKeeper keep their own nodes.

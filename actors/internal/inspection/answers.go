@@ -122,7 +122,7 @@ func PathsOf(q *messages.Question) (paths []string, changes bool, err error) {
 	case a.traits&ofNode != 0:
 		paths, err = pathsOfNode(path)
 	case a.traits&ofCount != 0:
-		err = recipes.CheckCountPath(path)
+		err = check.CountPath(path)
 	case a.traits&ofTree != 0:
 		err = checkTree(path)
 	default:

@@ -42,7 +42,7 @@ type CountValue struct {
 }
 
 func (t *Target) count(ctx context.Context, initial int) (CountValue, error) {
-	if err := recipes.CheckCountPath(t.Path); err != nil {
+	if err := check.CountPath(t.Path); err != nil {
 		return CountValue{}, err
 	}
 	view, err := t.Manager.Bridge.GetData(ctx, t.Path)
@@ -99,7 +99,7 @@ func (t *Target) writeCount(ctx context.Context, version int32, data []byte) (bo
 }
 
 func (t *Target) countData(value int) ([]byte, error) {
-	if err := recipes.CheckCountPath(t.Path); err != nil {
+	if err := check.CountPath(t.Path); err != nil {
 		return nil, err
 	}
 	if value < math.MinInt32 || value > math.MaxInt32 {

@@ -12,7 +12,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/zkbridge"
-	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
 // With returns the recipe with options, each of which changes its name. Handles and a lock server
@@ -94,7 +93,7 @@ func SharedPermits(path string) func(*manager.Recipe) error {
 		if r.Permits == 0 {
 			return check.Invalid(fmt.Sprintf("SharedPermits(%q): a %v has no permits", path, r))
 		}
-		if err := CheckCountPath(path); err != nil {
+		if err := check.CountPath(path); err != nil {
 			return err
 		}
 		required := r.RequireDirectory
@@ -111,17 +110,6 @@ func RequireDirectory(r *manager.Recipe) error {
 	}
 	r.RequireDirectory = true
 	return nil
-}
-
-// CheckCountPath returns an error if no count can be at the path.
-func CheckCountPath(path string) error {
-	if path == "/" {
-		return check.Invalid(`count path "/": it must name a node below the root`)
-	}
-	if err := zkpath.Check(path); err != nil {
-		return check.Invalid("count " + err.Error())
-	}
-	return check.Reserved("count", path)
 }
 
 // Member is a lock of a multi-lock, and the kind that it is wanted for.
