@@ -37,6 +37,7 @@ func (ev Acquire) apply(s *State) {
 func (s *State) requestCreate(e *entry) {
 	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
 		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
+		s.noteRepeat(e)
 	}
 	if e.atomic && e.serial != 0 {
 		e.stage = leaving // an atomic create is not repeated (see Acquire); no node is left to delete

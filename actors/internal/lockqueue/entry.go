@@ -119,6 +119,8 @@ type entry struct {
 	revocable, revoked bool
 	// atomic reports whether an atomic create makes the node: see Acquire.
 	atomic bool
+	// repeats is how often it has queued again, at most requests.MaxRepeats.
+	repeats uint8
 
 	downgrade downgrade
 	// token is set from the Created on. The token of a downgrade is that of the entry beside which

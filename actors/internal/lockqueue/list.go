@@ -36,7 +36,7 @@ func (s *State) takeDirectoryWatch() bool {
 
 // listOutside lists the directory for the entries that wait outside.
 func (s *State) listOutside() {
-	if s.anyOutside() && s.listing.serial == 0 && s.numbers.deletion == 0 {
+	if s.anyOutside() && s.numbers.ending() && s.listing.serial == 0 && s.numbers.deletion == 0 {
 		s.requestList()
 	}
 }

@@ -50,8 +50,9 @@ func (s *State) merge(children []string, askedAt uint64) {
 		s.othersCame = manyCreates
 	}
 	for _, e := range l.missing {
-		if e.stage == queued && e.createdAt > askedAt && !e.inDirectory {
-			s.requeue(e) // it may be in a directory that comes after this one
+		// It may be in a directory that comes after this one, or a server may leave it out again and again.
+		if e.stage == queued && (e.createdAt > askedAt && !e.inDirectory || e.repeats == requests.MaxRepeats) {
+			s.requeue(e)
 		} else {
 			s.goOnWithoutNode(e)
 		}

@@ -12,7 +12,7 @@ import (
 // admit creates the nodes of the entries that have waited for a session, or outside, once they need
 // not wait any longer. Step calls it after every event.
 func (s *State) admit() {
-	if s.anyOutside() && !s.numbers.ending() {
+	if s.anyOutside() && !s.numbers.ending() && !s.untilTick {
 		s.createUnsent()
 	}
 }
@@ -79,7 +79,7 @@ func (s *State) refuseOutside(why requests.Reason) {
 
 // tickOutside lists the directory at a Tick while requests wait outside.
 func (s *State) tickOutside() {
-	if s.anyOutside() {
+	if s.anyOutside() && s.numbers.ending() {
 		s.numbers.ticks++
 		s.listOutside()
 	}

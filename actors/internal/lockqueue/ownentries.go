@@ -91,7 +91,20 @@ func (s *State) behindOwn() bool {
 
 // waitsOutside reports whether an entry waits outside. A downgrade does not: it takes the number of
 // its owner's node, and that owner may not leave before.
-func (s *State) waitsOutside(e *entry) bool { return s.numbers.ending() && e.downgrade.of == nil }
+func (s *State) waitsOutside(e *entry) bool {
+	return (s.numbers.ending() || s.untilTick) && e.downgrade.of == nil
+}
+
+// noteRepeat notes that an entry queues again. If it has done so often, new nodes wait for the next Tick.
+// Perhaps somebody deletes the nodes as they come, or a server does not list them: creates without a
+// pause would keep that server and this process busy.
+func (s *State) noteRepeat(e *entry) {
+	if e.repeats < requests.MaxRepeats {
+		e.repeats++
+	} else {
+		s.untilTick = true
+	}
+}
 
 // anyOutside reports whether entries wait outside.
 func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > int(s.unsentLeft) }

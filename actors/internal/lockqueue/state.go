@@ -74,6 +74,7 @@ type ownEntries struct {
 	// unsentLeft is how many of them have left: compactUnsent takes those out.
 	unsent     []*entry
 	unsentLeft int32
+	untilTick  bool // new entries wait outside until the next Tick: see noteRepeat
 	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
 	waitingTries int32
 	waiting      [][]*contender

@@ -81,7 +81,7 @@ func (s *State) revoke(e *entry) {
 
 func (Tick) apply(s *State) {
 	s.staleBefore, s.tickedAt = s.tickedAt, s.clock
-	s.contention.later = false
+	s.contention.later, s.untilTick = false, false
 	if s.session != Connected {
 		return
 	}

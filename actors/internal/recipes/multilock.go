@@ -34,6 +34,7 @@ type multiLockActor struct {
 	byOwner    map[string]*attempt // which the owner's next request enters
 	last       uint64              // attempt
 	epoch      uint64              // of the latest grant; 0 once its session is lost
+	untilTick  []*attempt          // that begin anew at the next tick
 }
 
 // attempt is one try to get all members, and then what its requests hold. It begins anew, with
@@ -47,6 +48,7 @@ type attempt struct {
 	queuesPassed int
 	members      requests.Parts[*messages.Granted]
 	grants       []*messages.Granted // of the members; nil until all are granted
+	repeats      int                 // how often it has begun anew
 }
 
 // memberBits is how many low bits of a member's request id are the number of the member.
@@ -193,7 +195,15 @@ func (m *multiLockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 func (m *multiLockActor) Idle() bool { return true }
 
 // Tick implements lock.Behavior.
-func (m *multiLockActor) Tick(bool) {}
+func (m *multiLockActor) Tick(bool) {
+	waiting := m.untilTick
+	m.untilTick = nil
+	for _, a := range waiting {
+		if len(a.requests) > 0 && m.byRequest.At(a.requests[0].ID) == a { // it has not ended meanwhile
+			m.begin(a)
+		}
+	}
+}
 
 // ---- messages of members
 
@@ -325,6 +335,10 @@ func (m *multiLockActor) restart(a *attempt, why requests.Reason) {
 		return
 	}
 	m.withdraw(a)
+	if a.repeats++; a.repeats > requests.MaxRepeats { // see lockqueue: its nodes are lost as they come
+		m.untilTick = append(m.untilTick, a)
+		return
+	}
 	m.begin(a)
 }
 
@@ -392,5 +406,6 @@ func (m *multiLockActor) Close(bool) {
 	for _, id := range slices.Sorted(maps.Keys(m.attempts)) {
 		m.withdraw(m.attempts[id])
 	}
+	m.untilTick = nil
 	m.EndAll(requests.Closed)
 }

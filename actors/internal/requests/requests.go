@@ -54,6 +54,10 @@ func (r Reason) String() string {
 	return "Reason" + strconv.Itoa(int(r))
 }
 
+// MaxRepeats is how often a request begins anew at once after the loss of its nodes. Later it waits
+// for the next tick: its nodes are lost as they come.
+const MaxRepeats = 8
+
 // Incoming is a request as a state machine takes it in.
 type Incoming struct {
 	ID ID

@@ -18,8 +18,8 @@ type lie struct {
 	tell func(message []byte) [][]byte
 	// endsSession: the client must take its session for over.
 	endsSession bool
-	// once: it is told once only, since the client may believe it.
-	once bool
+	// leavesNode: the client may take its node for deleted, which then stays until its session ends.
+	leavesNode bool
 }
 
 // opEvent stands for the event of a watch, which answers no request.
@@ -43,15 +43,14 @@ var lies = []lie{
 	{name: "no zxid", tell: withLong(answerZxid, 0)},
 	{name: "no body", tell: onBody(func(b []byte) []byte { return nil })},
 	{name: "half a body", tell: onBody(func(b []byte) []byte { return b[:len(b)/2] })},
-	{name: "a longer body", once: true, tell: onBody(func(b []byte) []byte { return append(b, make([]byte, 40)...) })},
-	{name: "length -1", once: true, tell: withInt(answerBody, -1)},
+	{name: "a longer body", tell: onBody(func(b []byte) []byte { return append(b, make([]byte, 40)...) })},
+	{name: "length -1", tell: withInt(answerBody, -1)},
 	{name: "length -2", tell: withInt(answerBody, -2)},
 	{name: "a huge length", tell: withInt(answerBody, math.MaxInt32)},
 	{name: "twice", tell: func(m []byte) [][]byte { return [][]byte{m, m} }},
-	{name: "no results", once: true, ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return nil })},
-	{name: "a result less", once: true, ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return all[1:] })},
-	{name: "a result more", once: true, ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return append(all, all[0]) })},
-	{name: "results in another order", once: true, ops: []embedded.Op{embedded.OpMulti}, tell: onResults(func(all [][]byte) [][]byte { slices.Reverse(all); return all })},
+	{name: "no results", ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return nil })},
+	{name: "a result less", ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return all[1:] })},
+	{name: "a result more", ops: transactions, tell: onResults(func(all [][]byte) [][]byte { return append(all, all[0]) })},
 	{name: "results without an end", ops: transactions, tell: onBody(func(b []byte) []byte { return b[:max(0, len(b)-9)] })},
 
 	{name: "an event of no kind", ops: []embedded.Op{opEvent}, tell: withInt(answerBody, 99)},
@@ -164,17 +163,17 @@ type liar struct {
 	op     embedded.Op
 	always bool
 	path   string // that the request is about, if it is about one
-	times  int
+	count  int    // of lies
 }
 
 // onAnswer is the OnAnswer of a Network.
 func (l *liar) onAnswer(a locktest.Answer) [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told == nil || a.Op != l.op || !l.concerns(a) {
+	if l.told == nil || l.count > maxLies || a.Op != l.op || !l.concerns(a) {
 		return [][]byte{a.Message}
 	}
-	l.times++
+	l.count++
 	tell := l.told.tell
 	if !l.always {
 		l.told = nil
@@ -195,4 +194,14 @@ func (l *liar) begin(told *lie, op embedded.Op, always bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told, l.op, l.always = told, op, always
+}
+
+// maxLies is how many answers a client may ask for within the bound of a request, twenty each second. The liar
+// tells the truth after these.
+const maxLies = 1200
+
+func (l *liar) lies() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
 }

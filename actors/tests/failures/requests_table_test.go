@@ -40,7 +40,7 @@ func TestRequestsTable(t *testing.T) {
 	case zktest.RaceDetector: // .ci/run has a run without it
 		oneIn = sample.OneInAlways
 	case zktest.Exhaustive():
-		oneLieIn = 8
+		oneLieIn = 10
 	}
 	sampled, lieSampled := oneIn(t, 60), sample.OneInAlways(t, oneLieIn)
 	for _, r := range locktest.Recipes {
@@ -79,12 +79,9 @@ func rowsOf(op embedded.Op) (rows []tableFault) {
 			rows = append(rows, tableFault{Fault: f})
 		}
 	}
-	for i, l := range lies {
+	for _, l := range slices.Concat(lies, believed) {
 		if l.isAbout(op) {
-			rows = append(rows, tableFault{embedded.Fault{Op: op}, &lies[i]})
-		}
-		if l.isAbout(op) && !l.once {
-			rows = append(rows, tableFault{embedded.Fault{Op: op, Times: -1}, &lies[i]})
+			rows = append(rows, tableFault{embedded.Fault{Op: op}, &l}, tableFault{embedded.Fault{Op: op, Times: -1}, &l})
 		}
 	}
 	return rows
@@ -202,6 +199,7 @@ func (c *requestsCell) run(f tableFault) {
 	c.tested.Disconnect()
 	c.tested.Refuse(false)
 	time.Sleep(5 * time.Second)
+	c.expectOneHolds(request, held)
 	c.unlockRival(held, f)
 	if g, err := awaitBriefly(c, request); err == nil {
 		time.Sleep(time.Second)
@@ -213,6 +211,9 @@ func (c *requestsCell) run(f tableFault) {
 	if f == (tableFault{}) {
 		return
 	}
+	if n := c.liar.lies(); n > maxLies {
+		c.Errorf("%d lies were told: the client asks without a pause", n)
+	}
 	after := c.tested.Locks.Stats()
 	if f.Code == loginWanted {
 		return // ends the session
@@ -222,11 +223,25 @@ func (c *requestsCell) run(f tableFault) {
 	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
 		return // the server lies: a node stays with the session that the process takes for deleted
 	}
+	if f.lie != nil && f.lie.leavesNode {
+		locktest.Must(c, c.tested.Locks.Close())
+	}
 	again, err := awaitBriefly(c, c.rival.Acquire(context.Background(), c.options...))
 	if err != nil {
 		c.Fatalf("the rival afterwards: %v", err)
 	}
 	c.unlockRival(again, f)
+}
+
+// expectOneHolds checks that the process is not granted what the rival holds.
+func (c *requestsCell) expectOneHolds(request *actors.Future[*actors.Grant], held *actors.Grant) {
+	c.Helper()
+	if !locktest.IsClosed(request.Done()) || held.Err() != nil {
+		return
+	}
+	if _, err := request.Result(); err == nil {
+		c.Error("two hold the lock")
+	}
 }
 
 // unlockRival releases the rival's grant. A server whose zxids go back has lost transactions, as it
@@ -279,6 +294,22 @@ func awaitBriefly[T any](c *requestsCell, f *actors.Future[T]) (T, error) {
 		c.Fatalf("a future is not complete; %d SUSPENDED; nodes %v", c.tested.Locks.Stats().Suspensions, nodes)
 	}
 	return f.Result()
+}
+
+// A process whose nodes a server leaves out of its lists makes new ones after a pause.
+func TestNodesThatAreNotListed(t *testing.T) {
+	t.Parallel()
+	none := slices.IndexFunc(believed, func(l lie) bool { return l.name == "a list of zeros" })
+	for _, op := range []embedded.Op{embedded.OpGetChildren2, embedded.OpMultiRead} {
+		for _, r := range locktest.Named("mutex", "multi-lock", "multi-lock with a semaphore") {
+			t.Run(r.Name+"/"+op.String(), func(t *testing.T) {
+				locktest.Bubble(t, func(v *locktest.Virtual) {
+					f := tableFault{embedded.Fault{Op: op, Times: -1}, &believed[none]}
+					newRequestsCell(v, r, f).run(f)
+				})
+			})
+		}
+	}
 }
 
 // A process whose sessions end at their first answer opens the next one after a pause.

@@ -15,7 +15,7 @@ func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.
 	}
 	sendQuery(c.session, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
-			made, stat := c.root.strip(r.text()), r.stat()
+			made, stat := r.made(c.root, &Op{Path: path, Flags: zk.FlagEphemeralSequential}), r.stat()
 			stat.Mzxid = stat.Czxid
 			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
 		}, then)
@@ -24,7 +24,9 @@ func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.
 // createAndRead is CreateSequential for servers that answer a create without the stat.
 func (c zkClient) createAndRead(path string, data []byte, then Callback[[]zk.MultiResponse]) {
 	sendQuery(c.session, encodeCreate(opCreate, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
-		func(r *reader) (string, error) { return c.root.strip(r.text()), nil },
+		func(r *reader) (string, error) {
+			return r.made(c.root, &Op{Path: path, Flags: zk.FlagEphemeralSequential}), nil
+		},
 		func(made string, err error) {
 			if err != nil {
 				then(nil, err)
@@ -47,10 +49,10 @@ func (c zkClient) create(op int32, path string, flags int32) error {
 	if path == "/" && c.session.cfg.RequireChroot {
 		return c.rootError()
 	}
-	made, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
-		func(r *reader) (string, error) { return r.text(), nil })
+	_, err := waitQuery(c.session, encodeCreate(op, c.root.prepend(path), NoData, c.acl, flags),
+		func(r *reader) (string, error) { return r.made(c.root, &Op{Path: path, Flags: flags}), nil })
 	if err == nil && path == "/" {
-		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", made)
+		c.session.cfg.Log.Warn("the chroot was missing and is made: check its name, because locks in another chroot do not exclude these", "path", c.root.prepend(path))
 	}
 	return err
 }

@@ -255,16 +255,39 @@ func (r *reader) stat() (s zk.Stat) {
 	return s
 }
 
+// made returns what an answer says of the node that op has made below root: its name if op has a
+// Node, and its path otherwise. Another node than that is bad: it would be taken for deleted once it is not
+// found, and the one that was made would stay.
+func (r *reader) made(root Chroot, op *Op) string {
+	path := r.take(int(r.int()))
+	rest := path
+	cut := func(prefix string) bool {
+		ok := len(rest) >= len(prefix) && string(rest[:len(prefix)]) == prefix
+		if ok {
+			rest = rest[len(prefix):]
+		}
+		return ok
+	}
+	ok := cut(string(root)) && cut(strings.TrimSuffix(op.Path, "/")) && (op.Node == "" || cut("/") && cut(op.Node))
+	if !ok || op.Flags&zk.FlagSequence == 0 && len(rest) > 0 {
+		r.bad = true
+	}
+	if op.Node != "" {
+		return string(path[bytes.LastIndexByte(path, '/')+1:])
+	}
+	return root.strip(string(path))
+}
+
 // results returns the results of a transaction, below root, and the first error among them. An
 // operation with a Node has the name of the node that was made as its String; others have the path.
 func (r *reader) results(root Chroot, ops []Op) (all []zk.MultiResponse, failure error) {
 	all = make([]zk.MultiResponse, 0, len(ops))
 	made := func() string {
-		path := r.take(int(r.int()))
-		if n := len(all); n < len(ops) && ops[n].Node != "" {
-			return string(path[bytes.LastIndexByte(path, '/')+1:])
+		if len(all) >= len(ops) {
+			r.bad = true
+			return ""
 		}
-		return root.strip(string(path))
+		return r.made(root, &ops[len(all)])
 	}
 	for {
 		op, last, _ := r.int(), r.bool(), r.int()

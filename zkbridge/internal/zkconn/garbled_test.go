@@ -22,7 +22,7 @@ func TestGarbledAnswers(t *testing.T) {
 	b = appendInt(b, 11)
 	b = appendOpHeader(b, -1, true)
 	r := reader{rest: b}
-	if got, err := r.results("/root", make([]Op, 3)); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
+	if got, err := r.results("/root", []Op{{Path: "/n"}, {}, {}}); err != nil || r.bad || len(got) != 3 || got[0].String != "/n" || *got[2].Stat != *ops[2].Stat {
 		t.Errorf("%v, %v, %+v", got, err, got[2].Stat)
 	}
 	r = reader{rest: b}
@@ -33,7 +33,7 @@ func TestGarbledAnswers(t *testing.T) {
 		whole []byte
 		read  func(*reader)
 	}{
-		{b, func(r *reader) { r.results("", make([]Op, 3)) }},
+		{b, func(r *reader) { r.results("", []Op{{Path: "/root/n"}, {}, {}}) }},
 		{append(appendData(nil, []byte("data")), make([]byte, 68)...), func(r *reader) { r.data(); r.stat() }},
 		{appendText(appendText(appendInt(nil, 2), "one"), "two"), func(r *reader) { r.texts() }},
 	} {
@@ -89,5 +89,32 @@ func TestGarbledAnswerHasNoResults(t *testing.T) {
 	c.deliver(t, server, 100, answer)
 	if results != nil || !errors.Is(failure, errGarbled) {
 		t.Errorf("%+v, %v", results, failure)
+	}
+}
+
+// A client does not believe that a server has made another node than it was asked for.
+func TestAnotherNodeMade(t *testing.T) {
+	for _, c := range []struct {
+		made string
+		root Chroot
+		op   Op
+		ok   bool
+	}{
+		{"/root/a/n", "/root", Op{Path: "/a/n"}, true},
+		{"/root", "/root", Op{Path: "/"}, true},
+		{"/root/a/n", "/root", Op{Path: "/a/m"}, false},
+		{"/root/a/n", "/toor", Op{Path: "/a/n"}, false},
+		{"/a/n1", "", Op{Path: "/a/n"}, false},
+		{"/a/n1", "", Op{Path: "/a/n", Flags: zk.FlagSequence}, true},
+		{"/a/n1", "", Op{Path: "/a", Node: "n", Flags: zk.FlagSequence}, true},
+		{"/a/m1", "", Op{Path: "/a", Node: "n", Flags: zk.FlagSequence}, false},
+		{"/b/n1", "", Op{Path: "/a", Node: "n", Flags: zk.FlagSequence}, false},
+		{"/n1", "", Op{Path: "/", Node: "n", Flags: zk.FlagSequence}, true},
+		{"", "", Op{Path: "/a", Node: "n", Flags: zk.FlagSequence}, false},
+	} {
+		r := reader{rest: appendText(nil, c.made)}
+		if r.made(c.root, &c.op); r.bad == c.ok {
+			t.Errorf("%q for %+v: bad is %v", c.made, c.op, r.bad)
+		}
 	}
 }
