@@ -3,6 +3,8 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -105,4 +107,53 @@ func TestClientsPerPeer(t *testing.T) {
 		t.Error(err)
 	}
 	dial(t, s.addr)
+}
+
+// The requests of all clients of a peer have limits together. A client beyond them may have few requests,
+// and clients of other peers have what they had. What has ended counts no more.
+func TestRequestsOfOnePeer(t *testing.T) {
+	zk := zktest.Embedded(t)
+	s := serve(t, zk.Addr(), remote.ServerConfig{MaxRequestsPerClient: 100, MaxDataPerClient: 10_000})
+	refused := func(err error, text string) {
+		t.Helper()
+		if !errors.Is(err, actors.ErrLimit) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v", err)
+		}
+	}
+	last := dial(t, s.addr)
+	var greedy []*actors.Locks
+	var grants []*actors.Grant
+	for i := range 4 {
+		l := dial(t, s.addr)
+		greedy = append(greedy, l)
+		grants = append(grants, lockOf(t, l.Semaphore(fmt.Sprintf("/pool%d", i), 99), actors.Permits(99), actors.WithData([]byte{1})))
+	}
+	lockOf(t, last.Mutex("/first"))
+	_, err := last.Mutex("/second").Lock(t.Context())
+	refused(err, "all clients of this peer need 402 nodes")
+
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	other, err := remote.Dial(t.Context(), s.addr, remote.DialConfig{Insecure: true, Config: actors.Config{Dial: from.DialContext}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for i := range 2 {
+		lockOf(t, other.Mutex(fmt.Sprintf("/other%d", i)))
+	}
+
+	if err := grants[0].Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := greedy[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	lockOf(t, last.Semaphore("/pool1", 99), actors.Permits(97), actors.WithData([]byte{1}))
+
+	// Their data, too.
+	for i, l := range []*actors.Locks{greedy[0], dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)} {
+		lockOf(t, l.Mutex(fmt.Sprintf("/data%d", i)), actors.WithData(make([]byte, 9_800)))
+	}
+	_, err = dial(t, s.addr).Mutex("/more").Lock(t.Context(), actors.WithData(make([]byte, 2_000)))
+	refused(err, "bytes of data with this one: the lock server takes 40000 of one peer")
 }

@@ -9,7 +9,7 @@ import (
 // Requests that were cancelled before their turn do not stay: at most as many as wait for it.
 func TestCancelledBeforeTheirTurn(t *testing.T) {
 	const waiting, cancelled = 3, 1000
-	c := &servedClient{requests: map[uint64]*servedRequest{}}
+	c := &servedClient{requests: map[uint64]*servedRequest{}, group: &peerGroup{}}
 	c.deferred.turn = 1 // the client waits for its turn
 	add := func(number uint64) *servedRequest {
 		r := &servedRequest{client: c, number: number, nodes: 1, acquire: &messages.Acquire{}}

@@ -40,6 +40,7 @@ const (
 type peerGroup struct {
 	clients               int          // guarded by the server
 	pending, pendingBytes atomic.Int64 // messages that the clients have not confirmed
+	nodes, data           atomic.Int64 // what their requests need, and its bytes of data
 }
 
 // The clients of a source together may have so much unconfirmed. Beyond that a client of it is behind if it
@@ -54,6 +55,13 @@ const (
 func (g *peerGroup) isBehind(messages int) bool {
 	return messages > fewBehind && (g.pending.Load() > maxGroupBehind || g.pendingBytes.Load() > maxGroupBytesBehind)
 }
+
+// The requests of the clients of a source together may need so many times what those of one client may.
+// Beyond that a client of it has a hundredth of its limits.
+const (
+	maxGroupRequests = 4
+	fewRequestsPart  = 100
+)
 
 // addressOf returns what the network address of one machine is known by: its IP address without the
 // port. A machine has all addresses of an IPv6 network of 64 bits, mostly.

@@ -119,14 +119,26 @@ func nodesOf(r *manager.Recipe, msg *messages.Acquire) (n int) {
 	return n
 }
 
-// overLimit returns the limit that the client exceeds by a request of so many nodes, with so many bytes of
-// data in each, and a text about it. It returns "" if the request exceeds none.
+// overLimit returns the limit that the client, or all of its peer, exceed by a request of so many nodes,
+// with so many bytes of data in each, and a text about it. It returns "" if the request exceeds none.
 func (c *servedClient) overLimit(nodes, data int) (Limit, string) {
-	if n := c.nodes + nodes; n > c.server.cfg.MaxRequestsPerClient {
-		return LimitRequests, fmt.Sprintf("the open requests need %d nodes with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxRequestsPerClient)
-	}
-	if n := c.data + nodes*data; n > c.server.cfg.MaxDataPerClient {
-		return LimitData, fmt.Sprintf("the open requests have %d bytes of data with this one: the lock server takes %d at most of one client", n, c.server.cfg.MaxDataPerClient)
+	bytes := nodes * data
+	for _, l := range []struct {
+		limit     Limit
+		what      string
+		one, peer int // with the request
+		most      int // of one client
+	}{
+		{LimitRequests, "need %d nodes", c.nodes + nodes, int(c.group.nodes.Load()) + nodes, c.server.cfg.MaxRequestsPerClient},
+		{LimitData, "have %d bytes of data", c.data + bytes, int(c.group.data.Load()) + bytes, c.server.cfg.MaxDataPerClient},
+	} {
+		switch few := l.most / fewRequestsPart; {
+		case l.one > l.most:
+			return l.limit, fmt.Sprintf("the open requests "+l.what+" with this one: the lock server takes %d at most of one client", l.one, l.most)
+		case (l.peer-1)/maxGroupRequests >= l.most && l.one > few:
+			return l.limit, fmt.Sprintf("the open requests of all clients of this peer "+l.what+" with this one: the lock server takes %d of one peer, and beyond that %d at most of each client",
+				l.peer, maxGroupRequests*l.most, few)
+		}
 	}
 	return "", ""
 }

@@ -116,6 +116,7 @@ func (c *servedClient) Stopped(failure any) {
 			if r.entry != nil {
 				r.entry.Self.Tell(lock.TakeBack{From: r, Why: messages.Reason_INTERNAL}) // the actor has no turns any more
 			}
+			c.count(r, -1)
 		}
 		c.server.ended(c)
 	})

@@ -71,10 +71,12 @@ func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
 	c.count(r, -1)
 }
 
-// count counts what a request costs, once more or once less.
+// count counts what a request costs, once more or once less, for the client and for all of its peer.
 func (c *servedClient) count(r *servedRequest, times int) {
-	c.nodes += times * r.nodes
-	c.data += times * r.nodes * len(r.acquire.Data)
+	nodes, data := times*r.nodes, times*r.nodes*len(r.acquire.Data)
+	c.nodes, c.data = c.nodes+nodes, c.data+data
+	c.group.nodes.Add(int64(nodes))
+	c.group.data.Add(int64(data))
 }
 
 // noteOpened notes that a request is granted, or is to end.

@@ -35,10 +35,12 @@ type ServerConfig struct {
 	MaxClientsPerPeer int
 	// MaxRequestsPerClient bounds the requests of one client that wait or hold, by what they cost: a
 	// request counts as often as it needs nodes, one for each permit and one for each member of a
-	// multi-lock; a semaphore's request queue counts, too. 0 means 10,000.
+	// multi-lock; a semaphore's request queue counts, too. 0 means 10,000. Those of all clients of a peer
+	// (see MaxClientsPerPeer) may cost four times as much; beyond that a client of it has a hundredth.
 	MaxRequestsPerClient int
 	// MaxDataPerClient bounds the bytes of data in the nodes of one client's requests that wait or hold.
-	// 0 means 8 MiB.
+	// 0 means 8 MiB. All clients of a peer may have four times as much; beyond that a client of it has a
+	// hundredth.
 	MaxDataPerClient int
 	// MaxQuestionsPerClient bounds the questions of one client that are open, as of Inspect and Observe.
 	// 0 means 64.

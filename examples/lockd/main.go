@@ -129,7 +129,7 @@ func (o *lockdFlags) define(set *flag.FlagSet) {
 	lockflags.IntVar(set, &o.limits.MaxClientsPerPeer, "max-clients-per-peer", 0, "the largest `number` of clients of one identity at one address (default: a quarter of -max-clients)")
 	lockflags.IntVar(set, &o.limits.MaxQuestionsPerClient, "max-questions", 64, "the largest `number` of questions of one client that are open, as of lockrun watch")
 	lockflags.SizeVar(set, &o.limits.MaxDataPerClient, "max-data", "the largest `size` of the data in the nodes of one client's requests (default: 8MiB)")
-	lockflags.IntVar(set, &o.limits.MaxRequestsPerClient, "max-requests", 10_000, "the largest `number` of requests of one client that wait or hold, by what they cost")
+	lockflags.IntVar(set, &o.limits.MaxRequestsPerClient, "max-requests", 10_000, "the largest `number` of requests of one client that wait or hold, by what they cost; all clients of one identity at one address may have four times as many")
 }
 
 func (o *lockdFlags) checkAll(args []string) error {
