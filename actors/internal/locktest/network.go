@@ -52,8 +52,13 @@ func (b *Fixture) Process(configure ...func(*actors.Config)) Process {
 // ProcessOn returns Locks on a network.
 func (b *Fixture) ProcessOn(d *Network, configure ...func(*actors.Config)) Process {
 	b.Helper()
+	return Process{d, b.Locks(append(configure, d.To(b).Config)...)}
+}
+
+// To has the network lead to the server of a Fixture.
+func (d *Network) To(b *Fixture) *Network {
 	d.dial = b.Dial
-	return Process{d, b.Locks(append(configure, d.Config)...)}
+	return d
 }
 
 // Outage has the server or the network fail for a random time.

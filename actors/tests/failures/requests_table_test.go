@@ -69,7 +69,7 @@ type tableFault struct {
 // endsSessions reports whether the process has to take its session for over.
 func (f tableFault) endsSessions() bool {
 	return f.lie != nil && f.lie.endsSession || f.Op == embedded.OpConnect && f.Times < 0 ||
-		f.Op == embedded.OpAuth && (f.Code != 0 || f.lie != nil) // the server refuses the credentials
+		f.Op == embedded.OpAuth && (slices.Contains(finalCodes, f.Code) || f.lie != nil && f.Times < 0)
 }
 
 // rowsOf returns the ways in which a server fails at a kind of request.

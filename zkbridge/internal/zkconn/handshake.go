@@ -221,7 +221,7 @@ func (c *Conn) login(all []Credentials) error {
 }
 
 // authenticate sends credentials and waits for the answer. A server that refuses them answers so
-// and closes the connection.
+// and closes the connection. After any other error the next attempt may pass.
 func (c *Conn) authenticate(a Credentials) error {
 	reply, err := c.exchange(a.message())
 	if err != nil {
@@ -229,13 +229,17 @@ func (c *Conn) authenticate(a Credentials) error {
 	}
 	xid := int32(binary.BigEndian.Uint32(reply[lengthSize:]))
 	code := int32(binary.BigEndian.Uint32(reply[lengthSize+12:]))
-	switch {
-	case xid != xidAuth:
+	if xid != xidAuth {
 		return errors.New("the server answers something else while authenticating")
-	case code != 0:
-		return fmt.Errorf("%w: the server refuses the credentials of scheme %q: they are wrong, or it has no such scheme", zk.ErrAuthFailed, a.Scheme)
 	}
-	return nil
+	switch err := errorOf(code); err {
+	case nil:
+		return nil
+	case zk.ErrAuthFailed, zk.ErrNoAuth, ServerError(codeLoginWanted):
+		return fmt.Errorf("%w: the server refuses the credentials of scheme %q: they are wrong, or it has no such scheme", zk.ErrAuthFailed, a.Scheme)
+	default: // of a server that has failed, or has no time
+		return fmt.Errorf("while authenticating with scheme %q: %w", a.Scheme, err)
+	}
 }
 
 // explainLoginWanted returns the error of a server that wants a login, with what the client lacks.
