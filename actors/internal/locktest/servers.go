@@ -13,7 +13,7 @@ import (
 
 // keepers are the versions of ClickHouse Keeper on which tests run, and RaftKeeper: see
 // [embedded.ServerConfig]. The first knows most, the second least.
-var keepers = []string{"keeper-26.8", "keeper-22.8", "keeper-26.1", "raftkeeper-2.1"}
+var keepers = []string{"keeper-26.8", "keeper-22.8", "keeper-25.12", "keeper-26.1", "raftkeeper-2.1"}
 
 // drawKeeper skips a test on one of the keepers in most runs by habit. With -run it is one run in six, but
 // none on the first, or where -run names the version.
@@ -25,7 +25,7 @@ func drawKeeper(t *testing.T, version string) {
 	case selected == "" && version == keepers[0]:
 		n = 12
 	case selected == "":
-		n = 36
+		n = 48
 	case version == keepers[0] || strings.Contains(selected, version) || zktest.Exhaustive():
 		return
 	}
