@@ -220,7 +220,7 @@ func (c *requestsCell) run(f tableFault) {
 	}
 	c.expectFewLosses(f, int(after.Suspensions-before.Suspensions)-1, int(after.SessionsLost))
 	remove()
-	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
+	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpGetData || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
 		return // the server lies: a node stays with the session that the process takes for deleted
 	}
 	if f.lie != nil && f.lie.leavesNode {
