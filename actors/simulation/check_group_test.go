@@ -51,7 +51,7 @@ func isMembersNode(line, data string) bool {
 }
 
 // joinedMembers returns the members whose processes are up, and which are not leaving.
-func (sim *simulation) joinedMembers() (all []*groupMember) {
+func (sim *simulation) joinedMembers() (all []*partitionsMember) {
 	for _, m := range sim.members {
 		if m.joined != "" && !m.leaving && !m.p.dead && !m.done.Load() {
 			all = append(all, m)
@@ -61,7 +61,7 @@ func (sim *simulation) joinedMembers() (all []*groupMember) {
 }
 
 // ledBy returns the member whose term of a partition runs.
-func (sim *simulation) ledBy(n int) *groupMember {
+func (sim *simulation) ledBy(n int) *partitionsMember {
 	for _, m := range sim.members {
 		if t := m.seen[n]; t != nil && t.believed && t.Err() == nil {
 			return m
@@ -87,7 +87,7 @@ func (sim *simulation) checkGroup(now time.Duration, unaffected bool) {
 		g.moves++
 	}
 	members := sim.joinedMembers()
-	old := slices.DeleteFunc(slices.Clone(members), func(m *groupMember) bool { return now < m.since+maxUnled })
+	old := slices.DeleteFunc(slices.Clone(members), func(m *partitionsMember) bool { return now < m.since+maxUnled })
 	for n := range g.ledAt {
 		if !unaffected || len(old) == 0 || sim.groupLocked() || sim.ledBy(n) != nil {
 			g.ledAt[n] = now
@@ -119,7 +119,7 @@ func (sim *simulation) checkGroup(now time.Duration, unaffected bool) {
 	}
 }
 
-func names(members []*groupMember) (all []string) {
+func names(members []*partitionsMember) (all []string) {
 	for _, m := range members {
 		all = append(all, m.joined)
 	}
@@ -128,7 +128,7 @@ func names(members []*groupMember) (all []string) {
 
 // checkPlaces checks, at rest, that each partition is led, and that partitions have moved no more often
 // than something has changed.
-func (sim *simulation) checkPlaces(now time.Duration, members []*groupMember) {
+func (sim *simulation) checkPlaces(now time.Duration, members []*partitionsMember) {
 	g := &sim.group
 	capacity := partition.Capacity(len(members), sim.plan.partitions)
 	led := map[string]int{}
@@ -150,7 +150,7 @@ func (sim *simulation) checkPlaces(now time.Duration, members []*groupMember) {
 }
 
 // askAtRest has a process ask who leads, and compares that with who does, and with who is to.
-func (sim *simulation) askAtRest(p *process, members []*groupMember) {
+func (sim *simulation) askAtRest(p *process, members []*partitionsMember) {
 	if p.member == nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (sim *simulation) askAtRest(p *process, members []*groupMember) {
 	})
 }
 
-func (sim *simulation) compare(now time.Duration, p *process, leaders []actors.PartitionLeader, seen actors.PartitionGroup, members []*groupMember) {
+func (sim *simulation) compare(now time.Duration, p *process, leaders []actors.PartitionLeader, seen actors.PartitionGroup, members []*partitionsMember) {
 	var data []string
 	ids := make([]uint64, len(seen.Members))
 	for i := range seen.Members {

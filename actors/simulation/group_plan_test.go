@@ -103,7 +103,7 @@ func (sim *simulation) leaveGroup(e entry) {
 	}
 }
 
-func (m *groupMember) endJoin() {
+func (m *partitionsMember) endJoin() {
 	m.mu.Lock()
 	leave, data := m.leave, m.data
 	m.mu.Unlock()

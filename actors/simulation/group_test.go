@@ -25,9 +25,9 @@ func isGroupDirectory(path string) bool {
 	return path == groupPath || path == group.CountPath(groupPath) || path == groupPath+"/partitions"
 }
 
-// groupMember is a goroutine of a process. It joins the group again and again, until its process ends
+// partitionsMember is a goroutine of a process. It joins the group again and again, until its process ends
 // or stopMembers is called.
-type groupMember struct {
+type partitionsMember struct {
 	sim    *simulation
 	p      *process
 	shards *actors.Partitions
@@ -62,7 +62,7 @@ func (sim *simulation) startMember(p *process) {
 	if sim.plan.partitions == 0 || sim.faultsOver && sim.group.stopped {
 		return
 	}
-	m := &groupMember{sim: sim, p: p, shards: p.locks.Partitions(groupPath, sim.plan.partitions),
+	m := &partitionsMember{sim: sim, p: p, shards: p.locks.Partitions(groupPath, sim.plan.partitions),
 		gone: make(chan struct{}), terms: make([]*groupTerm, sim.plan.partitions), seen: make([]*groupTerm, sim.plan.partitions)}
 	p.member = m
 	r := sim.rand(p.name, 12)
@@ -77,7 +77,7 @@ func (sim *simulation) startMember(p *process) {
 }
 
 // run runs one Join after the other.
-func (m *groupMember) run(ctx context.Context, seed uint64) {
+func (m *partitionsMember) run(ctx context.Context, seed uint64) {
 	defer m.done.Store(true)
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	for n := 0; ctx.Err() == nil; n++ {
@@ -100,14 +100,14 @@ func (m *groupMember) run(ctx context.Context, seed uint64) {
 	}
 }
 
-func (m *groupMember) setJoin(data string, leave context.CancelFunc) {
+func (m *partitionsMember) setJoin(data string, leave context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.data, m.leave = data, leave
 }
 
 // left notes that a Join has returned.
-func (m *groupMember) left(data string, joined context.Context, err error) {
+func (m *partitionsMember) left(data string, joined context.Context, err error) {
 	m.mu.Lock()
 	for n, t := range m.terms {
 		if t != nil {
@@ -120,7 +120,7 @@ func (m *groupMember) left(data string, joined context.Context, err error) {
 }
 
 // lead is the function of a term. It returns a moment after the end of the context, or much later.
-func (m *groupMember) lead(t *actors.PartitionTerm) {
+func (m *partitionsMember) lead(t *actors.PartitionTerm) {
 	present := &groupTerm{PartitionTerm: t, quit: make(chan struct{})}
 	m.setTerm(present, present)
 	select {
@@ -137,7 +137,7 @@ func (m *groupMember) lead(t *actors.PartitionTerm) {
 // longestFunction is how long a function goes on after the end of its context, at most.
 const longestFunction = 2 * time.Second
 
-func (m *groupMember) setTerm(of, to *groupTerm) {
+func (m *partitionsMember) setTerm(of, to *groupTerm) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := of.Partition()
@@ -165,10 +165,10 @@ func (sim *simulation) advanceMembers(now time.Duration) {
 	for _, m := range sim.members {
 		m.advance(now)
 	}
-	sim.members = slices.DeleteFunc(sim.members, func(m *groupMember) bool { return m.p.dead && m.done.Load() })
+	sim.members = slices.DeleteFunc(sim.members, func(m *partitionsMember) bool { return m.p.dead && m.done.Load() })
 }
 
-func (m *groupMember) advance(now time.Duration) {
+func (m *partitionsMember) advance(now time.Duration) {
 	m.mu.Lock()
 	terms, data, problems := slices.Clone(m.terms), m.data, m.problems
 	m.problems = nil
@@ -196,7 +196,7 @@ func (m *groupMember) advance(now time.Duration) {
 
 // isOver reports whether a term is over although its function runs: it is lost. What a process does that
 // stands still or is cut off, after the end of its term, only the token protects others from.
-func (m *groupMember) isOver(t *groupTerm) bool {
+func (m *partitionsMember) isOver(t *groupTerm) bool {
 	err := t.Err()
 	return m.p.dead || m.p.hasLost(t.Session()) || isLoss(err) || err != nil && m.p.isAffected()
 }
@@ -207,7 +207,7 @@ func isLoss(err error) bool {
 }
 
 // beginTerm notes a term whose function has just begun.
-func (m *groupMember) beginTerm(now time.Duration, t *groupTerm) {
+func (m *partitionsMember) beginTerm(now time.Duration, t *groupTerm) {
 	n := t.Partition()
 	m.sim.grants++
 	m.sim.group.terms[n]++
@@ -224,7 +224,7 @@ func (m *groupMember) beginTerm(now time.Duration, t *groupTerm) {
 }
 
 // endTerm notes that a term is over.
-func (m *groupMember) endTerm(now time.Duration, t *groupTerm, returned bool) {
+func (m *partitionsMember) endTerm(now time.Duration, t *groupTerm, returned bool) {
 	t.believed = false
 	err := t.Err()
 	m.sim.groupChanged(now, "%s has led partition %d, the function has returned: %v, %v", m.p.name, t.Partition(), returned, err)
@@ -236,7 +236,7 @@ func (m *groupMember) endTerm(now time.Duration, t *groupTerm, returned bool) {
 
 // checkLeft checks the end of a Join: its error, and that nothing of the member is left after a clean
 // one.
-func (m *groupMember) checkLeft(data string, asked bool, err error) {
+func (m *partitionsMember) checkLeft(data string, asked bool, err error) {
 	sim, now := m.sim, m.sim.now()
 	sim.groupChanged(now, "%s has left as %s: %v", m.p.name, data, err)
 	expected := false

@@ -41,7 +41,7 @@ type process struct {
 	links      *streamDialer      // of a client
 	lockServer streams.LockServer // nil if the process serves no clients
 	observes   bool               // watchQueue observes a queue
-	member     *groupMember       // of the group, nil without one; it need not join
+	member     *partitionsMember  // of the group, nil without one; it need not join
 
 	missingNodeAt  map[string]time.Duration // when a release was answered because the node was missing, by path
 	lostSessions   map[int64]time.Duration  // when a session was lost

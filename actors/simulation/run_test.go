@@ -35,7 +35,7 @@ type simulation struct {
 	candidates []*candidate
 	lastLed    time.Duration // when a candidate led last
 
-	members []*groupMember
+	members []*partitionsMember
 	group   groupState
 
 	grants          int  // all grants so far
