@@ -17,7 +17,6 @@ import (
 type groupState struct {
 	serial  int           // of terms
 	changed time.Duration // when a member, a term or a lock at a path of the group has changed last
-	changes int           // so many times
 	stopped bool          // nobody joins any more
 	asked   time.Duration // when the processes were asked last, at rest
 
