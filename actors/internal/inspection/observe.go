@@ -19,6 +19,9 @@ const (
 	// observePoll is the time between two reads of a directory that does not exist, and so has no
 	// watch, and of one that cannot be read.
 	observePoll = time.Second
+	// observeCheck is the time between two reads of a directory without a change. A server that does not tell
+	// a change, because READ was taken away at that moment, has forgotten the watch.
+	observeCheck = 30 * time.Second
 )
 
 // observe publishes by the bridge: see Observe. It returns when publish returns false, ctx ends, or the
@@ -85,14 +88,14 @@ func (o *observer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		var poll <-chan time.Time
+		poll := observeCheck
 		if err != nil || o.absent {
-			poll = time.After(observePoll)
+			poll = observePoll
 		}
 		select {
 		case <-o.changed:
 		case <-o.target.Again:
-		case <-poll:
+		case <-time.After(poll):
 		case <-ctx.Done():
 			return
 		}
