@@ -14,6 +14,9 @@ func (ev Listed) apply(s *State) {
 	}
 	s.listing.serial = 0
 	s.listArrived(ev.Directory != 0)
+	if ev.Directory == 0 && len(ev.Children) > 0 {
+		s.contention.later = true // the server contradicts itself, and is not asked again at once
+	}
 	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
 		s.merge(ev.Children, s.listing.askedAt)
 		s.listedOutside(ev.Directory, len(ev.Children))

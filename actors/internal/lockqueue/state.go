@@ -167,7 +167,7 @@ func (d *delay) isOf(e *entry) bool { return d != nil && d.entry == e }
 type contentionWatch struct {
 	wanted      bool     // a request with NotifyContended has ever been made
 	set         bool     // the watch is set, or being set, and no Wake has come of it
-	later       bool     // the watch has ended among many contenders: the next Tick sets it; only if it is not set
+	later       bool     // the next Tick sets the watch, which has ended among many contenders or was refused; only if it is not set
 	requested   bool     // the ListDirectory in flight sets it
 	deleteAfter []*entry // entries whose nodes are deleted once that is answered, and not before
 }
