@@ -4,14 +4,15 @@
 //
 // # Words
 //
-// An event is what happened to the lock, and an effect is what is to be done because of it. An
-// entry is a contender of this process, with its requests. The clock counts the events that came so far. A serial is the number of an effect that asks for an
-// answer; the answer has the same serial. An incarnation is the mark of one State in the names of
-// its nodes. An own node is the node of a contender of this process. The list of contenders is
-// complete up to completeThrough, a sequence number. A request near the end of the numbers waits
-// outside: it has no node yet. A proof is an answer or a watch that shows an own node; a doubt is a
-// value of the clock before which a proof does not count. A Tick comes from a timer, every second
-// or more often. A barrier is a write after which a read shows all earlier writes.
+// An event is what happened to the lock, and an effect is what is to be done because of it. An entry
+// is a contender of this process, with its requests. The clock counts the events that came so far. A
+// serial is the number of an effect that asks for an answer; the answer has the same serial. An
+// incarnation is the mark of one State in the names of its nodes. An own node is the node of a
+// contender of this process. The list of contenders is complete up to completeThrough, a sequence
+// number. A request near the end of the numbers waits outside: it has no node yet. A proof is an
+// answer or a watch that shows an own node; a doubt is a value of the clock before which a proof
+// does not count. A Tick comes from a timer, every second or more often. A barrier is a write after
+// which a read shows all earlier writes.
 //
 // # Files
 //

@@ -61,9 +61,9 @@ const (
 type Created struct {
 	Serial uint64
 	Node   string
-	// Token has the czxid of the node, and the generation in force then. Its Step is only the
-	// place of the node among all nodes with the same czxid, in any directory: see grantedAlone. The nodes of an atomic create
-	// share the place of the last of them.
+	// Token has the czxid of the node, and the generation in force then. Its Step is only the place
+	// of the node among all nodes with the same czxid, in any directory: see grantedAlone. The nodes
+	// of an atomic create share the place of the last of them.
 	Token requests.Token
 	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A
 	// greater czxid than before is a new directory at the same path: the one before and all in it
