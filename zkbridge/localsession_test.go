@@ -26,7 +26,7 @@ func TestLocalSessions(t *testing.T) {
 	var users []*user
 	for _, member := range s.Members() {
 		u := newUser(t, connected(t, Config{Servers: member.Addr(), SessionTimeout: time.Second}))
-		u.created(s.Path(t), "n-")
+		u.createdInSomeSession(s.Path(t))
 		users = append(users, u)
 	}
 	s.Reconfigure(t, "localSessionsEnabled=true", upgrading+"=false")
@@ -43,32 +43,60 @@ func TestLocalSessions(t *testing.T) {
 	}
 	for _, u := range users {
 		zktest.Eventually(t, zktest.TimeLimit, func() bool { return u.bridge.NoTokens() != nil }, "the session is a local one")
-		u.refusedInLocalSession()
+		zktest.Eventually(t, zktest.TimeLimit, func() bool { return u.refusedInLocalSession() }, "a session that lasts until its answers")
 	}
 	s.Reconfigure(t, "localSessionsEnabled=false")
 	for _, u := range users {
 		zktest.Eventually(t, zktest.TimeLimit, func() bool { return u.bridge.NoTokens() == nil }, "the session has tokens")
-		u.created(s.Path(t), "n-")
+		u.createdInSomeSession(s.Path(t))
 	}
 }
 
-// refusedInLocalSession checks that creates fail, and that reads do not.
-func (u *user) refusedInLocalSession() {
+// createdInSomeSession creates a node, again in the next session if a session of a second ends before.
+func (u *user) createdInSomeSession(directory string) {
 	u.t.Helper()
-	if err := u.bridge.NoTokens(); !errors.Is(err, messages.Reason_UNAVAILABLE) || !strings.Contains(err.Error(), upgrading) {
+	zktest.Eventually(u.t, zktest.TimeLimit, func() bool {
+		u.create(directory, "n-")
+		_, is := next[interface{ GetId() uint64 }](u).(*messages.Created)
+		return is
+	}, "a create")
+}
+
+// refusedInLocalSession checks that creates fail, and that reads do not. It reports whether the session has lasted
+// until then.
+func (u *user) refusedInLocalSession() (lasted bool) {
+	u.t.Helper()
+	err := u.bridge.NoTokens()
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, messages.Reason_UNAVAILABLE) || !strings.Contains(err.Error(), upgrading) {
 		u.t.Errorf("no tokens: %v", err)
 	}
-	u.failed(u.create("/new", "n-"), messages.Reason_UNAVAILABLE, upgrading)
+	u.create("/new", "n-")
 	u.batch(func() {
 		u.create("/new", "n-")
 		u.create("/other", "n-")
 	})
-	for range 2 {
-		if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_UNAVAILABLE || !strings.Contains(m.GetDetail(), upgrading) {
-			u.t.Errorf("among others: %v", m)
+	u.bridge.Ref().SendList(&messages.List{Id: u.id(), Epoch: u.epoch(), Directory: "/"}, u)
+	lasted = true
+	for i := range 4 {
+		switch m := next[interface{ GetId() uint64 }](u).(type) {
+		case *messages.Listed:
+			if i < 3 {
+				u.t.Errorf("a list is answered before creates: %v", m)
+			}
+		case *messages.Failed:
+			if m.GetReason() == messages.Reason_SESSION_LOST {
+				lasted = false
+			} else if i == 3 || m.GetReason() != messages.Reason_UNAVAILABLE || !strings.Contains(m.GetDetail(), upgrading) {
+				u.t.Errorf("alone or among others: %v", m)
+			}
+		default:
+			u.t.Errorf("got %v", m)
 		}
 	}
-	u.list("/")
+	return lasted
 }
 
 // A session in which creates fail is tried again, and loses nothing with its connection.
@@ -89,10 +117,14 @@ func TestLocalSessionIsTriedAgain(t *testing.T) {
 		refuse(embedded.OpMulti, "/new", -112)
 		s.Expire(t, u.bridge.Session().ID)
 		time.Sleep(time.Second)
-		u.refusedInLocalSession()
+		if !u.refusedInLocalSession() {
+			t.Error("the session has ended")
+		}
 		d.cut()
 		time.Sleep(2 * epoch.GenerationPause)
-		u.refusedInLocalSession()
+		if !u.refusedInLocalSession() {
+			t.Error("the session has ended, or has tokens")
+		}
 		if n := u.epoch(); n != 2 || u.bridge.Session().State != messages.SessionState_CONNECTED {
 			t.Errorf("epoch %d, %v", n, u.bridge.Session())
 		}
