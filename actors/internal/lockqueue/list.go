@@ -4,11 +4,21 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 // When the directory is listed.
 
+// requestList asks for a list, unless the answer to another one is awaited. It waits for the next Tick if
+// the last answers were all of a former directory: the server would be asked for ever, without a pause.
 func (s *State) requestList() {
-	if s.listing.serial != 0 {
+	switch {
+	case s.listing.serial != 0:
 		s.listing.again = true
-		return
+	case s.listing.former == requests.MaxRepeats:
+		s.listing.later = true
+	default:
+		s.sendList()
 	}
+}
+
+func (s *State) sendList() {
+	s.listing.later = false
 	s.lastSerial++
 	s.listing.serial, s.listing.askedAt = s.lastSerial, s.clock
 	s.ask(requests.ListDirectory, s.listing.serial).Watch = s.takeDirectoryWatch()

@@ -17,7 +17,10 @@ func (ev Listed) apply(s *State) {
 	if ev.Directory == 0 && len(ev.Children) > 0 {
 		s.contention.later = true // the server contradicts itself, and is not asked again at once
 	}
-	if ev.Directory == 0 || s.enterDirectory(ev.Directory) {
+	if ev.Directory != 0 && !s.enterDirectory(ev.Directory) {
+		s.listing.former = min(s.listing.former+1, requests.MaxRepeats)
+	} else {
+		s.listing.former = 0
 		s.merge(ev.Children, s.listing.askedAt)
 		s.listedOutside(ev.Directory, len(ev.Children))
 	}

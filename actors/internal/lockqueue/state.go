@@ -143,6 +143,8 @@ type listing struct {
 	serial  uint64 // 0 if there is none
 	askedAt uint64 // clock at which it was asked for
 	again   bool   // the answer may be too old: ask once more then; only if serial is not 0
+	former  uint8  // how many lists in a row were of a former directory, at most requests.MaxRepeats: the server contradicts itself
+	later   bool   // ask at the next Tick, because of that; only if serial is 0
 }
 
 // delay is what is under way about the held marker: one effect.

@@ -85,6 +85,9 @@ func (Tick) apply(s *State) {
 	if s.session != Connected {
 		return
 	}
+	if s.listing.later {
+		s.sendList()
+	}
 	s.tickOutside()
 	var ask []string
 	askIfStale := func(c *contender) {
