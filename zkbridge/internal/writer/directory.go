@@ -285,9 +285,19 @@ func (w *Writer) leave(g *Group) {
 func (w *Writer) makeReadyAgain(b *batch) {
 	for _, d := range b.directories {
 		d.sent, d.batch = 0, nil
+		d.sort()
 		w.makeReady(d, true)
 	}
 	w.changed = true
+}
+
+// sort puts the line in the order of arrival again. A create that was sent again has stood behind those of
+// the batch that was under way, though it came earlier. All lines need one order: otherwise two atomic
+// creates may wait for each other for ever.
+func (d *directory) sort() {
+	if !slices.IsSortedFunc(d.line, byArrival) {
+		slices.SortFunc(d.line, byArrival)
+	}
 }
 
 // noteMissing notes that ZooKeeper has said that a directory is missing.
