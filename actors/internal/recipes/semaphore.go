@@ -23,6 +23,7 @@ type semaphoreActor struct {
 	state    *semaphore.State
 	count    *permitCount // nil if the number of permits is fixed
 	unlisted bool         // the directory is to be listed at the next tick: the read does not delay the first requests
+	listing  bool         // such a list is awaited
 }
 
 func newSemaphore(e *manager.Entry) host.Actor {
@@ -98,6 +99,7 @@ func (s *semaphoreActor) ReceiveOther(from ask.Recipient, msg any) bool {
 	case countAnswer:
 		messages.DispatchBridgeClient(s.count, from, msg.answer, from)
 	case listAnswer:
+		s.listing = false
 		if listed, is := msg.answer.(*messages.Listed); is {
 			reportOthers(s.Manager, s.Path, s.Recipe, slices.DeleteFunc(listed.Children, isOfSemaphore))
 		}
@@ -123,9 +125,9 @@ func (s *semaphoreActor) Tick(quiet bool) {
 	if s.count != nil && s.count.readAgain {
 		s.count.read()
 	}
-	if s.unlisted && !s.lost {
+	if s.unlisted && !s.listing && !s.lost {
 		s.bridge().SendList(&messages.List{Epoch: s.epoch, Directory: s.Path}, listRecipient{s.Self})
-		s.unlisted = false
+		s.unlisted, s.listing = false, true
 	}
 	s.stacked.Tick(quiet)
 }
