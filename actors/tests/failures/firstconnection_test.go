@@ -42,7 +42,7 @@ func TestFirstConnection(t *testing.T) {
 }
 
 func connectFirst(v *locktest.Virtual, f tableFault) {
-	l := liar{path: v.LockPath}
+	l := liar{path: v.LockPath, most: maxLies}
 	failures := l.lies
 	if f.lie != nil {
 		l.begin(f.lie, f.Op, f.Times < 0)
