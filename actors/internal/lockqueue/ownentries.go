@@ -96,8 +96,8 @@ func (s *State) waitsOutside(e *entry) bool {
 }
 
 // noteRepeat notes that an entry queues again. If it has done so often, new nodes wait for the next Tick.
-// Perhaps somebody deletes the nodes as they come, or a server does not list them: creates without a
-// pause would keep that server and this process busy.
+// Another client may delete the nodes as they come, or a server may leave them out of its lists: creates
+// without a pause would keep that server and this process busy.
 func (s *State) noteRepeat(e *entry) {
 	if e.repeats < requests.MaxRepeats {
 		e.repeats++

@@ -233,7 +233,7 @@ func (b *batch) tooManyAbove() (paths []string, of []*directory) {
 	return slices.Compact(paths), of
 }
 
-// makeMissing has run make directories above those in of, or the chroot, and then has the batch sent again.
+// makeMissing calls run, which makes directories above those in of, or the chroot. Then the batch is sent again.
 func (w *Writer) makeMissing(b *batch, of []*directory, run func(zkconn.Client) error) {
 	w.newInFlight.add(b)
 	w.epoch.Run(func(client zkconn.Client) func() {
