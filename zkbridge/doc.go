@@ -22,8 +22,8 @@
 //
 //   - session.go, config.go, auth.go: the session as others see it, and the configuration of a bridge.
 //   - bridge.go, call.go, stats.go: Bridge, which other goroutines call, and its counts.
-//   - ops.go, multi.go, getnode.go, readlimit.go, atomiccreate.go, generation.go, promise.go, sessionstream.go:
-//     what else a Bridge does.
+//   - ops.go, multi.go, getnode.go, readlimit.go, survey.go, atomiccreate.go, generation.go, promise.go,
+//     sessionstream.go: what else a Bridge does.
 //   - connection.go, outage.go: what Bridge and the actor share, such as the present session.
 //   - actor.go: the actor, and what an epoch needs of it.
 //   - state.go: how the subscribers and others learn of the state.

@@ -20,7 +20,7 @@ type faultyClient struct {
 	ephemerals       func() error
 	readAndWatch     func() error
 	watchSince       func() error
-	beforeRead       func(path string) // Get or Exists without a watch
+	beforeRead       func(path string) // Get, ReadNodes or Exists without a watch
 	beforeSetWatches func()
 }
 
@@ -153,4 +153,15 @@ func (f *faultyClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
 		f.beforeRead(path)
 	}
 	return f.Client.Exists(path, watch)
+}
+
+func (f *faultyClient) ReadNodes(reads []zkconn.NodeRead, then func(error)) {
+	if f.beforeRead == nil {
+		f.Client.ReadNodes(reads, then)
+		return
+	}
+	go func() {
+		f.beforeRead(reads[0].Path)
+		f.Client.ReadNodes(reads, then)
+	}()
 }

@@ -180,7 +180,7 @@ func TestManyReadsAreBounded(t *testing.T) {
 		running, most := make(chan struct{}, 10_000), 0
 		f := &faultyClient{}
 		u := userOfFaulty(t, Config{Servers: "embedded:1", SessionTimeout: 20 * time.Second, Dial: s.Dial}, f)
-		const nodes, callers, limit = 2 * jobs.MaxSurveys, 10, jobs.MaxSurveys
+		const nodes, callers, limit = 2 * jobs.MaxSurveys, 2 * jobs.MaxSurveys, jobs.MaxSurveys
 		for range nodes {
 			u.created("/d", "n-")
 		}

@@ -35,6 +35,10 @@ type Client interface {
 	// results into reads before it calls then. With an error there are no results, and the watches may be
 	// set or not. Its caller has no request sent meanwhile over another connection.
 	WatchNodes(reads []NodeRead, then func(error))
+	// ReadNodes reads nodes, as Get does without a watch, by one message for all. It writes the results into
+	// reads before it calls then. With an error there are no results: the server may not know the message, or
+	// the answer may be too large.
+	ReadNodes(reads []NodeRead, then func(error))
 	// WatchSince sets watches on nodes. The event comes at once for a node that is gone, or that
 	// was written after a zxid. There is no event without READ on the node, and no error.
 	WatchSince(paths []string, since int64, then func(error))

@@ -17,7 +17,7 @@
 //   - sessionconn.go: the session and its connections.
 //   - deadline.go, clock.go: until when the session is believed in, and by which clock.
 //   - optional.go, probe.go: the requests that not every server knows, and how the client finds out.
-//   - client.go, multiread.go, watchagain.go: the requests that the bridge sends; directory.go: how it makes
-//     a directory.
+//   - client.go, multiread.go, noderead.go, watchagain.go: the requests that the bridge sends; directory.go:
+//     how it makes a directory.
 //   - closesession.go: how a session that was lost is closed.
 package zkconn

@@ -26,10 +26,7 @@ func (c zkClient) WatchNodes(reads []NodeRead, then func(error)) {
 		then(ServerError(CodeUnimplemented))
 		return
 	}
-	paths := make([]string, len(reads))
-	for i := range reads {
-		paths[i] = c.root.prepend(reads[i].Path)
-	}
+	paths := c.pathsOf(reads)
 	var watchErr error // the answers come in order
 	for _, request := range encodeSetWatches(math.MaxInt64, paths, nil) {
 		over.send(request, func(_ []byte, err error) {
@@ -45,6 +42,28 @@ func (c zkClient) WatchNodes(reads []NodeRead, then func(error)) {
 		}
 		then(cmp.Or(watchErr, err))
 	})
+}
+
+func (c zkClient) ReadNodes(reads []NodeRead, then func(error)) {
+	if !c.session.cfg.knows(optMultiRead) {
+		then(ServerError(CodeUnimplemented))
+		return
+	}
+	sendQuery(c.session, encodeNodeReads(c.pathsOf(reads)), func(r *reader) (none struct{}, _ error) {
+		r.contents(reads)
+		return none, nil
+	}, func(_ struct{}, err error) {
+		c.session.cfg.noteResult(optMultiRead, err)
+		then(err)
+	})
+}
+
+func (c zkClient) pathsOf(reads []NodeRead) []string {
+	paths := make([]string, len(reads))
+	for i := range reads {
+		paths[i] = c.root.prepend(reads[i].Path)
+	}
+	return paths
 }
 
 func encodeNodeReads(paths []string) []byte {
