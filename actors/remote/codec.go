@@ -21,15 +21,25 @@ import (
 const maxFrameObjects = maxFrameMessages * (2*64 + 28)
 
 // frameCodec is the codec of a lock server: gRPC's for protobuf, but it refuses a frame of a client that
-// would take far more memory than its bytes, before it makes the messages of it.
-type frameCodec struct{ encoding.CodecV2 }
+// would take far more memory than its bytes, before it makes the messages of it. It reads large frames in
+// turn.
+type frameCodec struct {
+	encoding.CodecV2
+	turns frameTurns
+}
 
-func newFrameCodec() frameCodec { return frameCodec{encoding.GetCodecV2("proto")} }
+func newFrameCodec(turns frameTurns) frameCodec {
+	return frameCodec{encoding.GetCodecV2("proto"), turns}
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	frame, is := v.(*messages.ClientFrame)
-	if !is || data.Len() <= 2*maxFrameObjects { // a message takes two bytes at least
+	if !is || data.Len() <= smallFrameBytes {
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	defer c.turns.take()()
+	if data.Len() <= 2*maxFrameObjects { // a message takes two bytes at least
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	text := data.MaterializeToBuffer(mem.DefaultBufferPool())

@@ -57,7 +57,7 @@ func TestFramesAreBoundedByTheirMessages(t *testing.T) {
 		var got messages.ClientFrame
 		allocated := testing.AllocsPerRun(1, func() {
 			got.Reset()
-			err = newFrameCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, &got)
+			err = newFrameCodec(newFrameTurns()).Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, &got)
 		})
 		if taken := err == nil; taken != c.taken || !taken && (status.Code(err) != codes.ResourceExhausted || allocated > 100) {
 			t.Errorf("%s: %d bytes: %v, %v allocations", name, len(text), err, allocated)

@@ -41,7 +41,7 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 		c = credentials.NewTLS(secured)
 		verifies = secured.VerifyPeerCertificate != nil || secured.VerifyConnection != nil || secured.GetConfigForClient != nil
 	}
-	g := grpc.NewServer(grpc.Creds(c), grpc.ForceServerCodecV2(newFrameCodec()), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
+	g := grpc.NewServer(grpc.Creds(c), grpc.ForceServerCodecV2(newFrameCodec(s.turns)), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxConcurrentStreams(1000),
 		grpc.StaticStreamWindowSize(flowWindow), grpc.StaticConnWindowSize(flowWindow),
 		grpc.ConnectionTimeout(10*time.Second), grpc.WriteBufferSize(16<<10), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

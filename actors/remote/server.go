@@ -32,7 +32,7 @@ func NewServer(locks *actors.Locks, cfg ServerConfig) (*LockServer, error) {
 		return nil, fmt.Errorf("%w: Lease %v, MaxClients %d, MaxClientsPerPeer %d, MaxRequestsPerClient %d, MaxDataPerClient %d, MaxQuestionsPerClient %d: each must be positive, or 0 for the default, and Lease %v at least",
 			actors.ErrInvalid, cfg.Lease, cfg.MaxClients, cfg.MaxClientsPerPeer, cfg.MaxRequestsPerClient, cfg.MaxDataPerClient, cfg.MaxQuestionsPerClient, MinLease)
 	}
-	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]*peerGroup{}, allEnded: make(chan struct{})}
+	s := &LockServer{cfg: cfg, locks: locks, manager: access.Manager(locks), clients: map[uint64]*servedClient{}, bySource: map[source]*peerGroup{}, allEnded: make(chan struct{}), turns: newFrameTurns()}
 	if s.manager.Bridge == nil {
 		return nil, fmt.Errorf("%w: the locks are those of a lock server: a lock server needs ZooKeeper itself", actors.ErrInvalid)
 	}
@@ -167,7 +167,7 @@ func (s *LockServer) read(t serverTransport, stream *serverStream, c *servedClie
 			}
 			var part *messages.ClientFrame
 			part, rest = firstPart(rest)
-			c.self.RunInlineIfIdle(frameReceived{stream, part})
+			s.turns.handle(len(part.Messages), func() { c.self.RunInlineIfIdle(frameReceived{stream, part}) })
 		}
 		var err error
 		if rest, err = t.Recv(); err != nil {

@@ -35,6 +35,7 @@ type LockServer struct {
 	closed   bool
 	allEnded chan struct{} // closed when there is no client any more, once closed or draining is set
 
+	turns  frameTurns
 	lines  logLimit
 	counts counters
 
