@@ -39,7 +39,8 @@ type PartitionGroup struct {
 	// Leaders has for each partition the index in Members of its leader, or -1 without a leader.
 	Leaders []int
 	// Err is why the state cannot be read at present; the rest is then what was read last. It is
-	// ErrInvalid if a member has another number of partitions. That member is left out.
+	// ErrInvalid if a member has another number of partitions, or is of a later version whose records this
+	// one cannot read. That member is left out.
 	Err error
 }
 

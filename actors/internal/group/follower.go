@@ -122,9 +122,14 @@ func (f *Follower) onRead(q inspection.Snapshot, err error) {
 
 func parse(c *inspection.Contender) known {
 	record, id, is := partition.Parse(c.Data)
-	_, name := zkpath.Split(c.Node)
+	return known{partition.MemberRecord{ID: id, Record: record, Published: publishedBy(c.Node)}, is}
+}
+
+// publishedBy returns the order of a record by its node; 0 is before all records.
+func publishedBy(node string) int64 {
+	_, name := zkpath.Split(node)
 	seq, _, _ := queue.Parse(name)
-	return known{partition.MemberRecord{ID: id, Record: record, Published: queue.Rank(seq) + 1}, is} // 0 is before all records
+	return queue.Rank(seq) + 1
 }
 
 // publish changes the state, and tells of it.

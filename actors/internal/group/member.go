@@ -44,6 +44,7 @@ type Membership struct {
 	left       bool      // the machine has nothing left to end
 	finished   bool      // done is closed
 	warned     time.Time // when a refusal was logged last
+	reported   bool      // a member that is left out
 }
 
 var members atomic.Uint64 // numbers the actors of this process
@@ -117,6 +118,8 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 		m.perform(m.machine.Retry(msg.partition))
 	case publishDue:
 		m.publishing.onDue(msg)
+	case overdue:
+		m.publishing.onOverdue(msg.record)
 	case giveUp:
 		m.publishing.giveUp()
 	case leave:
@@ -177,12 +180,24 @@ func (m *Membership) leaveFor(why error) {
 // onChanged takes in the newest state of the group. A member that is late skips what came before, so that
 // it does not fall behind.
 func (m *Membership) onChanged() {
-	v := m.state.Load().View
+	m.publishing.onSeen()
+	s := m.state.Load()
+	m.report(s.Wrong)
+	v := s.View
 	if v == m.seen || m.left {
 		return
 	}
 	m.seen = v
 	m.perform(m.machine.Changed(v))
+}
+
+// report logs once that a member is left out.
+func (m *Membership) report(wrong error) {
+	if wrong != nil && !m.reported {
+		m.reported = true
+		m.Manager.Log.Error("member of a group is left out, which cannot share the partitions with this one", "path", m.Path, "error", wrong,
+			"do", "end that member, or this one; all members of a group must have the same number of partitions and read each other's records")
+	}
 }
 
 func (m *Membership) onAnswered(r *lockRequest, msg any) {

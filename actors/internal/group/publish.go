@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/partition"
 	"github.com/actorlock/actorlock/actors/internal/recipes"
 	"github.com/actorlock/actorlock/actors/queue"
@@ -14,22 +15,26 @@ import (
 
 // publisher keeps a member in the list of members. A record is the data of a node, which cannot change:
 // for a new one the member acquires another read lock, and then releases the one before. So others see
-// the member all the time.
+// the member all the time. A record is published when it is granted. If a program holds or awaits the list
+// as a writer, it is published when the member sees it in the list.
 type publisher struct {
 	member *Membership
 	data   []byte // that the member has joined with
 
 	joined   bool         // the member was in the list
-	present  *lockRequest // granted; nil if there is none
-	next     *lockRequest // not granted yet; nil if there is none
+	listens  bool         // the member hears of changes of the group
+	present  *lockRequest // published; nil if there is none
+	number   int64        // of the present record, as partition.MemberRecord.Published; 0 without one
+	next     *lockRequest // not published yet; nil if there is none
 	releases int          // that are not confirmed
 	record   partition.Record
-	last     time.Time // when the present record was granted
+	last     time.Time // when the present record was published
 	due      uint64    // the number of the publishDue that counts; an earlier one is ignored
 	gathers  bool      // it is about changes, and comes soon
 	reminded int       // publications in a row without a change
 	failed   int       // in a row
 	leaving  bool
+	warned   bool // of a writer
 }
 
 // Messages of a member's actor to itself.
@@ -39,7 +44,9 @@ type (
 		number uint64
 		remind bool // publish also if nothing has changed
 	}
-	giveUp struct{} // the member has waited long enough for a record before it leaves
+	// overdue says that a record may have been granted by now.
+	overdue struct{ record *lockRequest }
+	giveUp  struct{} // the member has waited long enough for a record before it leaves
 )
 
 const (
@@ -48,6 +55,8 @@ const (
 	// reminding is the time after which a member publishes again that it waits. Others take a
 	// record for a reason to resign once only.
 	firstReminder, longestReminder = time.Second, 10 * time.Second
+	// longGrant is how long a member waits for the grant of a record before it looks for it in the list.
+	longGrant = time.Second
 	// longestInterval bounds Interval.
 	longestInterval = 2 * time.Second
 )
@@ -130,26 +139,66 @@ func (p *publisher) publish() {
 	p.next = &lockRequest{member: m, path: Members(m.Path), recipe: recipes.ReadWrite, partition: -1,
 		acquire: &messages.Acquire{Kind: uint32(queue.Shared), Data: p.record.Encode()}}
 	p.next.begin()
+	m.after(longGrant, overdue{p.next})
+}
+
+// onOverdue has a record count as soon as it is in the list.
+func (p *publisher) onOverdue(r *lockRequest) {
+	if r != p.next {
+		return
+	}
+	r.overdue = true
+	p.listen()
+	p.onSeen()
+}
+
+// onSeen takes an overdue record for published that is in the list: a writer keeps it from being granted.
+func (p *publisher) onSeen() {
+	state := p.member.state.Load()
+	if p.next == nil || !p.next.overdue || state == nil || state.View == nil {
+		return
+	}
+	own, is := state.View.Find(p.member.ID)
+	if is && own.Published > p.number && own.Leaving == p.record.Leaving && bytes.Equal(own.Leads, p.record.Leads) && bytes.Equal(own.Waits, p.record.Waits) {
+		p.warn()
+		p.onPublished(own.Published)
+	}
+}
+
+// warn logs once that a writer locks the list.
+func (p *publisher) warn() {
+	if !p.warned {
+		p.warned = true
+		p.member.Manager.Log.Warn("another program holds or awaits the list of members of a group as a writer: the members do without that lock",
+			"path", p.next.path, "do", "have the program use another path")
+	}
+}
+
+// listen has the member hear of changes of the group.
+func (p *publisher) listen() {
+	if !p.listens {
+		p.listens = true
+		p.member.listen(p.member, func() { p.member.self.Tell(changed{}) })
+	}
 }
 
 func (p *publisher) onAnswered(r *lockRequest, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
+		r.granted = true
 		if r == p.next {
-			p.onPublished()
+			p.onPublished(publishedBy(lock.NodeOf(msg)))
 		}
 	case *messages.Lost:
-		if r == p.present {
-			p.present = nil
-			p.member.failIfFinal(msg)
-			p.again(0)
-		}
+		p.onLost(r, msg)
 	case *messages.Released:
 		p.onReleased(r)
 	case error:
 		switch {
 		case r.ended:
 			p.onReleased(r)
+		case r == p.present: // it was not granted
+			p.onLost(r, msg)
 		case r != p.next:
 		case errors.Is(msg, messages.Reason_STOPPED):
 			r.begin()
@@ -160,17 +209,23 @@ func (p *publisher) onAnswered(r *lockRequest, msg any) {
 	}
 }
 
-func (p *publisher) onPublished() {
-	before := p.present
-	p.present, p.next, p.failed, p.last = p.next, nil, 0, time.Now()
-	if before != nil {
-		p.releases++
-		before.release()
+// onLost publishes again after the loss of the present record.
+func (p *publisher) onLost(r *lockRequest, why error) {
+	if r == p.present {
+		p.present, p.number = nil, 0
+		p.member.failIfFinal(why)
+		p.again(0)
 	}
+}
+
+func (p *publisher) onPublished(number int64) {
+	before := p.present
+	p.present, p.number, p.next, p.failed, p.last = p.next, number, nil, 0, time.Now()
+	p.drop(before)
 	if !p.joined {
 		p.joined = true
 		close(p.member.joined)
-		p.member.listen(p.member, func() { p.member.self.Tell(changed{}) })
+		p.listen()
 		p.member.readAgain() // the directory may have been missing until now
 	}
 	if p.leaving {
@@ -219,12 +274,22 @@ func (p *publisher) leave() {
 		p.leaving = true
 		p.member.after(time.Until(p.member.Manager.Session.Session().Deadline), giveUp{})
 	}
-	if r := p.present; r != nil {
-		p.present = nil
-		p.releases++
-		r.release()
-	}
+	p.drop(p.present)
+	p.present = nil
 	p.finishIfLeft()
+}
+
+// drop takes a record off the list, unless it is nil.
+func (p *publisher) drop(r *lockRequest) {
+	switch {
+	case r == nil:
+		return
+	case r.granted:
+		r.release()
+	default:
+		r.cancel()
+	}
+	p.releases++
 }
 
 // giveUp cancels the record that has kept the member from leaving, if there is one.

@@ -26,9 +26,11 @@ type lockRequest struct {
 	id requests.ID // only the lock's actor uses it
 
 	// Only the member's actor uses these.
-	entry *manager.Entry
-	ended bool // a Cancel or a Release is sent
-	runs  bool // the function of the term was started
+	entry   *manager.Entry
+	ended   bool // a Cancel or a Release is sent
+	runs    bool // the function of the term was started
+	granted bool // of the list of members
+	overdue bool // of the list of members: it was not granted soon
 }
 
 // answered is a message of a lock's actor about a request.

@@ -11,6 +11,8 @@ import (
 // Record is what a member publishes about itself: the data of its node in the list of members, as
 // JSON. Of several records of one member the one whose node was created last counts.
 type Record struct {
+	// Format is 0. A later version whose records this one cannot read has a greater one.
+	Format int `json:"format,omitempty"`
 	// Partitions is how many partitions the group has, as the member knows it.
 	Partitions int `json:"partitions"`
 	// Member is the member's id, as hexadecimal text.
@@ -31,12 +33,17 @@ func (r *Record) Encode() []byte {
 	return data
 }
 
-// Parse returns the record in the data of a node; false if they are no record.
+// Parse returns the record in the data of a node; false if they are no record. Of one with a greater Format it
+// returns only that.
 func Parse(data []byte) (r Record, id uint64, is bool) {
-	if json.Unmarshal(data, &r) != nil || r.Partitions < 1 || r.Partitions > MaxPartitions {
+	err := json.Unmarshal(data, &r)
+	if r.Format > 0 { // also if other fields are not as in this version
+		return Record{Format: r.Format}, 0, true
+	}
+	if err != nil || r.Partitions < 1 || r.Partitions > MaxPartitions {
 		return Record{}, 0, false
 	}
-	id, err := strconv.ParseUint(r.Member, 16, 64)
+	id, err = strconv.ParseUint(r.Member, 16, 64)
 	if err != nil {
 		return Record{}, 0, false
 	}

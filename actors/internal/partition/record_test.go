@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,26 @@ func TestRecord(t *testing.T) {
 		`{"partitions":4,"member":"11112222333344445"}`, `{"partitions":4,"member":"1","leads":7}`, strings.Repeat("[", 100_000)} {
 		if r, _, is := Parse([]byte(no)); is {
 			t.Errorf("%.50q is read as %+v", no, r)
+		}
+	}
+}
+
+// A member whose records a later version has written, or that has another number of partitions, is left out
+// with an error that says so. Fields that this version does not know are no reason.
+func TestOtherMembers(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"format":2,"partitions":4,"member":"7","leads":{"ranges":[[0,3]]}}`: "format 2",
+		`{"format":1,"groups":[1,2]}`:                                         "format 1",
+		`{"partitions":5,"member":"7"}`:                                       "the group at /group has 5",
+		`{"partitions":4,"member":"7","zone":"eu","x":1}`:                     "",
+	} {
+		r, id, is := Parse([]byte(data))
+		if !is {
+			t.Errorf("%s is no record", data)
+		}
+		v, err := NewView("/group", []MemberRecord{{ID: id, Record: r, Published: 1}}, 4)
+		if text := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(text, want) || len(v.Members) > 0 != (want == "") {
+			t.Errorf("%s: %d members, %v, want %q", data, len(v.Members), err, want)
 		}
 	}
 }

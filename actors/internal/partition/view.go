@@ -28,12 +28,17 @@ type View struct {
 // the newest one counts. If two members say that they lead a partition, the one whose record is newer
 // leads it: the other one has yet to publish that it does not, or that it has lost it.
 //
-// The error is that a member has another number of partitions; that member is left out.
+// The error is that a member has another number of partitions, or records of a later version that this one
+// cannot read; that member is left out.
 func NewView(path string, all []MemberRecord, n int) (*View, error) {
 	var wrong error
 	newest := map[uint64]MemberRecord{}
 	for _, m := range all {
-		if m.Partitions != n {
+		switch {
+		case m.Format > 0:
+			wrong = wrongFormat(path, m.Format)
+			continue
+		case m.Partitions != n:
 			wrong = WrongCount(path, n, m.Partitions)
 			continue
 		}
@@ -64,6 +69,11 @@ func WrongCount(path string, wanted, present int) error {
 	return check.Invalid(fmt.Sprintf("%d partitions: the group at %s has %d, and the number cannot change", wanted, path, present))
 }
 
+// wrongFormat is the error of a record of a later version.
+func wrongFormat(path string, format int) error {
+	return check.Invalid(fmt.Sprintf("record of format %d of a member of %s: this version reads records of format 0 only; upgrade this process", format, path))
+}
+
 // placed returns the indexes of the members that share the partitions: those that are not leaving, or all
 // if all are leaving.
 func (v *View) placed() []int {
@@ -78,6 +88,14 @@ func (v *View) placed() []int {
 		return all
 	}
 	return stay
+}
+
+// Find returns the newest record of a member, if there is one.
+func (v *View) Find(id uint64) (m *MemberRecord, is bool) {
+	if i := v.find(id); i >= 0 {
+		return &v.Members[i], true
+	}
+	return nil, false
 }
 
 // find returns the index of a member, or -1.

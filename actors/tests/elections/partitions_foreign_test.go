@@ -1,0 +1,80 @@
+package elections
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/actorlock/actorlock/actors/internal/group"
+	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/zkbridge/zktest"
+)
+
+// Whatever other programs have in the list of members, the members share the partitions: nodes of other
+// locks, of other names and of no record.
+func TestPartitionsWithForeignNodes(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		g := newShards(v.Fixture, 8)
+		conn := v.Client(v)
+		list := group.Members(v.LockPath)
+		one := g.join(v.Locks(), "one")
+		g.balanced(one)
+		for name, prefix := range locktest.ForeignPrefixes {
+			_, err := conn.Create(list+"/"+prefix, []byte(name), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			locktest.Must(v, err)
+		}
+		for node, data := range map[string]string{"note": "of an operator", locktest.CuratorID + "-__READ__0000000003": "{}",
+			locktest.CuratorID + "-__READ__0000000004": `{"partitions":8,"member":"none"}`} {
+			_, err := conn.Create(list+"/"+node, []byte(data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			locktest.Must(v, err)
+		}
+		two := g.join(v.Locks(), "two")
+		g.balanced(one, two)
+		g.agree(v.Locks().Partitions(v.LockPath, 8), map[string]*shard{"one": one, "two": two})
+		one.leaves()
+		g.balanced(two)
+		two.leaves()
+	})
+}
+
+// A program that holds or awaits the list of members as a writer keeps no member from it: records count as
+// soon as their nodes are there.
+func TestPartitionsWithForeignWriter(t *testing.T) {
+	for name, before := range map[string]bool{"holds": true, "waits": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				g := newShards(v.Fixture, 8)
+				write := v.Locks().RWMutex(group.Members(v.LockPath)).Write()
+				var one *shard
+				if before {
+					grant := locktest.Lock(v, write)
+					defer grant.Release()
+					one = g.join(v.Locks(), "one")
+					g.balanced(one)
+				} else {
+					one = g.join(v.Locks(), "one")
+					g.balanced(one)
+					pending := write.Acquire(context.Background())
+					defer pending.Cancel()
+				}
+				began := time.Now()
+				two, three := g.join(v.Locks(), "two"), g.join(v.Locks(), "three")
+				g.balanced(one, two, three)
+				observer := v.Locks().Partitions(v.LockPath, 8)
+				g.agree(observer, map[string]*shard{"one": one, "two": two, "three": three})
+				two.leaves()
+				g.balanced(one, three)
+				if after := time.Since(began); after > time.Minute {
+					v.Errorf("the members shared the partitions after %v", after)
+				}
+				one.leaves()
+				three.leaves()
+				zktest.Eventually(v, time.Hour, func() bool { return len((<-observer.Observe(locktest.Within(v))).Members) == 0 }, "no member")
+			})
+		})
+	}
+}
