@@ -48,6 +48,7 @@ func TestChaos(t *testing.T) {
 		defer locks.Close()
 		observed := locks.Partitions(c.path, shards).Observe(ctx)
 		c.settle(observed)
+		c.stopTwo()
 		for range 12 {
 			c.disturb()
 		}
@@ -92,6 +93,16 @@ func (c *chaos) end() {
 	for _, p := range c.processes {
 		p.kill()
 	}
+}
+
+// stopTwo has two consumers stand still at one time, for longer than their sessions last.
+func (c *chaos) stopTwo() {
+	for _, i := range c.random.Perm(len(names))[:2] {
+		p := c.processes[names[i]]
+		p.signal(syscall.SIGSTOP)
+		defer p.signal(syscall.SIGCONT)
+	}
+	time.Sleep(5500 * time.Millisecond)
 }
 
 // disturb has a consumer or two meet a fault, for less or more than the session timeout.

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -110,5 +111,65 @@ func TestPartitionsSingletons(t *testing.T) {
 		locktest.Must(b, one.root.StopFuture(one.pid).Wait())
 		serve(two)
 		locktest.Must(b, two.root.StopFuture(two.pid).Wait())
+	})
+}
+
+// slowActor is the child of a partition, which stops slowly.
+type slowActor struct {
+	group    *shards
+	held     *heldShard
+	stopping chan<- struct{}
+	may      <-chan struct{}
+}
+
+func (a *slowActor) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		a.group.enter(a.held)
+	case *actor.Stopping:
+		a.stopping <- struct{}{}
+		<-a.may
+	case *actor.Stopped:
+		a.group.exit(a.held)
+	}
+}
+
+// A partition stays with an actor that stops until its child has stopped, however long that takes: the ledger
+// finds another member that leads it before. The caller of StopFuture waits for all of it.
+func TestPartitionsSingletonsStopSlowly(t *testing.T) {
+	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
+		g := newShards(b, 3)
+		system := actor.NewActorSystem()
+		b.T.Cleanup(system.Shutdown)
+		locks := b.Locks(func(cfg *actors.Config) { cfg.System = system })
+		stopping, may, began := make(chan struct{}, g.count), make(chan struct{}), make(chan struct{}, g.count)
+		pid := system.Root.Spawn(locks.Partitions(b.LockPath, g.count).Singletons([]byte("slow"), func(term *actors.PartitionTerm) *actor.Props {
+			began <- struct{}{}
+			held := &heldShard{term, locks, locks.Session().Epoch, g.expiredOf(locks)}
+			return actor.PropsFromProducer(func() actor.Actor { return &slowActor{g, held, stopping, may} })
+		}))
+		for range g.count {
+			locktest.Receive(b, began, "a child")
+		}
+		stopped := system.Root.StopFuture(pid)
+		for range g.count {
+			locktest.Receive(b, stopping, "a child that stops")
+		}
+		two := g.join(b.Locks(), "two")
+		zktest.Eventually(b, zktest.TimeLimit, func() bool {
+			for n := range g.count { // the second member waits for each partition
+				if len(b.Nodes(b, group.LockPath(b.LockPath, n))) < 2 {
+					return false
+				}
+			}
+			return true
+		}, "the second member waits")
+		if n := two.leads(); n > 0 {
+			b.Errorf("the second member leads %d partitions whose children have not stopped", n)
+		}
+		close(may)
+		stopped.Wait()
+		g.balanced(two)
+		two.leaves()
 	})
 }
