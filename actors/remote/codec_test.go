@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -25,6 +26,7 @@ func acquires(n int, lock *messages.LockSpec, data []byte) *messages.ClientFrame
 // A frame that would take far more memory than its bytes is refused before it takes that. What a client
 // of ours sends is taken in.
 func TestFramesAreBoundedByTheirMessages(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	members := func(n int, m *messages.Member) *messages.LockSpec {
 		s := &messages.LockSpec{Recipe: messages.Recipe_MULTI_LOCK}
 		for range n {

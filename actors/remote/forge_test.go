@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -204,6 +205,7 @@ func descriptorOf(m proto.Message) protoreflect.MessageDescriptor {
 
 // Each field of each message that may come from the network is made, and most frames can be read.
 func TestForgerMakesEveryField(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	t.Parallel()
 	for _, frame := range []proto.Message{&messages.ClientFrame{}, &messages.ServerFrame{}} {
 		missing := map[protoreflect.FullName]bool{}

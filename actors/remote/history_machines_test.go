@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -107,6 +108,7 @@ func (w *world) Errorf(format string, args ...any) {
 // A client that is cut off has stopped believing when another one holds, unless the clock of their
 // server is faster than the allowance: the ledger finds that.
 func TestDriftOfServer(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	t.Parallel()
 	for _, test := range []struct {
 		ahead float64

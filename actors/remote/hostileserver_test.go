@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -95,6 +96,7 @@ func (s *hostileStream) frame() []byte {
 
 // Whatever a lock server sends, its client believes in no grant without a lease, and each call ends.
 func TestHostileServer(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	seeds := uint64(8)
 	if *historySeed != 0 {
 		seeds = 1

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -85,6 +86,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 // A client observes a long queue, and hears nothing for a part of its lease: the answers that come
 // meanwhile replace each other, and the lease goes on.
 func TestObserverKeepsItsLease(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	t.Parallel()
 	quietWorld(t, func(w *world) {
 		c, others := w.dialAs("client", 0), w.dialAs("others", 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/access"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -87,6 +88,7 @@ func lockOf(t *testing.T, l interface {
 // When another client deletes one node of a grant, the others keep out the next holder until the
 // client of the grant has heard of that, or until its lease is over.
 func TestOtherNodesOfALostGrant(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	t.Parallel()
 	for name, with := range severalNodes {
 		with.loseIn(t, name, func(w *world, node string) {
@@ -100,6 +102,7 @@ func TestOtherNodesOfALostGrant(t *testing.T) {
 // When the actor of a lock fails in the server, the nodes of its grants keep out the next holder, too.
 // The actor of a multi-lock fails with that of a member.
 func TestNodesOfAFailedLock(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	t.Parallel()
 	cases := maps.Clone(severalNodes)
 	cases["mutex"] = grantOfNodes{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -125,6 +126,7 @@ func TestTurnsOfClients(t *testing.T) {
 // A client gives thousands of locks back at one moment: by releases, or by the end of its lease. The
 // lock and the unlock of another client do not wait until most of the nodes are gone.
 func TestTurnsOfReleases(t *testing.T) {
+	sample.OneRaceRunIn(t, 4)
 	const locks, sampled = 3000, 20
 	for _, byEnd := range []bool{false, true} {
 		t.Run(fmt.Sprintf("end=%v", byEnd), func(t *testing.T) {

@@ -4,12 +4,13 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 )
 
-// Exhaustive reports whether the environment variable ACTORLOCK_EXHAUSTIVE is 1, as in .ci/run.
-// Tests then do all of their work, and keep the machine busy.
-func Exhaustive() bool { return os.Getenv(envAll) == "1" }
+// Exhaustive reports whether the environment variable ACTORLOCK_EXHAUSTIVE is 1, as in .ci/run, or
+// race, as in the nightly run. Tests then do all of their work, and keep the machine busy.
+func Exhaustive() bool { return slices.Contains([]string{"1", "race"}, os.Getenv(envAll)) }
 
 // OneRunIn skips the test except in one run of n, at random: a test that starts several processes
 // costs seconds of processor time, too much for each run by habit. The test always runs with

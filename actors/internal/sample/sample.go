@@ -1,6 +1,8 @@
 // Package sample decides how much of their work the long tests do. A run by habit does a sample of
 // it, and each run another one, so that such runs add up; ACTORLOCK_EXHAUSTIVE=1, which .ci/run
-// sets, has all of it done.
+// sets, has all of it done. Under the race detector these tests are up to fifty times as slow. So
+// .ci/run does a sample with it and all without it, and the nightly run sets
+// ACTORLOCK_EXHAUSTIVE=race, which has all of it done under the race detector, too.
 package sample
 
 import (
@@ -11,9 +13,12 @@ import (
 	"testing"
 )
 
-// exhaustive is as zktest.Exhaustive, whose package would link servers to the tests of pure
-// functions.
-func exhaustive() bool { return os.Getenv("ACTORLOCK_EXHAUSTIVE") == "1" }
+// exhaustive reports whether all work is to be done. It does not use zktest, which would link
+// servers to the tests of pure functions.
+func exhaustive() bool {
+	all := os.Getenv("ACTORLOCK_EXHAUSTIVE")
+	return all == "race" || all == "1" && !raceDetector
+}
 
 // Size returns all in an exhaustive run, and few otherwise.
 func Size(few, all int) int {
@@ -34,13 +39,31 @@ func OneIn(t testing.TB, n int) (next func() bool) {
 	return OneInAlways(t, n)
 }
 
-// OneInAlways is OneIn also in an exhaustive run.
+// OneInAlways is OneIn also in an exhaustive run. Under the race detector it has a quarter of the
+// cases.
 func OneInAlways(t testing.TB, n int) (next func() bool) {
+	if raceDetector && !exhaustive() {
+		n *= 4
+	}
+	return everyNth(t, n)
+}
+
+func everyNth(t testing.TB, n int) (next func() bool) {
 	first, i := rand.IntN(n), 0
 	t.Logf("runs one case in %d, from case %d on; with ACTORLOCK_EXHAUSTIVE=1 all", n, first+1)
 	return func() bool {
 		i++
 		return (i-1)%n == first
+	}
+}
+
+// OneRaceRunIn skips the test under the race detector except in one run of n, at random: a test that
+// takes many seconds there, and that a run by habit does without it. The test always runs with
+// ACTORLOCK_EXHAUSTIVE=race, and with -run on the command line.
+func OneRaceRunIn(t testing.TB, n int) {
+	t.Helper()
+	if raceDetector && !exhaustive() && flag.Lookup("test.run").Value.String() == "" && rand.IntN(n) != 0 {
+		t.Skipf("runs in one run of %d under the race detector; with -run in all", n)
 	}
 }
 

@@ -2,9 +2,8 @@ package sample
 
 import "testing"
 
-// casesRun returns which of 30 cases a test runs that uses OneIn(t, n).
-func casesRun(t *testing.T, n int) (run []int) {
-	next := OneIn(t, n)
+// casesRun returns which of 30 cases a test runs that asks next.
+func casesRun(next func() bool) (run []int) {
 	for i := range 30 {
 		if next() {
 			run = append(run, i)
@@ -18,7 +17,7 @@ func TestOneIn(t *testing.T) {
 	t.Setenv("ACTORLOCK_EXHAUSTIVE", "")
 	done := map[int]bool{}
 	for range 1000 { // all of them miss one case with a probability of 1e-44
-		run := casesRun(t, 10)
+		run := casesRun(everyNth(t, 10))
 		if len(run) != 3 || run[1] != run[0]+10 || run[2] != run[0]+20 {
 			t.Fatalf("cases %v are not every tenth", run)
 		}
@@ -33,7 +32,14 @@ func TestOneIn(t *testing.T) {
 
 func TestExhaustive(t *testing.T) {
 	t.Setenv("ACTORLOCK_EXHAUSTIVE", "1")
-	if run := casesRun(t, 10); len(run) != 30 {
+	if all := Size(1, 2) == 2; all == raceDetector {
+		t.Errorf("all is done: %v; the race detector is on: %v", all, raceDetector)
+	}
+	if run := casesRun(OneIn(t, 10)); len(run) > 3 == raceDetector {
+		t.Errorf("%d cases of 30 are run; the race detector is on: %v", len(run), raceDetector)
+	}
+	t.Setenv("ACTORLOCK_EXHAUSTIVE", "race")
+	if run := casesRun(OneIn(t, 10)); len(run) != 30 {
 		t.Errorf("an exhaustive run has run the cases %v of 30", run)
 	}
 	if n := Size(1, 2); n != 2 {

@@ -33,6 +33,9 @@ const growthEnv = "ACTORLOCK_GROWTH"
 // passed to them.
 func TestGrowth(t *testing.T) {
 	zktest.OneRunIn(t, 8)
+	if zktest.RaceDetector {
+		t.Skip("the program whose statements it counts has no race detector")
+	}
 	const few, times = 300, 8
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "growth.test")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -22,7 +23,7 @@ import (
 // leads again.
 func TestHistoryOfCampaigns(t *testing.T) {
 	t.Parallel()
-	for i := range 10 {
+	for i := range sample.Size(4, 10) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfCampaigns) })
 	}
 }

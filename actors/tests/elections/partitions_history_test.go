@@ -9,6 +9,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -18,7 +19,7 @@ import (
 // lost. After the last fault the members lead all partitions in equal shares, and all see who leads.
 func TestHistoryOfPartitions(t *testing.T) {
 	t.Parallel()
-	for i := range 3 {
+	for i := range sample.Size(1, 3) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfPartitions) })
 	}
 }

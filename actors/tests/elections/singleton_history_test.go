@@ -11,6 +11,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -20,7 +21,7 @@ import (
 // tokens grow, and after the last fault each singleton leads again.
 func TestHistoryOfSingletons(t *testing.T) {
 	t.Parallel()
-	for i := range 5 {
+	for i := range sample.Size(2, 5) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfSingletons) })
 	}
 }

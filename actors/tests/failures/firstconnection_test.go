@@ -15,7 +15,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // finalCodes are the codes by which a server refuses credentials, which it would do again.
@@ -27,9 +26,6 @@ var finalCodes = []int32{-115, -102, loginWanted}
 func TestFirstConnection(t *testing.T) {
 	t.Parallel()
 	sampled := sample.OneIn(t, 20)
-	if zktest.RaceDetector {
-		sampled = sample.OneInAlways(t, 20)
-	}
 	for _, op := range []embedded.Op{embedded.OpConnect, embedded.OpAuth} {
 		for _, f := range rowsOf(op) {
 			if sampled() {

@@ -13,7 +13,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
 // TestEveryFaultAtEveryRequest does each operation once without a fault, to record which requests
@@ -31,11 +30,7 @@ func TestEveryFaultAtEveryRequest(t *testing.T) {
 			if len(requests) == 0 {
 				t.Fatal("the operation sends no request")
 			}
-			oneIn := sample.OneIn
-			if zktest.RaceDetector { // .ci/run has a run of all without it
-				oneIn = sample.OneInAlways
-			}
-			sampled, ran := oneIn(t, 12), 0
+			sampled, ran := sample.OneIn(t, 12), 0
 			for _, f := range requestFaults {
 				nth := map[embedded.Op]int{}
 				for i, request := range requests {

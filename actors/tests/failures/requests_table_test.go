@@ -17,7 +17,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
-	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/bare"
 )
 
@@ -33,16 +32,11 @@ var allLies = flag.Bool("all-lies", false, "have TestRequestsTable tell all lies
 // a run without a fault sends, so that a new one takes part.
 func TestRequestsTable(t *testing.T) {
 	t.Parallel()
-	oneIn, oneLieIn, ran := sample.OneIn, 60, 0
-	switch {
-	case *allLies:
+	oneLieIn, ran := sample.Size(60, 8), 0
+	if *allLies {
 		oneLieIn = 1
-	case zktest.RaceDetector: // .ci/run has a run without it
-		oneIn = sample.OneInAlways
-	case zktest.Exhaustive():
-		oneLieIn = 8
 	}
-	sampled, lieSampled := oneIn(t, 60), sample.OneInAlways(t, oneLieIn)
+	sampled, lieSampled := sample.OneIn(t, 60), sample.OneInAlways(t, oneLieIn)
 	for _, r := range locktest.Recipes {
 		for _, op := range requestsOf(t, r) {
 			for _, f := range rowsOf(op) {

@@ -9,13 +9,17 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
-	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest/interop"
 )
 
 // contendRounds is how often each contender holds.
-var contendRounds = sample.Size(15, 40)
+var contendRounds = func() int {
+	if zktest.Exhaustive() {
+		return 40
+	}
+	return 15
+}()
 
 // contendWith has a lock of ours and locks of other libraries contend on one path. Each contender must
 // come to hold, and none holds beside one that its mode excludes.
