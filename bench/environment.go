@@ -20,6 +20,7 @@ type environment struct {
 	dir               string
 	remove            func()
 	length            time.Duration // of a peer in a round
+	partitions        int
 	progress          io.Writer
 	addrs             map[string]string          // of the servers, by name
 	serving           map[string][]*childProcess // servers that bench has started, by name
@@ -40,7 +41,7 @@ func openEnvironment(ctx context.Context, o *options, progress io.Writer) (*envi
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{dir: dir, remove: remove, length: o.length, progress: progress, addrs: map[string]string{}, serving: map[string][]*childProcess{},
+	e := &environment{dir: dir, remove: remove, length: o.length, partitions: o.partitions, progress: progress, addrs: map[string]string{}, serving: map[string][]*childProcess{},
 		programs: map[string]func(string) *exec.Cmd{}, workers: map[string][]*workerProcess{}, missing: map[string]string{},
 		networks: map[time.Duration]string{}, bareRoundTrips: map[time.Duration][]float64{},
 		root: fmt.Sprintf("/bench-%d-%d", os.Getpid(), time.Now().Unix())}

@@ -4,8 +4,6 @@ import (
 	"os"
 	"sync/atomic"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // section is the critical section of one lock, by which bench checks exclusion: holders enter and leave it. It is in
@@ -69,17 +67,7 @@ func openSections(file string, n int) (sections []section, free func(), err erro
 	if file == "" {
 		return make([]section, n), func() {}, nil
 	}
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	memory, err := unix.Mmap(int(f.Fd()), 0, n*sectionSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("mmap", err)
-	}
-	sections = unsafe.Slice((*section)(unsafe.Pointer(unsafe.SliceData(memory))), n)
-	return sections, func() { _ = unix.Munmap(memory) }, nil
+	return mapFile[section](file, n)
 }
 
 // makeSections creates a file for n sections.

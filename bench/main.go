@@ -9,6 +9,7 @@
 //
 // Files in reading order: scenario*.go has the scenarios, plan.go their order; environment.go and servers.go start what a run
 // needs, network.go the networks, workers.go the worker processes; worker.go, load.go and exclusion.go are the worker's side; peer*.go are the peers;
+// group*.go has the groups of scenario partitions: the processes, what they tell of their terms, and the systems that they use;
 // summary.go, bars.go and report.go make the report, plot.go and plots.go its images; commits.go and comparison.go compare two
 // commits of this library.
 //
@@ -50,10 +51,13 @@ func main() {
 	os.Exit(code)
 }
 
-// workIfAsked runs the process as a worker or as a network, and ends it, if it was started as one.
+// workIfAsked runs the process as a worker, a member or a network, and ends it, if it was started as one.
 func workIfAsked() {
 	if len(os.Args) == 4 && os.Args[1] == workerCommand {
 		os.Exit(serveWorker(os.Args[2], os.Args[3], os.Stdin, os.Stdout))
+	}
+	if len(os.Args) == 4 && os.Args[1] == memberCommand {
+		os.Exit(serveMember(os.Args[2], os.Args[3], os.Stdin, os.Stdout))
 	}
 	if len(os.Args) == 4 && os.Args[1] == delayCommand {
 		os.Exit(serveDelay(os.Args[2], os.Args[3], os.Stdin, os.Stdout))

@@ -18,7 +18,9 @@ type options struct {
 	length    time.Duration // of a peer in a round
 	out       string
 	zk        string
-	compares  bool // two commits of this library, which are the peers
+	// partitions is their number in scenario partitions.
+	partitions int
+	compares   bool // two commits of this library, which are the peers
 }
 
 const usage = `usage: go -C bench run . [flags]
@@ -36,6 +38,9 @@ const minRounds, maxRounds = 3, 1000
 // In a shorter round not even fast peers do something, and a longer one is a mistake.
 const minSeconds, maxSeconds = 0.01, 3600
 
+// maxPartitions leaves a member room for all terms of a round.
+const maxPartitions = maxTerms / 8
+
 func parse(args []string, out io.Writer) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scenarioList := flags.String("scenarios", "all", "what to measure, a `list` of: "+accepted(scenarios))
@@ -47,6 +52,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	commits := flags.String("compare", "", "`OLD..NEW`, two commits to measure in alternation, or OLD alone, to compare it with this tree; the defaults are then "+
 		"-peers actorlock (or actorlock-local, and others beside it), -rounds 40 and -seconds 0.5, alike in all scenarios")
 	flags.StringVar(&o.zk, "zk", "", "the ZooKeeper `servers` to use, as in zk1:2181,zk2:2181 (default: start one)")
+	flags.IntVar(&o.partitions, "partitions", 256, "how many `partitions` scenario partitions has")
 	flags.SetOutput(io.Discard) // main prints the error
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -84,6 +90,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-seconds %v: it must be from %v to %v", *seconds, minSeconds, maxSeconds)
 	case o.rounds < minRounds || o.rounds > maxRounds:
 		return nil, fmt.Errorf("-rounds %d: it must be from %d to %d", o.rounds, minRounds, maxRounds)
+	case o.partitions < 1 || o.partitions > maxPartitions:
+		return nil, fmt.Errorf("-partitions %d: it must be from 1 to %d", o.partitions, maxPartitions)
 	case len(plan(o.scenarios, o.peers, o.rounds, o.length)) == 0:
 		return nil, fmt.Errorf("-peers %s: none of them can be used in -scenarios %s", *peerList, *scenarioList)
 	case o.out == "":

@@ -12,6 +12,7 @@ type peer struct {
 	about    string
 	server   string                                                 // the server that it needs: zookeeper, etcd or redis
 	open     func(ctx context.Context, addr string) (driver, error) // opens the driver of a Go peer; otherwise nil
+	join     joinGroup                                              // of a Go peer that has groups with partitions; otherwise nil
 	program  func(dir string) (func(addr string) *exec.Cmd, error)  // prepares the program of another peer; fails if that is not installed
 	version  func() string
 	unlocked bool // it is no lock, and excludes no client
@@ -75,7 +76,7 @@ type locker interface {
 }
 
 // peers are all peers, in the order of the report.
-var peers = concat(actorlockPeers(), []peer{raw, limit, zklock, curator, kazoo, etcd, redsyncPeer})
+var peers = concat(actorlockPeers(), []peer{raw, limit, zklock, curator, kazoo, etcd, redsyncPeer, disthashPeer})
 
 func concat(lists ...[]peer) []peer {
 	var all []peer

@@ -36,6 +36,7 @@ func actorlockPeers() []peer {
 		})
 	}
 	all[0].reference = true
+	all[0].join = joinActorlock
 	all[0].recipes, all[1].recipes = []string{readWrite, semaphore}, []string{readWrite}
 	return slices.Concat(all, simplePeers, remotePeers)
 }

@@ -7,3 +7,6 @@ var simplePeers []peer
 
 // Earlier commits have no package remote.
 var remotePeers []peer
+
+// Earlier commits have no Partitions.
+var joinActorlock joinGroup

@@ -12,11 +12,12 @@ import (
 
 var etcd = peer{
 	name:    "etcd",
-	about:   "etcd's concurrency.Mutex, and RWMutex of its experimental recipes: a client per process, a lease per lock client, as etcd tells holders apart by lease",
+	about:   "etcd's concurrency.Mutex, and RWMutex of its experimental recipes: a client per process, a lease per lock client, as etcd tells holders apart by lease. In partitions: a session for each process, and an election for each partition",
 	server:  "etcd",
 	version: moduleVersion("go.etcd.io/etcd/client/v3"),
 	waiters: 100,
 	recipes: []string{readWrite},
+	join:    joinEtcd,
 	open: func(ctx context.Context, addr string) (driver, error) {
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Logger: zap.NewNop()})
 		if err != nil {

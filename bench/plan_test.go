@@ -32,7 +32,7 @@ func TestPlan(t *testing.T) {
 	for k := range seen {
 		n := rounds
 		switch k.scenario {
-		case "scale", "futures", "processes", "growth":
+		case "scale", "futures", "processes", "growth", "partitions":
 			n = 3
 		case "uncontended":
 			n = briefFactor * rounds

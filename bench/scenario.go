@@ -47,7 +47,7 @@ func (s scenario) rounds(n int, length time.Duration) (int, time.Duration) {
 
 // scenarios are all scenarios, in the order of the report.
 var scenarios = slices.Concat([]scenario{uncontended, hot64, many256, many256Acknowledged, handoff, fleet, fleetHold, cold1, cold64, cold256, futures, scale, rw90,
-	semaphore3, simpleHerd, beside}, overNetworks(), []scenario{onEnsemble(uncontended), onEnsemble(fleet), processes, growth}, remoteScenarios())
+	semaphore3, simpleHerd, beside}, overNetworks(), []scenario{onEnsemble(uncontended), onEnsemble(fleet), processes, growth, partitions}, remoteScenarios())
 
 // run is the result of a peer in a round of a scenario, as in results.json.
 type run struct {
