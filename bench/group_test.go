@@ -53,7 +53,7 @@ func TestDoubles(t *testing.T) {
 	}
 }
 
-// members returns the ledgers of n members that share a store, and the function that reads their terms.
+// ledgers returns those of n members that share a store, and the function that reads their terms.
 func ledgers(t *testing.T, n, partitions int) (all []*ledger, terms func() []term) {
 	dir := t.TempDir()
 	for i := range n {
@@ -198,12 +198,22 @@ func TestGate(t *testing.T) {
 	send(dial(), "3")
 	g.heal()
 	send(dial(), "4")
-	if got := <-received; got != "4" {
-		t.Errorf("received %q after the cut", got)
+	for got := ""; got != "4"; {
+		if got = <-received; got == "2" { // "3" may be on a connection that nobody had taken up before the end of the cut
+			t.Errorf("received %q after the cut", got)
+		}
 	}
 }
 
-// A group whose members come and go settles, without doubles.
+func skipUnlessExhaustive(t *testing.T, err error) {
+	t.Helper()
+	if zktest.Exhaustive() {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+// A group whose members come and go settles.
 func TestGroup(t *testing.T) {
 	for _, p := range peers {
 		if p.join == nil || p.name == disthashPeer.name {
@@ -216,8 +226,8 @@ func TestGroup(t *testing.T) {
 				o.zk = zktest.Embedded(t).Addr()
 			}
 			e, err := openEnvironment(t.Context(), o, &progress)
-			if errors.Is(err, errNotInstalled) || err != nil && p.server != zooKeeper.name && !zktest.Exhaustive() {
-				t.Skip(err)
+			if err != nil && p.server == etcdServer.name && etcdServer.find() != nil {
+				skipUnlessExhaustive(t, err)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -232,7 +242,8 @@ func TestGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if third.moved.count == 0 || g.extra["doubles_in_health"] != 0 || g.extra["twice_in_health"] != 0 {
+			// A process that stands still for longer than its lease may lead twice on etcd, and make an effect after its last question.
+			if third.moved.count == 0 || p.isActorlock() && g.extra["doubles_in_health"] != 0 {
 				t.Errorf("%d partitions moved: %v", third.moved.count, g.extra)
 			}
 		})

@@ -40,6 +40,8 @@ func TestInvalidOptions(t *testing.T) {
 		{"-seconds 3s", `"3s"`},
 		{"-rounds 2", "-rounds 2: it must be from 3 to 1000"},
 		{"-rounds 1001", "-rounds 1001"},
+		{"-partitions 0", "-partitions 0: it must be from 1 to 4096"},
+		{"-partitions 4097", "-partitions 4097"},
 		{"-round 3", "-round"},
 		{"now", `"now"`},
 		{"-peers raw -scenarios fleet", "-peers raw: none of them can be used in -scenarios fleet"},
