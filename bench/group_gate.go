@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// gate is a proxy between a member and its server, which bench can cut: bytes that arrive then are lost, and nobody learns of it. A
-// server or member learns of the loss by its own timeouts only, as of a broken cable.
+// gate is a proxy between a member and its server, which bench can cut: it then loses all bytes, but keeps the connections open.
+// Members and servers learn of a cut by their own timeouts, as they do of a broken cable.
 type gate struct {
 	listener net.Listener
 	server   string

@@ -81,7 +81,7 @@ func mapFile[T any](file string, n int) (values []T, free func(), err error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n), func() { _ = unix.Munmap(memory) }, nil
 }
 
-// ledger is where a member tells of its terms, and makes the effects of its partitions.
+// ledger writes down the terms of a member, and makes the effects of its partitions.
 type ledger struct {
 	member int
 	store  *store

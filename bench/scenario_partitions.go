@@ -63,7 +63,7 @@ func runPartitions(ctx context.Context, t *trial) (run, error) {
 	return r, nil
 }
 
-// comeAndGo has three members join, of which the third one leaves. It returns what happened at the third Join.
+// comeAndGo has three members join, and the third one leave. It returns what happened at the third Join.
 func (g *group) comeAndGo(ctx context.Context) (third groupStep, err error) {
 	for n := 1; n <= 3; n++ {
 		m, err := g.start(ctx, g.spec.addr)
