@@ -9,7 +9,7 @@
 //
 // Files in reading order: scenario*.go has the scenarios, plan.go their order; environment.go and servers.go start what a run
 // needs, network.go the networks, workers.go the worker processes; worker.go, load.go and exclusion.go are the worker's side; peer*.go are the peers;
-// group*.go are the members of scenario partitions, and what they tell of their terms;
+// group*.go have the members of scenario partitions, and their terms;
 // summary.go, bars.go and report.go make the report, plot.go and plots.go its images; commits.go and comparison.go compare two
 // commits of this library.
 //
