@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// group is the group of one round.
-type group struct {
+// measuredGroup is the group of one round.
+type measuredGroup struct {
 	*trial
 	spec    groupSpec // without number
 	quiet   time.Duration
 	dir     string
-	store   *store
+	store   *effectStore
 	free    []func()
 	members []*groupProcess // all that have been, by number - 1
 	extra   map[string]float64
@@ -32,12 +32,12 @@ type groupProcess struct {
 	until   int64 // at which its terms have ended, as it was killed; lasting: none
 }
 
-func (t *trial) newGroup(count int, quiet time.Duration) (*group, error) {
+func (t *trial) newGroup(count int, quiet time.Duration) (*measuredGroup, error) {
 	dir, err := os.MkdirTemp(t.dir, "group")
 	if err != nil {
 		return nil, err
 	}
-	g := &group{trial: t, quiet: quiet, dir: dir, extra: map[string]float64{},
+	g := &measuredGroup{trial: t, quiet: quiet, dir: dir, extra: map[string]float64{},
 		spec: groupSpec{addr: t.addrs[t.peer.server], path: t.newPath(t.peer.name), count: count, timeout: groupTimeout}}
 	store, free, err := openStore(g.storeFile(), count)
 	if err != nil {
@@ -47,9 +47,9 @@ func (t *trial) newGroup(count int, quiet time.Duration) (*group, error) {
 	return g, nil
 }
 
-func (g *group) storeFile() string { return filepath.Join(g.dir, "store") }
+func (g *measuredGroup) storeFile() string { return filepath.Join(g.dir, "store") }
 
-func (g *group) close() {
+func (g *measuredGroup) close() {
 	for _, m := range g.members {
 		m.process.stop(0)
 	}
@@ -60,7 +60,7 @@ func (g *group) close() {
 }
 
 // start starts the process of a member, which is no member yet.
-func (g *group) start(ctx context.Context, addr string) (*groupProcess, error) {
+func (g *measuredGroup) start(ctx context.Context, addr string) (*groupProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -78,11 +78,11 @@ func (g *group) start(ctx context.Context, addr string) (*groupProcess, error) {
 	return m, err
 }
 
-func (g *group) termsFile(m *groupProcess) string {
+func (g *measuredGroup) termsFile(m *groupProcess) string {
 	return filepath.Join(g.dir, fmt.Sprintf("terms-%d", m.number))
 }
 
-func (g *group) join(ctx context.Context, m *groupProcess) error {
+func (g *measuredGroup) join(ctx context.Context, m *groupProcess) error {
 	s := g.spec
 	s.number = m.number
 	_, err := m.process.ask(ctx, s.message(g.termsFile(m), g.storeFile()), answerLimit)
@@ -90,7 +90,7 @@ func (g *group) join(ctx context.Context, m *groupProcess) error {
 }
 
 // come has a new member join, and waits until the group has settled.
-func (g *group) come(ctx context.Context, addr string) (*groupProcess, error) {
+func (g *measuredGroup) come(ctx context.Context, addr string) (*groupProcess, error) {
 	m, err := g.start(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -99,13 +99,13 @@ func (g *group) come(ctx context.Context, addr string) (*groupProcess, error) {
 	return m, err
 }
 
-func (g *group) kill(m *groupProcess) {
+func (g *measuredGroup) kill(m *groupProcess) {
 	m.process.process.kill()
 	m.until = now()
 }
 
 // terms returns all terms so far.
-func (g *group) terms() (terms []term) {
+func (g *measuredGroup) terms() (terms []term) {
 	for _, m := range g.members {
 		terms = append(terms, termsOf(m.number, m.terms, m.until)...)
 	}
@@ -121,7 +121,7 @@ type groupStep struct {
 }
 
 // step makes a change of the members, and waits until it has shown, each partition has a leader and nothing changes any more.
-func (g *group) step(ctx context.Context, change func() error, shown func(load map[int]int) bool) (s groupStep, err error) {
+func (g *measuredGroup) step(ctx context.Context, change func() error, shown func(load map[int]int) bool) (s groupStep, err error) {
 	requests, _ := g.requests()
 	begun := now()
 	if err := change(); err != nil {
@@ -142,7 +142,7 @@ func (g *group) step(ctx context.Context, change func() error, shown func(load m
 }
 
 // settle returns the terms, and the instant at which they were read.
-func (g *group) settle(ctx context.Context, begun int64, shown func(load map[int]int) bool) (terms []term, at int64, err error) {
+func (g *measuredGroup) settle(ctx context.Context, begun int64, shown func(load map[int]int) bool) (terms []term, at int64, err error) {
 	limit := time.Now().Add(settleLimit)
 	for {
 		at, terms = now(), g.terms()
@@ -169,7 +169,7 @@ func (g *group) settle(ctx context.Context, begun int64, shown func(load map[int
 }
 
 // requests returns the number of requests that the server of the group has received so far.
-func (g *group) requests() (float64, error) {
+func (g *measuredGroup) requests() (float64, error) {
 	if g.peer.server == etcdServer.name {
 		reply, err := exchange(g.spec.addr, "GET /metrics HTTP/1.0\r\n\r\n")
 		return sumOf(reply, " ", `grpc_server_msg_received_total{`, `grpc_service="etcdserverpb.`), err

@@ -11,7 +11,7 @@ import (
 )
 
 // joinActorlock asks the Err of each term before each effect, as the documentation says.
-var joinActorlock joinGroup = func(ctx context.Context, s groupSpec, l *ledger, failed func(error)) (leave func() error, err error) {
+var joinActorlock joinGroup = func(ctx context.Context, s groupSpec, l *termLedger, failed func(error)) (leave func() error, err error) {
 	locks, err := actors.Connect(ctx, s.addr, actors.Config{SessionTimeout: s.timeout})
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ const grainKind = "partition"
 // disthashMember is a member of a cluster of protoactor.
 type disthashMember struct {
 	groupSpec
-	ledger  *ledger
+	ledger  *termLedger
 	cluster *cluster.Cluster
 	changed chan cluster.Members // the newest list of members that was not seen yet
 
@@ -40,7 +40,7 @@ type disthashMember struct {
 
 // joinDisthash activates each grain by a request of its identity, as a message to it would. A grain has nothing to ask: it takes
 // messages until it is stopped.
-func joinDisthash(_ context.Context, s groupSpec, l *ledger, _ func(error)) (leave func() error, err error) {
+func joinDisthash(_ context.Context, s groupSpec, l *termLedger, _ func(error)) (leave func() error, err error) {
 	provider, err := zk.New([]string{s.addr}, zk.WithBaseKey(s.path), zk.WithSessionTimeout(s.timeout))
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 // joinEtcd is what a program writes by hand on etcd's concurrency: a session for the process, a key that says that it is a member,
 // and an election for each partition. The first two members of a partition's placement campaign. A leader that is not the first
 // one resigns when the first one waits. A member watches all keys of the group. A leader asks whether its session is done.
-var joinEtcd joinGroup = func(ctx context.Context, s groupSpec, l *ledger, _ func(error)) (leave func() error, err error) {
+var joinEtcd joinGroup = func(ctx context.Context, s groupSpec, l *termLedger, _ func(error)) (leave func() error, err error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.addr}, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ type etcdMember struct {
 	groupSpec
 	client  *clientv3.Client
 	session *concurrency.Session
-	ledger  *ledger
+	ledger  *termLedger
 	leaving chan struct{}
 
 	members   map[int]bool

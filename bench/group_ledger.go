@@ -32,21 +32,21 @@ const effectPeriod = 10 * time.Millisecond
 // store which effect was the last one when its term begins, and makes the later ones when they are due.
 type effectCell struct{ last atomic.Int64 } // number of the period, times maxMembers, and the member that made it
 
-// store is what all members of a trial write to.
-type store struct {
+// effectStore is what all members of a trial write to.
+type effectStore struct {
 	twice []atomic.Int64 // effects that were made already, by the member that repeats and the member before it
 	cells []effectCell   // by partition
 }
 
 // twiceBy returns the effects that a member repeated or had repeated by others.
-func (s *store) twiceBy(member int) (n int) {
+func (s *effectStore) twiceBy(member int) (n int) {
 	for other := range maxMembers {
 		n += int(s.twice[member*maxMembers+other].Load() + s.twice[other*maxMembers+member].Load())
 	}
 	return n
 }
 
-func (s *store) twiceByAll() (n int) {
+func (s *effectStore) twiceByAll() (n int) {
 	for i := range s.twice {
 		n += int(s.twice[i].Load())
 	}
@@ -54,13 +54,13 @@ func (s *store) twiceByAll() (n int) {
 }
 
 // openStore maps the file of a store. It creates the file if there is none.
-func openStore(file string, partitions int) (*store, func(), error) {
+func openStore(file string, partitions int) (*effectStore, func(), error) {
 	words, free, err := mapFile[atomic.Int64](file, maxMembers*maxMembers+partitions)
 	if err != nil {
 		return nil, nil, err
 	}
 	cells := unsafe.Slice((*effectCell)(unsafe.Pointer(&words[maxMembers*maxMembers])), partitions)
-	return &store{words[:maxMembers*maxMembers], cells}, free, nil
+	return &effectStore{words[:maxMembers*maxMembers], cells}, free, nil
 }
 
 // mapFile returns n values in a file that several processes have mapped. The file is created with zeros if there is none.
@@ -81,10 +81,10 @@ func mapFile[T any](file string, n int) (values []T, free func(), err error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n), func() { _ = unix.Munmap(memory) }, nil
 }
 
-// ledger writes down the terms of a member, and makes the effects of its partitions.
-type ledger struct {
+// termLedger writes down the terms of a member, and makes the effects of its partitions.
+type termLedger struct {
 	member int
-	store  *store
+	store  *effectStore
 	terms  []termRecord
 
 	mu   sync.Mutex
@@ -92,13 +92,13 @@ type ledger struct {
 	held map[*heldTerm]bool
 }
 
-func newLedger(member int, s *store, terms []termRecord) *ledger {
-	return &ledger{member: member, store: s, terms: terms, held: map[*heldTerm]bool{}}
+func newLedger(member int, s *effectStore, terms []termRecord) *termLedger {
+	return &termLedger{member: member, store: s, terms: terms, held: map[*heldTerm]bool{}}
 }
 
 // heldTerm is a term that has not ended.
 type heldTerm struct {
-	ledger    *ledger
+	ledger    *termLedger
 	partition int
 	record    *termRecord
 	ask       func() error // as the system's documentation says that a holder is to ask
@@ -109,7 +109,7 @@ type heldTerm struct {
 }
 
 // begin notes that the member leads a partition. ask returns nil while it does, to its knowledge.
-func (l *ledger) begin(partition int, ask func() error) *heldTerm {
+func (l *termLedger) begin(partition int, ask func() error) *heldTerm {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &heldTerm{ledger: l, partition: partition, record: &l.terms[l.used], ask: ask, last: l.store.cells[partition].last.Load() / maxMembers}
@@ -132,7 +132,7 @@ func (t *heldTerm) end() {
 }
 
 // work makes effects until the process ends.
-func (l *ledger) work() {
+func (l *termLedger) work() {
 	for range time.Tick(effectPeriod) {
 		l.mu.Lock()
 		var held []*heldTerm

@@ -29,7 +29,7 @@ type groupSpec struct {
 
 // joinGroup has this process be a member of a group until leave. It does not wait until the member leads. It tells the ledger of each
 // term. leave returns when the member leads nothing, and has left. A member that cannot go on reports that to failed.
-type joinGroup func(ctx context.Context, s groupSpec, l *ledger, failed func(error)) (leave func() error, err error)
+type joinGroup func(ctx context.Context, s groupSpec, l *termLedger, failed func(error)) (leave func() error, err error)
 
 func serveMember(name, addr string, in io.Reader, out io.Writer) (code int) {
 	p, ok := findPeer(name)

@@ -54,7 +54,7 @@ func TestDoubles(t *testing.T) {
 }
 
 // ledgers returns those of n members that share a store, and the function that reads their terms.
-func ledgers(t *testing.T, n, partitions int) (all []*ledger, terms func() []term) {
+func ledgers(t *testing.T, n, partitions int) (all []*termLedger, terms func() []term) {
 	dir := t.TempDir()
 	for i := range n {
 		store, free, err := openStore(filepath.Join(dir, "store"), partitions)

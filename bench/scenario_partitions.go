@@ -64,7 +64,7 @@ func runPartitions(ctx context.Context, t *trial) (run, error) {
 }
 
 // comeAndGo has three members join, and the third one leave. It returns what happened at the third Join.
-func (g *group) comeAndGo(ctx context.Context) (third groupStep, err error) {
+func (g *measuredGroup) comeAndGo(ctx context.Context) (third groupStep, err error) {
 	for n := 1; n <= 3; n++ {
 		m, err := g.start(ctx, g.spec.addr)
 		if err != nil {
@@ -98,7 +98,7 @@ func (g *group) comeAndGo(ctx context.Context) (third groupStep, err error) {
 }
 
 // tell adds the times without a leader of a step.
-func (g *group) tell(name string, s groupStep) {
+func (g *measuredGroup) tell(name string, s groupStep) {
 	if n := len(s.moved.without); n > 0 {
 		g.extra["without_leader_ms_p50_"+name] = millis(s.moved.without[n/2])
 		g.extra["without_leader_ms_max_"+name] = millis(s.moved.without[n-1])
@@ -106,7 +106,7 @@ func (g *group) tell(name string, s groupStep) {
 }
 
 // killOne has two members come, and kills one of them.
-func (g *group) killOne(ctx context.Context) error {
+func (g *measuredGroup) killOne(ctx context.Context) error {
 	victim, err := g.come(ctx, g.spec.addr)
 	if err == nil {
 		_, err = g.come(ctx, g.spec.addr)
@@ -127,7 +127,7 @@ func (g *group) killOne(ctx context.Context) error {
 }
 
 // diverge stops a member, and cuts another one off from its server, until others lead what they led, and then has both back.
-func (g *group) diverge(ctx context.Context) error {
+func (g *measuredGroup) diverge(ctx context.Context) error {
 	gate, err := openGate(g.spec.addr)
 	if err != nil {
 		return err
