@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -133,15 +134,19 @@ func init() {
 	attacks[name](addr)
 }
 
+// burnt is what attack "burn" writes to.
+var burnt atomic.Int64
+
 // attacks never return.
 var attacks = map[string]func(addr string){
 	"burn": func(string) {
-		go func() {
-			for {
+		burn := func() {
+			for n := 0; ; n++ {
+				burnt.Store(int64(n))
 			}
-		}()
-		for {
 		}
+		go burn()
+		burn()
 	},
 	// Requests of many permits.
 	"permits": func(addr string) {
