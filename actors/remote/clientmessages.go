@@ -111,13 +111,11 @@ func (s *session) confirmAnswers() {
 
 // extend puts messages into a frame that has some, and reports whether it has.
 func (s *session) extend(last *messages.ClientFrame) bool {
-	has := len(last.Messages)
-	if has == 0 {
+	if last.First == 0 || !s.messages.extend(last.ProtoReflect(), last.First) {
 		return false
 	}
 	last.Received, s.confirms = s.messages.delivered, false
-	last.Messages = s.messages.extend(last.First, last.Messages)
-	return len(last.Messages) > has
+	return true
 }
 
 // flushMessages sends all that is not sent yet.
@@ -128,9 +126,10 @@ func (s *session) flushMessages() {
 }
 
 func (s *session) sendMessages() {
-	first, all := s.messages.nextFrame()
+	frame := &messages.ClientFrame{Received: s.messages.delivered}
+	frame.First = s.messages.nextFrame(frame.ProtoReflect())
 	s.confirms = false
-	s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered, First: first, Messages: all})
+	s.stream.frames.put(frame)
 }
 
 // send is what a lock's actor calls to have a message sent to the server.

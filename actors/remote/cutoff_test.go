@@ -207,7 +207,11 @@ type readingClient struct {
 }
 
 // Send implements remote.ServerTransport.
-func (r *readingClient) Send(f *messages.ServerFrame) error { r.got <- f; return nil }
+func (r *readingClient) Send(f *messages.ServerFrame) error {
+	received, err := overWire(f)
+	r.got <- received
+	return err
+}
 
 // A client may ask for a lock before it renews its lease.
 func TestAcquireAheadOfTheFirstRenewal(t *testing.T) {

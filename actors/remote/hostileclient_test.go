@@ -49,8 +49,9 @@ type hostileClient struct {
 
 // Send implements remote.ServerTransport: it takes a frame of the server.
 func (h *hostileClient) Send(f *messages.ServerFrame) error {
-	h.take(f)
-	return nil
+	received, err := overWire(f)
+	h.take(received)
+	return err
 }
 
 // Recv implements remote.ServerTransport: it makes a frame of the client.

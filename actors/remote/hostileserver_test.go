@@ -37,8 +37,9 @@ type hostileStream struct {
 
 // Send implements remote.ClientTransport: it takes a frame of the client.
 func (s *hostileStream) Send(f *messages.ClientFrame) error {
-	s.impostor.take(f)
-	return nil
+	received, err := overWire(f)
+	s.impostor.take(received)
+	return err
 }
 
 // CloseSend implements remote.ClientTransport.

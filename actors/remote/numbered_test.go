@@ -1,62 +1,90 @@
 package remote
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/types/known/wrapperspb"
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	"github.com/actorlock/actorlock/messages"
 )
 
 // numberedEnd is an end of a lease in a history.
 type numberedEnd struct {
-	numbered[*wrapperspb.UInt64Value]
+	numbered
 	added, arrived uint64
-	flying         []numberedFrame // from this end, on the present stream
+	flying         []*messages.ClientFrame // from this end, on the present stream
 }
 
-// numberedFrame is a frame of a history.
-type numberedFrame struct {
-	received, first uint64
-	messages        []*wrapperspb.UInt64Value
+// message returns a message that has a number.
+func message(n uint64) *messages.ClientMessage {
+	return &messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: n}}
+}
+
+// next returns the next frame.
+func (n *numbered) next() *messages.ClientFrame {
+	f := &messages.ClientFrame{Received: n.delivered}
+	f.First = n.nextFrame(f.ProtoReflect())
+	return f
+}
+
+// asReceived returns a frame as the other end gets it.
+func asReceived[F proto.Message](sent F) F {
+	b, err := proto.Marshal(sent)
+	received := sent.ProtoReflect().New().Interface().(F)
+	if err = errors.Join(err, proto.Unmarshal(b, received)); err != nil {
+		panic(err)
+	}
+	return received
 }
 
 func (e *numberedEnd) addMessages(t *rapid.T) {
 	for range rapid.SampledFrom([]int{1, 2, 3, maxFrameMessages - 1}).Draw(t, "messages") {
 		e.added++
-		e.add(wrapperspb.UInt64(e.added))
+		e.add(message(e.added))
 	}
 }
 
 func (e *numberedEnd) send() {
-	f := numberedFrame{received: e.delivered}
+	f := &messages.ClientFrame{Received: e.delivered}
 	if e.unsent() {
-		f.first, f.messages = e.nextFrame()
+		f = e.next()
 	}
 	e.flying = append(e.flying, f)
 }
 
 // extendLast puts more into the last frame, which waits.
 func (e *numberedEnd) extendLast(t *rapid.T) {
-	if len(e.flying) == 0 || len(e.flying[len(e.flying)-1].messages) == 0 {
+	if len(e.flying) == 0 || e.flying[len(e.flying)-1].First == 0 {
 		return
 	}
-	last := &e.flying[len(e.flying)-1]
-	last.received, last.messages = e.delivered, e.extend(last.first, last.messages)
-	if len(last.messages) > maxFrameMessages {
-		t.Fatalf("a frame has %d messages", len(last.messages))
+	last := e.flying[len(e.flying)-1]
+	had := len(asReceived(last).Messages)
+	extended := e.extend(last.ProtoReflect(), last.First)
+	if extended {
+		last.Received = e.delivered
+	}
+	switch has := len(asReceived(last).Messages); {
+	case has > maxFrameMessages:
+		t.Fatalf("a frame has %d messages", has)
+	case extended != (has > had):
+		t.Fatalf("a frame of %d messages has %d now; extended: %v", had, has, extended)
 	}
 }
 
 // take handles a frame of the other end.
-func (e *numberedEnd) take(t *rapid.T, f numberedFrame) {
-	seen, err := e.accept(f.received, f.first, len(f.messages))
+func (e *numberedEnd) take(t *rapid.T, sent *messages.ClientFrame) {
+	f := asReceived(sent)
+	seen, err := e.accept(f.Received, f.First, len(f.Messages))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range f.messages[seen:] {
-		if e.arrived++; m.Value != e.arrived {
-			t.Fatalf("message %d arrives as number %d", m.Value, e.arrived)
+	for _, m := range f.Messages[seen:] {
+		if e.arrived++; m.GetWithdraw() != e.arrived {
+			t.Fatalf("message %d arrives as number %d", m.GetWithdraw(), e.arrived)
 		}
 	}
 	e.check(t)
@@ -67,11 +95,11 @@ func (e *numberedEnd) check(t *rapid.T) {
 		t.Fatalf("confirmed %d, sent %d, newest %d, pending %d of %d; delivered %d, arrived %d", e.confirmed, e.sent, e.newest, len(e.pending), e.added, e.delivered, e.arrived)
 	}
 	bytes := 0
-	for _, size := range e.sizes {
-		bytes += size
+	for _, m := range e.pending {
+		bytes += len(m)
 	}
-	if len(e.sizes) != len(e.pending) || bytes != e.bytes {
-		t.Fatalf("%d messages of %d sizes have %d bytes, by the count %d", len(e.pending), len(e.sizes), bytes, e.bytes)
+	if bytes != e.bytes {
+		t.Fatalf("%d messages have %d bytes, by the count %d", len(e.pending), bytes, e.bytes)
 	}
 }
 
@@ -96,7 +124,7 @@ func TestNumberedMessages(t *testing.T) {
 			}
 			for i := range ends {
 				if tells {
-					ends[i].flying = append(ends[i].flying, numberedFrame{received: ends[i].delivered})
+					ends[i].flying = append(ends[i].flying, &messages.ClientFrame{Received: ends[i].delivered})
 				}
 			}
 		}
@@ -135,22 +163,22 @@ func TestNumberedMessages(t *testing.T) {
 
 // wrong has the end take numbers that no honest end sends.
 func (e *numberedEnd) wrong(t *rapid.T) {
-	f := numberedFrame{received: e.confirmed, first: e.delivered + 1, messages: make([]*wrapperspb.UInt64Value, 1)}
+	received, first := e.confirmed, e.delivered+1
 	switch rapid.IntRange(0, 4).Draw(t, "wrong") {
 	case 0:
-		f.received = e.newest + 1
+		received = e.newest + 1
 	case 1:
-		f.received = ^uint64(0)
+		received = ^uint64(0)
 	case 2:
-		f.first = 0
+		first = 0
 	case 3:
-		f.received, f.first = e.newest, e.delivered+2
+		received, first = e.newest, e.delivered+2
 	case 4:
-		f.received, f.first = e.newest, ^uint64(0)
+		received, first = e.newest, ^uint64(0)
 	}
 	before := *e
-	if seen, err := e.accept(f.received, f.first, len(f.messages)); err == nil {
-		t.Fatalf("received %d and first %d are taken, and %d were seen", f.received, f.first, seen)
+	if seen, err := e.accept(received, first, 1); err == nil {
+		t.Fatalf("received %d and first %d are taken, and %d were seen", received, first, seen)
 	}
 	if e.confirmed != before.confirmed || e.sent != before.sent || e.delivered != before.delivered || len(e.pending) != len(before.pending) {
 		t.Fatal("numbers that are refused have an effect")
@@ -160,12 +188,12 @@ func (e *numberedEnd) wrong(t *rapid.T) {
 // An end may confirm what a former stream has brought, before the present stream has it.
 func TestConfirmedBeforeSent(t *testing.T) {
 	t.Parallel()
-	var n numbered[*wrapperspb.UInt64Value]
+	var n numbered
 	for i := range uint64(4) {
-		n.add(wrapperspb.UInt64(i + 1))
+		n.add(message(i + 1))
 	}
-	n.nextFrame()
-	n.add(wrapperspb.UInt64(5))
+	n.next()
+	n.add(message(5))
 	n.restart()
 	if _, err := n.accept(5, 1, 1); err == nil || n.delivered != 0 || n.confirmed != 0 {
 		t.Errorf("message 5, which was never sent, is confirmed: %v, delivered %d, confirmed %d", err, n.delivered, n.confirmed)
@@ -173,8 +201,8 @@ func TestConfirmedBeforeSent(t *testing.T) {
 	if seen, err := n.accept(3, 1, 1); err != nil || seen != 0 || n.delivered != 1 || n.confirmed != 3 {
 		t.Errorf("%d seen, %v, delivered %d, confirmed %d", seen, err, n.delivered, n.confirmed)
 	}
-	if first, all := n.nextFrame(); first != 4 || len(all) != 2 {
-		t.Errorf("the next frame has %d messages from %d on", len(all), first)
+	if f := asReceived(n.next()); f.First != 4 || len(f.Messages) != 2 {
+		t.Errorf("the next frame has %d messages from %d on", len(f.Messages), f.First)
 	}
 }
 
@@ -182,36 +210,35 @@ func TestConfirmedBeforeSent(t *testing.T) {
 // confirmed meanwhile.
 func TestExtendedFrameHasNoGap(t *testing.T) {
 	t.Parallel()
-	var n numbered[*wrapperspb.UInt64Value]
-	for i := range uint64(maxFrameMessages + 2) {
-		n.add(wrapperspb.UInt64(i + 1))
+	var n numbered
+	for i := range uint64(4) {
+		n.add(message(i + 1))
 	}
-	n.nextFrame()
-	n.nextFrame() // all were sent
+	n.next() // all were sent
 	n.restart()
-	first, all := n.nextFrame()
-	all = all[:2]
-	n.sent = first + 1
-	if _, err := n.accept(first+2, 0, 0); err != nil {
+	frame := n.next()
+	n.sent, n.frame.messages = 2, 2
+	if _, err := n.accept(3, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if extended := n.extend(first, all); len(extended) != 2 {
-		t.Errorf("a frame of messages %d and %d is extended to %d, though message %d is not in it", first, first+1, len(extended), first+2)
+	if n.extend(frame.ProtoReflect(), frame.First) {
+		t.Error("a frame of messages 1 and 2 is extended, though message 3 is not in it")
 	}
 }
 
 // A frame has so many bytes at most, also when messages follow those that it has.
 func TestFrameBytes(t *testing.T) {
 	t.Parallel()
-	var n numbered[*wrapperspb.BytesValue]
-	n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
-	first, frame := n.nextFrame()
+	var n numbered
+	third := &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{Path: strings.Repeat("a", maxFrameBytes/3)}}}
+	n.add(third)
+	frame := n.next()
 	for range 4 {
-		n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
-		frame = n.extend(first, frame)
+		n.add(third)
+		n.extend(frame.ProtoReflect(), frame.First)
 	}
-	if len(frame) != 2 {
-		t.Errorf("a frame has %d messages of a third of its bytes", len(frame))
+	if has := len(asReceived(frame).Messages); has != 2 {
+		t.Errorf("a frame has %d messages of a third of its bytes", has)
 	}
 }
 

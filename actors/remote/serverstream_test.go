@@ -24,11 +24,14 @@ var errBroken = errors.New("the stream is broken")
 
 // Send implements remote.ServerTransport.
 func (c *scriptedClient) Send(f *messages.ServerFrame) error {
-	if c.fails != nil && c.fails(f) {
-		return errBroken
+	received, err := overWire(f)
+	if err == nil && c.fails != nil && c.fails(received) {
+		err = errBroken
 	}
-	c.down <- f
-	return nil
+	if err == nil {
+		c.down <- received
+	}
+	return err
 }
 
 // Recv implements remote.ServerTransport.

@@ -19,10 +19,12 @@ func TestTextsCanBeSent(t *testing.T) {
 		} {
 			var c servedClient
 			c.send(m)
-			if len(c.messages.pending) != 1 || c.messages.sizes[0] > maxNumbered {
+			if len(c.messages.pending) != 1 || c.messages.bytes > maxNumbered {
 				t.Fatalf("%.20q: %d messages wait", text, len(c.messages.pending))
 			}
-			if _, first := c.messages.nextFrame(); len(first) != 1 {
+			var frame messages.ServerFrame
+			c.messages.nextFrame(frame.ProtoReflect())
+			if got := asReceived(&frame).Messages; len(got) != 1 {
 				t.Errorf("%.20q is in no frame", text)
 			}
 		}
