@@ -50,7 +50,7 @@ func (s *session) onConnected(c connected) {
 		s.messages.restart()
 	} else {
 		s.lease.granted(now, heldLease{welcome.Lease, welcome.Incarnation, c.server})
-		s.messages = numbered{}
+		s.messages = numbered[*messages.ClientMessage]{}
 		s.goingAway.Store(false)
 	}
 	s.onServerState(welcome.State)

@@ -111,11 +111,13 @@ func (s *session) confirmAnswers() {
 
 // extend puts messages into a frame that has some, and reports whether it has.
 func (s *session) extend(last *messages.ClientFrame) bool {
-	if last.First == 0 || !s.messages.extend(last.ProtoReflect(), last.First) {
+	has := len(last.Messages)
+	if has == 0 {
 		return false
 	}
 	last.Received, s.confirms = s.messages.delivered, false
-	return true
+	last.Messages = s.messages.extend(last.First, last.Messages)
+	return len(last.Messages) > has
 }
 
 // flushMessages sends all that is not sent yet.
@@ -126,10 +128,9 @@ func (s *session) flushMessages() {
 }
 
 func (s *session) sendMessages() {
-	frame := &messages.ClientFrame{Received: s.messages.delivered}
-	frame.First = s.messages.nextFrame(frame.ProtoReflect())
+	first, all := s.messages.nextFrame()
 	s.confirms = false
-	s.stream.frames.put(frame)
+	s.stream.frames.put(&messages.ClientFrame{Received: s.messages.delivered, First: first, Messages: all})
 }
 
 // send is what a lock's actor calls to have a message sent to the server.

@@ -207,11 +207,7 @@ type readingClient struct {
 }
 
 // Send implements remote.ServerTransport.
-func (r *readingClient) Send(f *messages.ServerFrame) error {
-	received, err := overWire(f)
-	r.got <- received
-	return err
-}
+func (r *readingClient) Send(f *messages.ServerFrame) error { r.got <- f; return nil }
 
 // A client may ask for a lock before it renews its lease.
 func TestAcquireAheadOfTheFirstRenewal(t *testing.T) {

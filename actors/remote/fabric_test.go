@@ -222,16 +222,6 @@ func carry[F any](st *stream, from, to string, in <-chan F, out chan<- F, last <
 	}
 }
 
-// overWire returns a frame as the other end of a gRPC stream gets it, or why it cannot be sent.
-func overWire[F proto.Message](sent F) (F, error) {
-	received := sent.ProtoReflect().New().Interface().(F)
-	b, err := proto.Marshal(sent)
-	if err == nil {
-		err = proto.Unmarshal(b, received)
-	}
-	return received, err
-}
-
 type clientSide struct {
 	*stream
 	in <-chan *messages.ServerFrame
@@ -244,12 +234,11 @@ func (s clientSide) Send(f *messages.ClientFrame) error {
 		return io.EOF
 	default:
 	}
-	received, err := overWire(f)
-	if err != nil {
+	if _, err := proto.Marshal(f); err != nil { // as gRPC does
 		s.end()
 		return err
 	}
-	s.up <- received
+	s.up <- f
 	return nil
 }
 
@@ -275,11 +264,11 @@ func (s serverSide) Send(f *messages.ServerFrame) error {
 	if s.ctx.Err() != nil {
 		return io.EOF
 	}
-	received, err := overWire(f)
-	if err == nil {
-		s.down <- received
+	if _, err := proto.Marshal(f); err != nil {
+		return err
 	}
-	return err
+	s.down <- f
+	return nil
 }
 
 // Recv implements remote.ServerTransport.

@@ -3,27 +3,27 @@ package remote
 import (
 	"fmt"
 	"slices"
+	"sync"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// numbered has the numbered messages of a lease, as one of its ends sees them: those that it sends,
+// numbered has the numbered messages of a lease, as one of its ends sees them: those that it sends, Out,
 // until the other end has confirmed them, and the number of those that have come. It does no I/O. The
 // zero value begins a lease.
 //
 // A frame of the other end is checked as a whole before any of it counts: a message that counted as
 // delivered, and was dropped because of what else its frame had, would never be sent again.
-type numbered struct {
-	pending   [][]byte // the messages behind confirmed, in order, encoded
-	bytes     int      // of pending
-	confirmed uint64   // the last message that the other end has confirmed
-	sent      uint64   // the last one that the present stream has, confirmed at least
-	newest    uint64   // the last one that any stream had: the other end may confirm it on a later stream
-	delivered uint64   // the last message of the other end that has come
+type numbered[Out proto.Message] struct {
+	pending   []Out  // the messages behind confirmed, in order
+	sizes     []int  // of pending, in bytes
+	bytes     int    // their sum
+	confirmed uint64 // the last message that the other end has confirmed
+	sent      uint64 // the last one that the present stream has, confirmed at least
+	newest    uint64 // the last one that any stream had: the other end may confirm it on a later stream
+	delivered uint64 // the last message of the other end that has come
 
-	frame struct{ messages, bytes int } // of the last nextFrame
+	frameBytes int // of the messages in the frame of the last nextFrame
 }
 
 // The limits of one frame, in messages and in bytes. A message that is larger goes alone.
@@ -32,73 +32,77 @@ const (
 	maxFrameBytes    = 256 << 10
 )
 
-// maxNumbered bounds the bytes of a numbered message: a frame with it has room for what else it has.
-const maxNumbered = maxMessage - 1<<10
-
 // add queues a message for the other end. The error is that the message cannot be sent, as with a text
 // that is not UTF-8. Then nothing has changed: in a frame it would break each stream of the lease.
-func (n *numbered) add(m proto.Message) error {
-	encoded, err := proto.Marshal(m)
+func (n *numbered[Out]) add(m Out) error {
+	size, err := sizeOf(m)
 	if err != nil {
 		return err
 	}
-	if len(encoded) > maxNumbered {
-		return fmt.Errorf("a message of %d bytes cannot be sent: %d is the most", len(encoded), maxNumbered)
-	}
-	n.pending = append(n.pending, encoded)
-	n.bytes += len(encoded)
+	n.pending, n.sizes = append(n.pending, m), append(n.sizes, size)
+	n.bytes += size
 	return nil
 }
 
+// maxNumbered bounds the bytes of a numbered message: a frame with it has room for what else it has.
+const maxNumbered = maxMessage - 1<<10
+
+// scratch has room for encoded messages, which sizeOf drops.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// sizeOf returns the size of a message, or why it cannot be sent. It encodes the message, which takes
+// little longer than to determine its size alone.
+func sizeOf(m proto.Message) (int, error) {
+	b := scratch.Get().(*[]byte)
+	defer scratch.Put(b)
+	encoded, err := proto.MarshalOptions{}.MarshalAppend((*b)[:0], m)
+	switch size := len(encoded); {
+	case err != nil:
+		return 0, err
+	case size > maxNumbered:
+		return 0, fmt.Errorf("a message of %d bytes cannot be sent: %d is the most", size, maxNumbered)
+	case size <= maxFrameBytes:
+		*b = encoded
+	}
+	return len(encoded), nil
+}
+
 // last returns the number of the last message that was added.
-func (n *numbered) last() uint64 { return n.confirmed + uint64(len(n.pending)) }
+func (n *numbered[Out]) last() uint64 { return n.confirmed + uint64(len(n.pending)) }
 
 // unsent reports whether the present stream does not have all messages yet.
-func (n *numbered) unsent() bool { return n.sent < n.last() }
+func (n *numbered[Out]) unsent() bool { return n.sent < n.last() }
 
-// nextFrame puts messages that the present stream does not have yet into a frame, and returns the number
-// of the first.
-func (n *numbered) nextFrame(frame protoreflect.Message) (first uint64) {
-	n.frame.messages, n.frame.bytes = 0, 0
-	n.fill(frame)
-	return n.sent + 1 - uint64(n.frame.messages)
+// nextFrame returns messages that the present stream does not have yet, and the number of the first.
+func (n *numbered[Out]) nextFrame() (first uint64, messages []Out) {
+	n.frameBytes, first = 0, n.sent+1
+	left := int(n.last() - n.sent)
+	return first, n.extend(first, make([]Out, 0, min(left, maxFrameMessages)))
 }
 
-// extend puts further messages into the frame of the last nextFrame, if they are the next ones for it,
-// and reports whether it has: the other end may have confirmed messages between, by what a former stream
-// has brought it.
-func (n *numbered) extend(frame protoreflect.Message, first uint64) bool {
-	had := n.frame.messages
-	if first+uint64(had) == n.sent+1 {
-		n.fill(frame)
+// extend puts further messages into the frame of the last nextFrame, if they are the next ones for it:
+// the other end may have confirmed messages between, by what a former stream has brought it.
+func (n *numbered[Out]) extend(first uint64, messages []Out) []Out {
+	if first+uint64(len(messages)) != n.sent+1 {
+		return messages
 	}
-	return n.frame.messages > had
-}
-
-// fill puts messages into a frame until that is full. The frame has them as fields that its type does not
-// know, which protobuf writes as they are. So each message is encoded once, whatever streams it goes by.
-func (n *numbered) fill(frame protoreflect.Message) {
-	field := frame.Descriptor().Fields().ByName("messages").Number()
-	fields := frame.GetUnknown()
-	for n.unsent() && n.frame.messages < maxFrameMessages {
-		next := n.pending[n.sent-n.confirmed]
-		if n.frame.messages > 0 && n.frame.bytes+len(next) > maxFrameBytes {
+	for n.unsent() && len(messages) < maxFrameMessages {
+		at := n.sent - n.confirmed
+		if len(messages) > 0 && n.frameBytes+n.sizes[at] > maxFrameBytes {
 			break
 		}
-		fields = protowire.AppendTag(fields, field, protowire.BytesType)
-		fields = protowire.AppendBytes(fields, next)
-		n.frame.messages++
-		n.frame.bytes += len(next)
+		messages = append(messages, n.pending[at])
+		n.frameBytes += n.sizes[at]
 		n.sent++
 	}
-	frame.SetUnknown(fields)
 	n.newest = max(n.newest, n.sent)
+	return messages
 }
 
 // accept handles the numbers of a frame of the other end: the last message that it has confirmed, and
 // the number of the first of its count messages. It returns how many of these have come before. The
 // error is that no honest end sends such numbers. Then nothing has changed.
-func (n *numbered) accept(received, first uint64, count int) (seen int, err error) {
+func (n *numbered[Out]) accept(received, first uint64, count int) (seen int, err error) {
 	switch {
 	case received > n.newest:
 		return 0, fmt.Errorf("message %d is confirmed, and %d is the last that was sent", received, n.newest)
@@ -117,17 +121,17 @@ func (n *numbered) accept(received, first uint64, count int) (seen int, err erro
 }
 
 // confirm drops the messages up to a number.
-func (n *numbered) confirm(received uint64) {
+func (n *numbered[Out]) confirm(received uint64) {
 	if received <= n.confirmed {
 		return
 	}
 	count := int(received - n.confirmed)
-	for _, m := range n.pending[:count] {
-		n.bytes -= len(m)
+	for _, size := range n.sizes[:count] {
+		n.bytes -= size
 	}
-	n.pending = slices.Delete(n.pending, 0, count)
+	n.pending, n.sizes = slices.Delete(n.pending, 0, count), slices.Delete(n.sizes, 0, count)
 	n.confirmed, n.sent = received, max(n.sent, received)
 }
 
 // restart begins a stream, which has no message yet.
-func (n *numbered) restart() { n.sent = n.confirmed }
+func (n *numbered[Out]) restart() { n.sent = n.confirmed }

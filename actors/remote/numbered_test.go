@@ -1,90 +1,62 @@
 package remote
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	"pgregory.net/rapid"
-
-	"github.com/actorlock/actorlock/messages"
 )
 
 // numberedEnd is an end of a lease in a history.
 type numberedEnd struct {
-	numbered
+	numbered[*wrapperspb.UInt64Value]
 	added, arrived uint64
-	flying         []*messages.ClientFrame // from this end, on the present stream
+	flying         []numberedFrame // from this end, on the present stream
 }
 
-// message returns a message that has a number.
-func message(n uint64) *messages.ClientMessage {
-	return &messages.ClientMessage{What: &messages.ClientMessage_Withdraw{Withdraw: n}}
-}
-
-// next returns the next frame.
-func (n *numbered) next() *messages.ClientFrame {
-	f := &messages.ClientFrame{Received: n.delivered}
-	f.First = n.nextFrame(f.ProtoReflect())
-	return f
-}
-
-// asReceived returns a frame as the other end gets it.
-func asReceived[F proto.Message](sent F) F {
-	b, err := proto.Marshal(sent)
-	received := sent.ProtoReflect().New().Interface().(F)
-	if err = errors.Join(err, proto.Unmarshal(b, received)); err != nil {
-		panic(err)
-	}
-	return received
+// numberedFrame is a frame of a history.
+type numberedFrame struct {
+	received, first uint64
+	messages        []*wrapperspb.UInt64Value
 }
 
 func (e *numberedEnd) addMessages(t *rapid.T) {
 	for range rapid.SampledFrom([]int{1, 2, 3, maxFrameMessages - 1}).Draw(t, "messages") {
 		e.added++
-		e.add(message(e.added))
+		e.add(wrapperspb.UInt64(e.added))
 	}
 }
 
 func (e *numberedEnd) send() {
-	f := &messages.ClientFrame{Received: e.delivered}
+	f := numberedFrame{received: e.delivered}
 	if e.unsent() {
-		f = e.next()
+		f.first, f.messages = e.nextFrame()
 	}
 	e.flying = append(e.flying, f)
 }
 
 // extendLast puts more into the last frame, which waits.
 func (e *numberedEnd) extendLast(t *rapid.T) {
-	if len(e.flying) == 0 || e.flying[len(e.flying)-1].First == 0 {
+	if len(e.flying) == 0 || len(e.flying[len(e.flying)-1].messages) == 0 {
 		return
 	}
-	last := e.flying[len(e.flying)-1]
-	had := len(asReceived(last).Messages)
-	extended := e.extend(last.ProtoReflect(), last.First)
-	if extended {
-		last.Received = e.delivered
-	}
-	switch has := len(asReceived(last).Messages); {
-	case has > maxFrameMessages:
-		t.Fatalf("a frame has %d messages", has)
-	case extended != (has > had):
-		t.Fatalf("a frame of %d messages has %d now; extended: %v", had, has, extended)
+	last := &e.flying[len(e.flying)-1]
+	last.received, last.messages = e.delivered, e.extend(last.first, last.messages)
+	if len(last.messages) > maxFrameMessages {
+		t.Fatalf("a frame has %d messages", len(last.messages))
 	}
 }
 
 // take handles a frame of the other end.
-func (e *numberedEnd) take(t *rapid.T, sent *messages.ClientFrame) {
-	f := asReceived(sent)
-	seen, err := e.accept(f.Received, f.First, len(f.Messages))
+func (e *numberedEnd) take(t *rapid.T, f numberedFrame) {
+	seen, err := e.accept(f.received, f.first, len(f.messages))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range f.Messages[seen:] {
-		if e.arrived++; m.GetWithdraw() != e.arrived {
-			t.Fatalf("message %d arrives as number %d", m.GetWithdraw(), e.arrived)
+	for _, m := range f.messages[seen:] {
+		if e.arrived++; m.Value != e.arrived {
+			t.Fatalf("message %d arrives as number %d", m.Value, e.arrived)
 		}
 	}
 	e.check(t)
@@ -95,11 +67,11 @@ func (e *numberedEnd) check(t *rapid.T) {
 		t.Fatalf("confirmed %d, sent %d, newest %d, pending %d of %d; delivered %d, arrived %d", e.confirmed, e.sent, e.newest, len(e.pending), e.added, e.delivered, e.arrived)
 	}
 	bytes := 0
-	for _, m := range e.pending {
-		bytes += len(m)
+	for _, size := range e.sizes {
+		bytes += size
 	}
-	if bytes != e.bytes {
-		t.Fatalf("%d messages have %d bytes, by the count %d", len(e.pending), bytes, e.bytes)
+	if len(e.sizes) != len(e.pending) || bytes != e.bytes {
+		t.Fatalf("%d messages of %d sizes have %d bytes, by the count %d", len(e.pending), len(e.sizes), bytes, e.bytes)
 	}
 }
 
@@ -124,7 +96,7 @@ func TestNumberedMessages(t *testing.T) {
 			}
 			for i := range ends {
 				if tells {
-					ends[i].flying = append(ends[i].flying, &messages.ClientFrame{Received: ends[i].delivered})
+					ends[i].flying = append(ends[i].flying, numberedFrame{received: ends[i].delivered})
 				}
 			}
 		}
@@ -163,22 +135,22 @@ func TestNumberedMessages(t *testing.T) {
 
 // wrong has the end take numbers that no honest end sends.
 func (e *numberedEnd) wrong(t *rapid.T) {
-	received, first := e.confirmed, e.delivered+1
+	f := numberedFrame{received: e.confirmed, first: e.delivered + 1, messages: make([]*wrapperspb.UInt64Value, 1)}
 	switch rapid.IntRange(0, 4).Draw(t, "wrong") {
 	case 0:
-		received = e.newest + 1
+		f.received = e.newest + 1
 	case 1:
-		received = ^uint64(0)
+		f.received = ^uint64(0)
 	case 2:
-		first = 0
+		f.first = 0
 	case 3:
-		received, first = e.newest, e.delivered+2
+		f.received, f.first = e.newest, e.delivered+2
 	case 4:
-		received, first = e.newest, ^uint64(0)
+		f.received, f.first = e.newest, ^uint64(0)
 	}
 	before := *e
-	if seen, err := e.accept(received, first, 1); err == nil {
-		t.Fatalf("received %d and first %d are taken, and %d were seen", received, first, seen)
+	if seen, err := e.accept(f.received, f.first, len(f.messages)); err == nil {
+		t.Fatalf("received %d and first %d are taken, and %d were seen", f.received, f.first, seen)
 	}
 	if e.confirmed != before.confirmed || e.sent != before.sent || e.delivered != before.delivered || len(e.pending) != len(before.pending) {
 		t.Fatal("numbers that are refused have an effect")
@@ -188,12 +160,12 @@ func (e *numberedEnd) wrong(t *rapid.T) {
 // An end may confirm what a former stream has brought, before the present stream has it.
 func TestConfirmedBeforeSent(t *testing.T) {
 	t.Parallel()
-	var n numbered
+	var n numbered[*wrapperspb.UInt64Value]
 	for i := range uint64(4) {
-		n.add(message(i + 1))
+		n.add(wrapperspb.UInt64(i + 1))
 	}
-	n.next()
-	n.add(message(5))
+	n.nextFrame()
+	n.add(wrapperspb.UInt64(5))
 	n.restart()
 	if _, err := n.accept(5, 1, 1); err == nil || n.delivered != 0 || n.confirmed != 0 {
 		t.Errorf("message 5, which was never sent, is confirmed: %v, delivered %d, confirmed %d", err, n.delivered, n.confirmed)
@@ -201,8 +173,8 @@ func TestConfirmedBeforeSent(t *testing.T) {
 	if seen, err := n.accept(3, 1, 1); err != nil || seen != 0 || n.delivered != 1 || n.confirmed != 3 {
 		t.Errorf("%d seen, %v, delivered %d, confirmed %d", seen, err, n.delivered, n.confirmed)
 	}
-	if f := asReceived(n.next()); f.First != 4 || len(f.Messages) != 2 {
-		t.Errorf("the next frame has %d messages from %d on", len(f.Messages), f.First)
+	if first, all := n.nextFrame(); first != 4 || len(all) != 2 {
+		t.Errorf("the next frame has %d messages from %d on", len(all), first)
 	}
 }
 
@@ -210,35 +182,36 @@ func TestConfirmedBeforeSent(t *testing.T) {
 // confirmed meanwhile.
 func TestExtendedFrameHasNoGap(t *testing.T) {
 	t.Parallel()
-	var n numbered
-	for i := range uint64(4) {
-		n.add(message(i + 1))
+	var n numbered[*wrapperspb.UInt64Value]
+	for i := range uint64(maxFrameMessages + 2) {
+		n.add(wrapperspb.UInt64(i + 1))
 	}
-	n.next() // all were sent
+	n.nextFrame()
+	n.nextFrame() // all were sent
 	n.restart()
-	frame := n.next()
-	n.sent, n.frame.messages = 2, 2
-	if _, err := n.accept(3, 0, 0); err != nil {
+	first, all := n.nextFrame()
+	all = all[:2]
+	n.sent = first + 1
+	if _, err := n.accept(first+2, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n.extend(frame.ProtoReflect(), frame.First) {
-		t.Error("a frame of messages 1 and 2 is extended, though message 3 is not in it")
+	if extended := n.extend(first, all); len(extended) != 2 {
+		t.Errorf("a frame of messages %d and %d is extended to %d, though message %d is not in it", first, first+1, len(extended), first+2)
 	}
 }
 
 // A frame has so many bytes at most, also when messages follow those that it has.
 func TestFrameBytes(t *testing.T) {
 	t.Parallel()
-	var n numbered
-	third := &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{Path: strings.Repeat("a", maxFrameBytes/3)}}}
-	n.add(third)
-	frame := n.next()
+	var n numbered[*wrapperspb.BytesValue]
+	n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
+	first, frame := n.nextFrame()
 	for range 4 {
-		n.add(third)
-		n.extend(frame.ProtoReflect(), frame.First)
+		n.add(wrapperspb.Bytes(make([]byte, maxFrameBytes/3)))
+		frame = n.extend(first, frame)
 	}
-	if has := len(asReceived(frame).Messages); has != 2 {
-		t.Errorf("a frame has %d messages of a third of its bytes", has)
+	if len(frame) != 2 {
+		t.Errorf("a frame has %d messages of a third of its bytes", len(frame))
 	}
 }
 

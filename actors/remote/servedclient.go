@@ -213,7 +213,7 @@ func (c *servedClient) endIfBehind() {
 		c.server.counts.countRefusal(LimitPending)
 		c.cutOff(notRead, nil)
 	}
-	c.messages = numbered{delivered: c.messages.delivered}
+	c.messages = numbered[*messages.ServerMessage]{delivered: c.messages.delivered}
 	c.countPending(0, 0)
 }
 
@@ -227,19 +227,20 @@ func (c *servedClient) Flush() {
 		if !c.stream.frames.hasRoom(func() { c.self.Tell(writable{}) }) {
 			return
 		}
-		frame := &messages.ServerFrame{Received: c.messages.delivered}
-		frame.First = c.messages.nextFrame(frame.ProtoReflect())
-		c.stream.frames.put(frame)
+		first, all := c.messages.nextFrame()
+		c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, First: first, Messages: all})
 	}
 }
 
 // extend puts messages into a frame that has some, and reports whether it has.
 func (c *servedClient) extend(last *messages.ServerFrame) bool {
-	if last.First == 0 || !c.messages.extend(last.ProtoReflect(), last.First) {
+	has := len(last.Messages)
+	if has == 0 {
 		return false
 	}
 	last.Received = c.messages.delivered
-	return true
+	last.Messages = c.messages.extend(last.First, last.Messages)
+	return len(last.Messages) > has
 }
 
 // onMessage handles a numbered message of the client.

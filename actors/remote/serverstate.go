@@ -60,7 +60,7 @@ type servedClient struct {
 	renewals  rate
 	epoch     uint64 // of the ZooKeeper session that the lease relies on; 0 before the first answer or grant
 	stream    *serverStream
-	messages  numbered
+	messages  numbered[*messages.ServerMessage]
 	answers   answerQueue
 	requests  map[uint64]*servedRequest
 	nodes     int                       // of requests

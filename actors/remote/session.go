@@ -41,7 +41,7 @@ type session struct {
 
 	// Only the actor uses these.
 	lease       clientLease
-	messages    numbered // of the lease
+	messages    numbered[*messages.ClientMessage] // of the lease
 	requests    sentRequests
 	questions   openQuestions
 	confirms    bool // the server waits for a frame that confirms an answer

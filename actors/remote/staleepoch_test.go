@@ -68,7 +68,7 @@ func TestRequestOfALostLease(t *testing.T) {
 		s.send(1, 7, nil, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{Path: "/lock"}}})
 		synctest.Wait()
 		for len(stream.up) > 0 {
-			if f := asReceived(<-stream.up); len(f.Messages) > 0 {
+			if f := <-stream.up; len(f.Messages) > 0 {
 				t.Errorf("the server has got %v", f.Messages)
 			}
 		}

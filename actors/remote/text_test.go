@@ -19,12 +19,10 @@ func TestTextsCanBeSent(t *testing.T) {
 		} {
 			var c servedClient
 			c.send(m)
-			if len(c.messages.pending) != 1 || c.messages.bytes > maxNumbered {
+			if len(c.messages.pending) != 1 || c.messages.sizes[0] > maxNumbered {
 				t.Fatalf("%.20q: %d messages wait", text, len(c.messages.pending))
 			}
-			var frame messages.ServerFrame
-			c.messages.nextFrame(frame.ProtoReflect())
-			if got := asReceived(&frame).Messages; len(got) != 1 {
+			if _, first := c.messages.nextFrame(); len(first) != 1 {
 				t.Errorf("%.20q is in no frame", text)
 			}
 		}

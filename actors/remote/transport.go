@@ -13,7 +13,7 @@ import (
 )
 
 // clientTransport carries the frames of one stream, at the client. One goroutine calls Send, and one
-// Recv. They block. A frame that is sent has its messages encoded, and is whole once it is encoded itself.
+// Recv. They block.
 type clientTransport interface {
 	Send(*messages.ClientFrame) error
 	Recv() (*messages.ServerFrame, error)

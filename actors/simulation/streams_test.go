@@ -196,7 +196,7 @@ func (s clientFrames) Send(f *messages.ClientFrame) error {
 		s.reset()
 		return err
 	}
-	if s.ctx.Err() != nil || s.writeFrame(frameOfStream, b, describeClientFrame(b)) != nil {
+	if s.ctx.Err() != nil || s.writeFrame(frameOfStream, b, describeClientFrame(f)) != nil {
 		return io.EOF
 	}
 	return nil
@@ -253,7 +253,7 @@ type serverFrames struct{ *endpoint }
 func (s serverFrames) Send(f *messages.ServerFrame) error {
 	b, err := marshal(f)
 	if err == nil {
-		err = s.writeFrame(frameOfStream, b, describeServerFrame(b))
+		err = s.writeFrame(frameOfStream, b, describeServerFrame(f))
 	}
 	return err
 }
@@ -291,11 +291,7 @@ func (sim *simulation) yield(seed uint64) func() {
 	}
 }
 
-func describeClientFrame(encoded []byte) string {
-	var f messages.ClientFrame
-	if err := proto.Unmarshal(encoded, &f); err != nil {
-		return err.Error()
-	}
+func describeClientFrame(f *messages.ClientFrame) string {
 	var all []string
 	if h := f.Hello; h != nil {
 		all = append(all, fmt.Sprintf("hello %x", h.Lease))
@@ -324,11 +320,7 @@ func describeClientFrame(encoded []byte) string {
 	return describeFrame(all, f.Received)
 }
 
-func describeServerFrame(encoded []byte) string {
-	var f messages.ServerFrame
-	if err := proto.Unmarshal(encoded, &f); err != nil {
-		return err.Error()
-	}
+func describeServerFrame(f *messages.ServerFrame) string {
 	var all []string
 	if w := f.Welcome; w != nil {
 		all = append(all, fmt.Sprintf("welcome %x, resumed: %v", w.Lease, w.Resumed))
