@@ -65,6 +65,26 @@ func TestChildrenShareMessages(t *testing.T) {
 	})
 }
 
+// Where the first nodes are large, the rest is read one by one.
+func TestLargeChildrenShareOneMessage(t *testing.T) {
+	each(t, func(t *testing.T, s *zktest.Server) {
+		var d testDialer
+		u, dir, conn := newUser(t, connected(t, Config{Servers: s.Addr(), Dial: d.Dial})), s.Path(t), s.Client(t)
+		makeNode(t, conn, dir, "")
+		want := map[string]string{}
+		for n := range 3 * firstChildren {
+			name := fmt.Sprint("n", n)
+			want[name] = string(bytes.Repeat([]byte{byte(n)}, manyBytes/firstChildren))
+			makeNode(t, conn, dir+"/"+name, want[name])
+		}
+		d.take()
+		u.expectChildren(dir, want)
+		if got := d.take(); got[embedded.OpMultiRead] != 1 || got[embedded.OpGetData] != 2*firstChildren {
+			t.Errorf("%d nodes took %v", len(want), got)
+		}
+	})
+}
+
 // A node that may not be read, in a message with others, is as one that is read by itself.
 func TestChildWithoutReadAmongOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
@@ -73,6 +93,14 @@ func TestChildWithoutReadAmongOthers(t *testing.T) {
 		setRights(t, conn, dir+"/secret", zk.PermAll&^zk.PermRead)
 		all, err := u.bridge.Children(within(t), dir, nil)
 		must(t, err)
+		alone, err := u.bridge.Children(within(t), dir, func(name string) bool { return name == "secret" })
+		must(t, err)
+		stat := func(of []Child) zk.Stat {
+			return of[slices.IndexFunc(of, func(c Child) bool { return c.Name == "secret" })].Stat
+		}
+		if among, own := stat(all), stat(alone); among != own {
+			t.Errorf("the stat %v among others, and %v by itself", among, own)
+		}
 		data := map[string]string{}
 		for _, c := range all {
 			data[c.Name] = string(c.Data)
