@@ -47,6 +47,7 @@ func TestPartitionsWithForeignWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locktest.Bubble(t, func(v *locktest.Virtual) {
+				log := new(locktest.Log)
 				g := newShards(v.Fixture, 8)
 				write := v.Locks().RWMutex(group.Members(v.LockPath)).Write()
 				var one *shard
@@ -62,11 +63,14 @@ func TestPartitionsWithForeignWriter(t *testing.T) {
 					defer pending.Cancel()
 				}
 				began := time.Now()
-				two, three := g.join(v.Locks(), "two"), g.join(v.Locks(), "three")
+				two, three := g.join(v.Locks(log.Config), "two"), g.join(v.Locks(), "three")
 				g.balanced(one, two, three)
 				observer := v.Locks().Partitions(v.LockPath, 8)
 				g.agree(observer, map[string]*shard{"one": one, "two": two, "three": three})
 				two.leaves()
+				if n := len(log.With("WARN", "as a writer", v.LockPath)); n != 1 {
+					v.Errorf("%d lines of the log name the writer", n)
+				}
 				g.balanced(one, three)
 				if after := time.Since(began); after > time.Minute {
 					v.Errorf("the members shared the partitions after %v", after)
@@ -77,4 +81,25 @@ func TestPartitionsWithForeignWriter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A member of a later version is left out, and the log says so once.
+func TestPartitionsWithALaterVersion(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		log := new(locktest.Log)
+		g := newShards(v.Fixture, 8)
+		one := g.join(v.Locks(log.Config), "one")
+		g.balanced(one)
+		for range 2 {
+			_, err := v.Client(v).Create(group.Members(v.LockPath)+"/"+locktest.CuratorID+"-__READ__", []byte(`{"format":1}`), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			locktest.Must(v, err)
+			<-time.After(time.Minute)
+			if n := len(log.With("ERROR", "is left out", "format 1")); n != 1 {
+				v.Errorf("%d lines of the log say that a member is left out", n)
+			}
+		}
+		g.balanced(one)
+		one.leaves()
+	})
 }
