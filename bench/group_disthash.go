@@ -16,7 +16,7 @@ import (
 
 var disthashPeer = peer{
 	name: "disthash",
-	about: "protoactor's cluster with its identity lookup disthash, which has no locks, and its ZooKeeper provider for the list of members. " +
+	about: "protoactor's cluster. Its identity lookup is disthash, which has no locks. Its ZooKeeper provider keeps the list of members. " +
 		"A partition is a grain. Each member activates the grains that its list of members gives it.",
 	server:  "zookeeper",
 	version: moduleVersion("github.com/asynkron/protoactor-go"),
