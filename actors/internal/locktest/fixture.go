@@ -64,9 +64,10 @@ func (b *Fixture) Clean() {
 	b.ExpectNoMarkerOrWatch()
 }
 
-// contendersBelow returns the number of nodes below a path that have a sequence number.
+// contendersBelow returns the number of nodes below a path that have a sequence number. It leaves out
+// the library's own directory: a session's node can end with ten decimal digits, too.
 func (b *Fixture) contendersBelow(path string) (n int) {
-	for _, name := range b.Nodes(b, path) {
+	for _, name := range b.lockNodesOf(path) {
 		if sequential.MatchString(name) {
 			n++
 		}
@@ -108,7 +109,11 @@ func (b *Fixture) limit() time.Duration {
 // LockNodes returns the children of the lock's path, or of that path with an end appended. It
 // leaves out the library's own directory, which a chroot has.
 func (b *Fixture) LockNodes(end ...string) []string {
-	return slices.DeleteFunc(b.Nodes(b, b.LockPath+strings.Join(end, "")), func(name string) bool { return name == "actorlock" })
+	return b.lockNodesOf(b.LockPath + strings.Join(end, ""))
+}
+
+func (b *Fixture) lockNodesOf(path string) []string {
+	return slices.DeleteFunc(b.Nodes(b, path), func(name string) bool { return name == "actorlock" })
 }
 
 // WaitNodes waits until the lock's directory has n children or, with ends, until each directory has
