@@ -29,6 +29,8 @@ type eventLoop struct {
 	steps     int
 
 	eventBegan       int64 // when the present event began, by the real clock
+	eventLine        int   // how many lines the history had then
+	certainLines     int   // how many it had when the first event began of interruptedLines
 	interruptedLines []int // lines before which an event took so long that Go may have preempted a goroutine
 }
 
@@ -142,12 +144,23 @@ func (loop *eventLoop) noteInterruption() {
 	var tv syscall.Timeval
 	syscall.Gettimeofday(&tv)
 	now := tv.Nano()
+	loop.mu.Lock()
+	defer loop.mu.Unlock()
 	if loop.eventBegan != 0 && now-loop.eventBegan > int64(longEvent) {
-		loop.mu.Lock()
+		if len(loop.interruptedLines) == 0 {
+			loop.certainLines = loop.eventLine
+		}
 		loop.interruptedLines = append(loop.interruptedLines, len(loop.history)+1)
-		loop.mu.Unlock()
 	}
-	loop.eventBegan = now
+	loop.eventBegan, loop.eventLine = now, len(loop.history)
+}
+
+// certain returns the number of lines that no interruption can have changed.
+func (loop *eventLoop) certain() int {
+	if len(loop.interruptedLines) == 0 {
+		return len(loop.history)
+	}
+	return loop.certainLines
 }
 
 // record adds a line to the history.
