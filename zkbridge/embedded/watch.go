@@ -93,17 +93,17 @@ func (w *watchTable) removeConn(c *conn) {
 	}
 }
 
-// fire calls deliver for every connection that watches the path, once. It
-// takes one-shot watches away. A connection is passed over that reads another replica than by.
-func (w *watchTable) fire(path string, kind eventType, by *replica, deliver func(*conn)) {
-	w.fireAt(path, kind, false, by, deliver)
-	for above := path; w.recursive > 0 && above != "/" && above != ""; {
+// fire delivers an event to every connection that watches its path. It takes one-shot watches away.
+// A connection is passed over that reads another replica than by.
+func (w *watchTable) fire(ev watchEvent, by *replica) {
+	w.fireAt(ev.path, false, ev, by)
+	for above := ev.path; w.recursive > 0 && above != "/" && above != ""; {
 		above = watchParent(above)
-		w.fireAt(above, kind, true, by, deliver)
+		w.fireAt(above, true, ev, by)
 	}
 }
 
-func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica, deliver func(*conn)) {
+func (w *watchTable) fireAt(path string, above bool, ev watchEvent, by *replica) {
 	list := w.watchers[path]
 	if len(list) == 0 {
 		return
@@ -114,9 +114,9 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica
 		keep := true
 		switch {
 		case c.replica() != by:
-		case kind == nodeChildrenChanged && modes&watchRecursive != 0:
+		case ev.kind == nodeChildrenChanged && modes&watchRecursive != 0:
 		case !above || modes&watchRecursive != 0:
-			deliver(c)
+			ev.deliver(c)
 			if !above && modes&watchOnce != 0 {
 				keep = modes != watchOnce
 				w.set(path, c, modes&^watchOnce)
@@ -133,36 +133,45 @@ func (w *watchTable) fireAt(path string, kind eventType, above bool, by *replica
 // notify fires the watches that a change touches: those of all connections that do
 // not lag behind, or of those that read a replica that catches up.
 func (s *Server) notify(ch change, by *replica) {
-	tell := s.teller(ch.path, ch.kind, ch.acl, ch.zxid)
-	s.dataWatches.fire(ch.path, ch.kind, by, tell)
+	ev := s.watchEvent(ch.path, ch.kind, ch.acl, ch.zxid)
+	s.dataWatches.fire(ev, by)
 	if ch.kind == nodeDataChanged {
 		return
 	}
 	if ch.kind == nodeDeleted {
-		s.childWatches.fire(ch.path, ch.kind, by, tell)
+		s.childWatches.fire(ev, by)
 	}
-	parent := watchParent(ch.path)
-	s.childWatches.fire(parent, nodeChildrenChanged, by, s.teller(parent, nodeChildrenChanged, ch.parentACL, ch.zxid))
+	s.childWatches.fire(s.watchEvent(watchParent(ch.path), nodeChildrenChanged, ch.parentACL, ch.zxid), by)
 }
 
-// teller returns what sends an event to a connection, but not twice, even if
-// several of its watches see it.
-func (s *Server) teller(path string, kind eventType, list []acl, zxid int64) func(*conn) {
+// watchEvent is what watches on a path are told. A connection is told once, even if several of its
+// watches see it. Every write makes two of them: they are values, which take no memory of their own.
+type watchEvent struct {
+	server *Server
+	round  uint64 // a number of its own
+	path   string
+	kind   eventType
+	acl    []acl // of the node
+	zxid   int64
+}
+
+func (s *Server) watchEvent(path string, kind eventType, list []acl, zxid int64) watchEvent {
 	if !s.release.has(eventsHaveZxid) {
 		zxid = noZxid
 	}
 	s.firing++
-	round := s.firing
-	return func(c *conn) {
-		if c.fired == round {
-			return
-		}
-		c.fired = round
-		if kind == nodeDeleted && s.misses(c, path) {
-			return
-		}
-		if allowed(list, permRead, c.auth) {
-			c.sendEvent(kind, path, zxid)
-		}
+	return watchEvent{s, s.firing, path, kind, list, zxid}
+}
+
+func (ev watchEvent) deliver(c *conn) {
+	if c.fired == ev.round {
+		return
+	}
+	c.fired = ev.round
+	if ev.kind == nodeDeleted && ev.server.misses(c, ev.path) {
+		return
+	}
+	if allowed(ev.acl, permRead, c.auth) {
+		c.sendEvent(ev.kind, ev.path, ev.zxid)
 	}
 }
