@@ -1,13 +1,17 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/remote"
@@ -150,4 +154,68 @@ func TestAllowSeesCheckedPaths(t *testing.T) {
 	for asked := range p.asked {
 		t.Errorf("Allow was asked: %.60q", asked)
 	}
+}
+
+// What Allow panics about fails, once. The client keeps what it holds and what it waits for, and asks for no
+// other lease.
+func TestAllowPanics(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var asked atomic.Int64
+		_, connect, close := virtualServer(t, remote.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil)), Allow: func(_ remote.Peer, path string, verb remote.Verb) error {
+			if strings.HasPrefix(path, "/panic") || path == "/" || path == "/root/found" && verb == remote.VerbInspect {
+				asked.Add(1)
+				panic("as a defect of Allow")
+			}
+			return nil
+		}})
+		client, other := connect(), connect()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*leaseTime)
+		defer cancel()
+		held, others := lockOf(t, client.Mutex("/held")), lockOf(t, other.Mutex("/other"))
+		waiting := client.Mutex("/other").Acquire(ctx)
+		for what, ask := range map[string]func() error{
+			"Lock":      func() error { _, err := client.Mutex("/panic").Lock(ctx); return err },
+			"Try":       func() error { _, err := client.Mutex("/panic").Lock(ctx, actors.Try()); return err },
+			"semaphore": func() error { _, err := client.Semaphore("/panic/s", 2).Lock(ctx, actors.Permits(2)); return err },
+			"multi-lock": func() error {
+				_, err := client.MultiLock(client.Mutex("/x"), client.Mutex("/panic")).Lock(ctx)
+				return err
+			},
+			"Participants": func() error { _, err := client.Mutex("/panic").Participants(ctx); return err },
+			"Set":          func() error { return client.SharedCount("/panic", 0).Set(ctx, 1) },
+			"Clients":      func() error { _, err := remote.Clients(ctx, client); return err },
+		} {
+			before := asked.Load()
+			if err := ask(); !errors.Is(err, actors.ErrInternal) || !strings.Contains(err.Error(), "Allow of the lock server has failed") {
+				t.Errorf("%s: %v", what, err)
+			}
+			<-time.After(leaseTime)
+			if n := asked.Load() - before; n != 1 {
+				t.Errorf("%s: Allow was asked %d times", what, n)
+			}
+		}
+		others.Release()
+		if g, err := waiting.Wait(ctx); err != nil || g.Unlock(ctx) != nil {
+			t.Errorf("the other lock of the client: %v", err)
+		}
+		if err := held.Err(); err != nil || client.Stats().SessionsLost > 0 {
+			t.Errorf("what the client holds: %v, %+v", err, client.Stats())
+		}
+		found, fine := lockOf(t, other.Mutex("/root/found")), lockOf(t, other.Mutex("/root/fine"))
+		if all, err := client.FindLocks(ctx, "/root"); err != nil || !slices.Equal(all, []string{"/root/fine"}) { // asks in a goroutine of its own
+			t.Errorf("FindLocks: %q, %v", all, err)
+		}
+		found.Release()
+		fine.Release()
+		for _, l := range []*actors.Locks{client, other} {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		close()
+		if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "as a defect of Allow") || strings.Contains(text, "actor failed") {
+			t.Error(text)
+		}
+	})
 }

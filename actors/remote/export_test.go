@@ -52,6 +52,11 @@ func (s *LockServer) Connect(t ServerTransport, name string) error {
 // ChangeSession has the server hear of a state of its ZooKeeper session.
 func (s *LockServer) ChangeSession(to *messages.SessionChanged) { sessionWatch{s}.Tell(to) }
 
+// FailClient has the actor of a client panic, whose number it is.
+func (s *LockServer) FailClient(number uint64) {
+	s.clientsAfter(number - 1)[0].self.Tell(frameReceived{})
+}
+
 var _ = messages.Reason_CLOSED
 
 // ClientsByAnswer has an answer of Clients have so many clients at most, until the result is called.

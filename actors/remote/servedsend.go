@@ -2,6 +2,8 @@ package remote
 
 import (
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/actorlock/actorlock/messages"
@@ -13,16 +15,32 @@ func (c *servedClient) text() string {
 	return fmt.Sprintf("%s %s %s (client %d)", c.peer.Name, c.peer.Address, c.name, c.number)
 }
 
-// allow returns why the client may not do that with one of the locks, as NO_AUTH, or nil. Any
-// goroutine may call it.
+// allow returns why the client may not do that with one of the locks, as NO_AUTH, or as INTERNAL if Allow
+// panics, or nil. Any goroutine may call it.
 func (c *servedClient) allow(verb Verb, paths ...string) error {
 	if c.server.cfg.Allow == nil {
 		return nil
 	}
 	for _, path := range paths {
-		if err := c.server.cfg.Allow(c.peer, path, verb); err != nil {
-			return &messages.Refused{Reason: messages.Reason_NO_AUTH, Detail: err.Error()}
+		if err := c.askAllow(path, verb); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// askAllow calls ServerConfig.Allow. A panic of it must not end the client's actor, or the process: all that
+// the client holds would be lost, and its next lease would ask for the same.
+func (c *servedClient) askAllow(path string, verb Verb) (refused error) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			c.server.logLimited(slog.LevelError, "Allow of a lock server panics, and the call of the client is refused", "client", c.text(), "path", path, "verb", verb,
+				"failure", failure, "stack", string(debug.Stack()), "do", "correct Allow")
+			refused = &messages.Refused{Reason: messages.Reason_INTERNAL, Detail: "Allow of the lock server has failed: see its log"}
+		}
+	}()
+	if err := c.server.cfg.Allow(c.peer, path, verb); err != nil {
+		return &messages.Refused{Reason: messages.Reason_NO_AUTH, Detail: err.Error()}
 	}
 	return nil
 }

@@ -348,8 +348,11 @@ func (s *LockServer) Serving() bool {
 	return !s.draining && !s.closed && state != nil && state.Connected
 }
 
-// warn writes a line to the log, one of each text in 10 s at most. The next has how many were left out.
-func (s *LockServer) warn(text string, args ...any) {
+// warn is logLimited for a warning.
+func (s *LockServer) warn(text string, args ...any) { s.logLimited(slog.LevelWarn, text, args...) }
+
+// logLimited writes a line to the log, one of each text in 10 s at most. The next has how many were left out.
+func (s *LockServer) logLimited(level slog.Level, text string, args ...any) {
 	leftOut, may := s.lines.take(text, s.manager.Session.Now())
 	if !may {
 		return
@@ -357,7 +360,7 @@ func (s *LockServer) warn(text string, args ...any) {
 	if leftOut > 0 {
 		args = append(args, slog.Int("alike", leftOut))
 	}
-	s.log.Warn(text, args...)
+	s.log.Log(context.Background(), level, text, args...)
 }
 
 // Stats returns the present counts. It never blocks for long.

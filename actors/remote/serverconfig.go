@@ -18,7 +18,8 @@ type ServerConfig struct {
 	// number of permits; for the members of a multi-lock. A node that is named by its own path may
 	// be of the lock at its directory, or of a semaphore or kazoo's semaphore that has such a
 	// directory: Allow is asked for all of these. FindLocks returns what the client may inspect.
-	// Clients asks for VerbInspect of "/".
+	// Clients asks for VerbInspect of "/". What it panics about is refused with ErrInternal, and a line of the
+	// log has the panic; the client keeps what it has.
 	Allow func(client Peer, path string, verb Verb) error
 	// Changed is called when a client's call that changes something is answered, with the error of the
 	// answer, but not when Allow refuses the call. It must not block, and several goroutines call it at
