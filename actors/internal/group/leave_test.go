@@ -3,6 +3,7 @@ package group_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
@@ -60,4 +61,58 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 		}
 		restore()
 	})
+}
+
+// A member that leaves while the create of one of its campaigns is under way has left once the node of that
+// campaign is gone.
+func TestLeaveBehindACampaign(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		join := func(locks *actors.Locks) *group.Membership {
+			f := group.NewFollower(access.Manager(locks), v.LockPath, 1)
+			return f.Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
+		}
+		leader, far := join(v.Locks()), v.Locks()
+		<-leader.Joined()
+		campaigns := v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: group.LockPath(v.LockPath, 0), Session: far.Session().ID,
+			Action: embedded.DelayReply, Delay: 100 * time.Millisecond})
+		m := join(far)
+		<-campaigns.Fired()
+		m.Leave()
+		<-m.Done()
+		if nodes := v.Nodes(v, group.LockPath(v.LockPath, 0)); len(nodes) != 1 {
+			v.Errorf("the member has left, and the partition has the nodes %v", nodes)
+		}
+		leader.Leave()
+		<-leader.Done()
+	})
+}
+
+// A member that leaves while no server answers for one of its campaigns leaves when its session can have
+// expired, or when its process closes its locks.
+func TestLeaveBehindACampaignWithoutAnswer(t *testing.T) {
+	for name, end := range map[string]func(v *locktest.Virtual, far *actors.Locks) (within time.Duration){
+		"session": func(_ *locktest.Virtual, far *actors.Locks) time.Duration { return far.Session().Timeout },
+		"close": func(_ *locktest.Virtual, far *actors.Locks) time.Duration {
+			go far.Close()
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			locktest.Bubble(t, func(v *locktest.Virtual) {
+				far := v.Locks()
+				campaigns := v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: group.LockPath(v.LockPath, 0), Session: far.Session().ID, Action: embedded.BlackHoleAfter})
+				m := group.NewFollower(access.Manager(far), v.LockPath, 1).Join(context.Background(), nil, func(int, *campaign.Term) {})
+				<-campaigns.Fired()
+				restore := v.CutOff()
+				m.Leave()
+				synctest.Wait()
+				within, began := end(v, far), time.Now()
+				<-m.Done()
+				if after := time.Since(began); after > within {
+					t.Errorf("the member has left after %v, later than %v", after, within)
+				}
+				restore()
+			})
+		})
+	}
 }

@@ -269,7 +269,7 @@ func (m *Membership) perform(actions []partition.Action) {
 			m.campaigns[p] = r
 			r.begin()
 		case partition.Withdraw:
-			m.campaigns[p].cancel()
+			m.campaigns[p].withdraw()
 		case partition.Start:
 			r := m.campaigns[p]
 			r.runs = true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/campaign"
+	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -58,6 +59,14 @@ func (r *lockRequest) cancel() {
 	r.ended = true
 	if r.entry != nil {
 		r.send(&messages.Cancel{})
+	}
+}
+
+// withdraw is cancel of a campaign: the last answer comes once the node is gone.
+func (r *lockRequest) withdraw() {
+	r.ended = true
+	if r.entry != nil {
+		r.send(lock.Withdraw{From: r})
 	}
 }
 

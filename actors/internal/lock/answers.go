@@ -65,6 +65,11 @@ func (l *Actor) RefuseRequest(id requests.ID, why requests.Reason) {
 		tell(r.releaser, refusal)
 		return
 	}
+	if r.extras != nil && r.extras.awaitNode != nil {
+		owner := r.owner // r may be another request by then
+		r.extras.awaitNode(func() { owner.Tell(refusal) })
+		return
+	}
 	r.Tell(refusal)
 }
 
@@ -119,6 +124,30 @@ func JoinDetail(path, detail string) string {
 		return path
 	}
 	return path + ": " + detail
+}
+
+// Withdraw is Cancel for an Acquisition that asks when nothing is left of its request. Refused comes once the
+// node of the request is deleted or its session is lost, and at the end of the actor. A recipe that is no
+// NodeAwaiter answers as for Cancel.
+type Withdraw struct{ From Acquisition }
+
+// NodeAwaiter is the Behavior of a recipe that knows when the node of a request is deleted.
+type NodeAwaiter interface {
+	// AwaitNode is called for a request that is about to end. The function that it returns calls another
+	// one, behind the end, once the node of the request is deleted or its session is lost.
+	AwaitNode(id requests.ID) (await func(then func()))
+}
+
+// onWithdraw withdraws a request, whose answer waits for the deletion of its node.
+func (l *Actor) onWithdraw(msg Withdraw) {
+	r := l.table.requests.At(*msg.From.RequestID())
+	if r == nil {
+		return
+	}
+	if b, is := l.behavior.(NodeAwaiter); is {
+		r.needExtras().awaitNode = b.AwaitNode(r.ID)
+	}
+	l.cancel(r, messages.Reason_CANCELLED)
 }
 
 // Cancel implements messages.LockHandler.

@@ -48,9 +48,10 @@ type extras struct {
 	timer      *time.Timer // until the next message about a limit; nil if there was none yet
 	revoked    bool        // the holder was asked to release at the end of hold
 	monitor    manager.RequestMonitor
-	sender     *watchedSender // of a request that an actor has sent
-	alias      *actor.PID     // the PID from which a future got Granted
-	lossWait   []*lossWait    // what waits for the Release of a lost grant
+	sender     *watchedSender    // of a request that an actor has sent
+	alias      *actor.PID        // the PID from which a future got Granted
+	lossWait   []*lossWait       // what waits for the Release of a lost grant
+	awaitNode  func(then func()) // of a Withdraw: see NodeAwaiter
 }
 
 func (r *Request) needExtras() *extras {

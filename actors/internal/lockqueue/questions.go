@@ -30,6 +30,21 @@ func (s *State) NodeOf(id requests.ID) (name string) {
 	return name
 }
 
+// SerialOf returns the serial of the entry of an open request; 0 before its first CreateNode.
+func (s *State) SerialOf(id requests.ID) uint64 {
+	if e := s.requests.At(id); e != nil {
+		return e.serial
+	}
+	return 0
+}
+
+// Leaves reports whether an entry without requests has a node that may exist, or a CreateNode that is not
+// answered.
+func (s *State) Leaves(serial uint64) bool {
+	e := s.entries.at(serial)
+	return e != nil && len(e.requests) == 0
+}
+
 // Nodes returns serial and name of the nodes of this process that are known to exist, in the order
 // of serials: a failed actor deletes them.
 func (s *State) Nodes() iter.Seq2[uint64, string] {

@@ -63,7 +63,7 @@ type ActionKind uint8
 const (
 	// Campaign requests the partition's lock.
 	Campaign ActionKind = iota
-	// Withdraw cancels the request, in whatever state it is. The answer is Released.
+	// Withdraw cancels the request, in whatever state it is. The answer is Released, once its node is gone.
 	Withdraw
 	// Start starts the function of the term.
 	Start

@@ -101,7 +101,10 @@ func (ds *directories) Close(failed bool) {
 	var paths []string
 	ds.each(func(d *directory) { paths = append(paths, d.path) })
 	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{Directories: paths}, ds.Self)
-	ds.each(func(d *directory) { d.close(failed) })
+	ds.each(func(d *directory) {
+		d.close(failed)
+		d.awaitNoNode()
+	})
 	ds.cleaningUp = !failed && ds.ending() && ds.Manager.StartCleanup(ds.Entry)
 }
 

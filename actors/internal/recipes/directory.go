@@ -25,6 +25,7 @@ type directory struct {
 	delay     *time.Timer                   // of the LockDelay under way
 	creates   map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
 	together  *[]zkbridge.CreateSpec        // collected by acquireWith; nil at other times
+	awaited   []awaitedNode                 // that leave, and whose end is awaited
 }
 
 // feed applies an event to the state and performs the effects.
@@ -41,6 +42,7 @@ func feed[E lockqueue.Event](d *directory, e E) {
 		d.perform(&effects[i], grants)
 	}
 	d.state.Performed()
+	d.callBehindNodes(func(n awaitedNode) bool { return !d.state.Leaves(n.serial) })
 }
 
 // acquire begins a request. With an atomic create its node is made together with those of other

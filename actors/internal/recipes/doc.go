@@ -10,7 +10,7 @@
 //   - multiLockActor (multilock.go): all or nothing of its members, which are actors of their own.
 //
 // To be read in this order: lock.go and directory.go, an Acquire there and back; bridgeanswers.go,
-// what comes from the bridge; directories.go, what no recipe decides, and the end; sessions.go, the loss of a session; effects.go,
+// what comes from the bridge; directories.go, what no recipe decides, and the end; sessions.go, the loss of a session; awaitnode.go, the end of a withdrawn node; effects.go,
 // what few directories do, and hand-offs; stacked.go, what the next two have in common;
 // localqueue.go; semaphore.go and permitcount.go; atomiccreate.go, member.go, multilock.go and multilockend.go;
 // misuse.go; recipes.go and options.go, which make each recipe; spec.go, a recipe as a message.

@@ -24,7 +24,10 @@ func (ds *directories) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_LOST:
 		ds.sessionLost(msg.Epoch)
 	case messages.SessionState_ENDED: // the bridge is closed
-		ds.each(func(d *directory) { feed(d, lockqueue.Close{Reason: requests.Closed}) })
+		ds.each(func(d *directory) {
+			feed(d, lockqueue.Close{Reason: requests.Closed})
+			d.awaitNoNode()
+		})
 	}
 }
 
