@@ -150,8 +150,8 @@ func onChaos(t *testing.T, f func(c *chaos)) {
 		},
 		"ensemble": func(t *testing.T) (*zktest.Server, func()) {
 			zktest.OneRunIn(t, 8)
-			s := zktest.Ensemble(t, 3)
-			return s, func() { restart(t, s.Members()[rand.N(3)]) }
+			s := zktest.Ensemble(t, 3, zktest.Links())
+			return s, func() { failOneOf(t, s.Members()) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +173,29 @@ func restart(t *testing.T, s *zktest.Server) {
 	s.Stop(t)
 	<-time.After(rand.N(300 * time.Millisecond))
 	s.Start(t)
+}
+
+// failOneOf kills one member of an ensemble, pauses it, or cuts it off from the others but not from its clients. In a long
+// run some faults last for longer than it takes members to give each other up.
+func failOneOf(t *testing.T, members []*zktest.Server) {
+	m, length := members[rand.N(len(members))], rand.N(time.Second)
+	if *chaosTime > 10*time.Second && rand.N(3) == 0 {
+		length = rand.N(6 * time.Second)
+	}
+	switch rand.N(3) {
+	case 0:
+		m.Freeze(t)
+		<-time.After(length)
+		m.Thaw(t)
+	case 1:
+		m.Isolate(t, true)
+		<-time.After(length)
+		m.Isolate(t, false)
+	default:
+		m.Stop(t)
+		<-time.After(length)
+		m.Start(t)
+	}
 }
 
 // start starts a process that works.
