@@ -62,11 +62,15 @@ func eachServer(t *testing.T, f func(b *Fixture)) {
 	})
 }
 
+// Resumes reports whether the server resumes sessions. On ClickHouse Keeper a session, and its locks for the process that
+// had them, end with the connection; others get these locks when the session has expired.
+func (b *Fixture) Resumes() bool { return !strings.HasPrefix(b.Keeper(), "keeper-") }
+
 // NeedsResumption skips a test on a server that resumes no session: its locks end with the
 // connection.
 func (b *Fixture) NeedsResumption() {
 	b.Helper()
-	if strings.HasPrefix(b.Keeper(), "keeper-") {
+	if !b.Resumes() {
 		b.Skip("ClickHouse Keeper resumes no session")
 	}
 }

@@ -15,6 +15,7 @@ func TestDirectoryIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b := locktest.NewFixture(t, s)
+		b.NeedsContainers()
 		first, second, client := b.Mutex(), b.Mutex(), b.Client(b)
 		for range 3 {
 			locktest.Unlock(b, locktest.Lock(b, first))

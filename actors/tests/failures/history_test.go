@@ -301,7 +301,11 @@ func testHistory(t *testing.T, clients clients) {
 		var connections []*actors.Locks
 		for i := range 3 {
 			proxy := zktest.Proxy(b, b.Addr())
-			locks := locktest.Connect(b.T, proxy.Addr())
+			locks := locktest.Connect(b.T, proxy.Addr(), func(cfg *actors.Config) {
+				if !b.Resumes() {
+					cfg.SessionTimeout = 10 * time.Second // for which others wait for the locks of a connection that is cut; the least that the server grants
+				}
+			})
 			proxies, connections = append(proxies, proxy), append(connections, locks)
 			for j := range 3 {
 				client, lockOnce := 3*i+j, clients(h, b, locks, &r)
@@ -316,7 +320,12 @@ func testHistory(t *testing.T, clients clients) {
 		for i := range 6 {
 			<-time.After(50*time.Millisecond + rand.N(100*time.Millisecond))
 			if i%2 == 0 {
-				proxies[rand.N(len(proxies))].Cut()
+				at := rand.N(len(proxies))
+				if !b.Resumes() {
+					locktest.WaitState(b, connections[at], messages.SessionState_CONNECTED)
+					h.expired[connections[at].Session().ID] = h.now()
+				}
+				proxies[at].Cut()
 				continue
 			}
 			zktest.Eventually(b, zktest.TimeLimit, func() bool {

@@ -74,6 +74,7 @@ func TestDeadSessionsNode(t *testing.T) {
 func TestCreateOnALaggingServer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption() // the node that the process finds is of its session
 		locks := v.Locks()
 		mu := locks.Mutex(v.LockPath)
 		locktest.Unlock(v, locktest.Lock(v, mu)) // which reads the directory

@@ -19,8 +19,9 @@ func TestSuspendedBeforeGrant(t *testing.T) {
 	ran, handedOn := map[string]bool{}, map[string]bool{}
 	for _, r := range locktest.Recipes {
 		t.Run(r.Name, func(t *testing.T) {
-			ran[r.Name] = true
 			locktest.Bubble(t, func(v *locktest.Virtual) {
+				v.NeedsResumption()
+				ran[r.Name] = true
 				v.AwaitDeadLetters()
 				config, all := locktest.OwnerActors(v.T, 3)
 				locks := v.Locks(config)

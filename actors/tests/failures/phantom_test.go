@@ -15,6 +15,7 @@ import (
 func TestWaitBehindPhantom(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption() // they stay on the server that shows the node
 		var log locktest.Log
 		address := make(chan string, 100)
 		waiters := locktest.Connect(v.T, "one:1,two:1", log.Config, func(cfg *actors.Config) {

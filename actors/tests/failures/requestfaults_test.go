@@ -205,7 +205,9 @@ func cancelAt(t *testing.T, r locktest.Recipe, contended bool, fault embedded.Fa
 			case <-injected.Fired():
 			case <-release.Done():
 			}
-			locktest.Result(v, release)
+			if _, err := release.Result(); err != nil && (v.Resumes() || !errors.Is(err, actors.ErrSessionLost)) {
+				v.Errorf("request %d: release: %v", fault.Nth, err)
+			}
 		}
 		fired = len(injected.Firings()) > 0
 		cancel(nil)

@@ -47,8 +47,9 @@ func TestDeadlineOutlivesSession(t *testing.T) {
 		defer cancel()
 		timed, bound := mu.Acquire(context.Background(), actors.WithTimeout(wait)), mu.Acquire(ctx)
 		<-time.After(locktest.SessionTimeout)
-		for _, epoch := range []uint64{1, 2} {
-			if s := locks.Session(); s.Epoch != epoch || len(v.LockNodes()) != 3 {
+		first := locks.Session().Epoch
+		for lost := range uint64(2) {
+			if s := locks.Session(); s.Epoch != first+lost || len(v.LockNodes()) != 3 {
 				v.Fatalf("%+v; nodes %v", s, v.LockNodes())
 			}
 			v.Expire(locks.Session().ID)

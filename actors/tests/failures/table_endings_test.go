@@ -184,6 +184,7 @@ var endings = []ending{
 		c.deleteHolderNodes(c.Remove)
 	}},
 	{name: "node deleted while away", run: func(c *cell) {
+		c.NeedsResumption()
 		c.deleteHolderNodes(func(nodes ...string) {
 			c.network.Disconnect()
 			c.Remove(nodes...)
@@ -276,6 +277,7 @@ var endings = []ending{
 	}},
 	{name: "owner's actor stops", actors: 2, realTime: true, run: stopActor},
 	{name: "suspended", configure: func(cfg *actors.Config) { cfg.StopOnSuspended = true }, run: func(c *cell) {
+		c.NeedsResumption()
 		c.hold()
 		c.wait()
 		c.network.Disconnect()

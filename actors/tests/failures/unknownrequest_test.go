@@ -13,7 +13,7 @@ import (
 )
 
 // A server hangs up on one of the requests that not every server knows, before the sessions begin or
-// from then on: two processes that have a mutex in turn go on, in their sessions.
+// from then on: two processes that have a mutex in turn go on, in their sessions where the server resumes them.
 func TestServerHangsUpOnARequest(t *testing.T) {
 	t.Parallel()
 	for _, op := range []embedded.Op{embedded.OpCreateContainer, embedded.OpCreate2, embedded.OpMultiRead, embedded.OpSetWatches, embedded.OpGetEphemerals} {
@@ -50,7 +50,7 @@ func TestServerHangsUpOnARequest(t *testing.T) {
 						v.Errorf("100 grants took %v", took)
 					}
 					for _, locks := range processes {
-						if s := locks.Stats(); s.Suspensions > 4 || s.SessionsLost > 0 {
+						if s := locks.Stats(); s.Suspensions > 4 || s.SessionsLost > 0 && v.Resumes() {
 							v.Errorf("SUSPENDED %d times, %d sessions lost", s.Suspensions, s.SessionsLost)
 						}
 					}

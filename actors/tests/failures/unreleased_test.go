@@ -33,6 +33,7 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 		}, false},
 		"release is never answered": {func(v *locktest.Virtual, locks *actors.Locks, _ *zkbridge.Bridge) {
 			g := locktest.Lock(v, locks.Mutex("/lock"))
+			v.NeedsResumption()
 			v.Inject(embedded.Fault{Op: embedded.OpDelete, Path: "/lock/", Action: embedded.CutBefore, Times: -1})
 			locktest.Is(v, locktest.Failure(v, g.Release()), actors.ErrUnavailable)
 		}, false},
@@ -40,6 +41,7 @@ func TestUnrelatedLockKeepsItsMargin(t *testing.T) {
 			mu := locks.Mutex("/lock")
 			locktest.Unlock(v, locktest.Lock(v, mu))
 			setACL(v, v.Client(v), "/lock", zk.PermAll&^zk.PermRead)
+			v.NeedsResumption()
 			v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/lock/", Action: embedded.DropReply})
 			if _, err := mu.Lock(locktest.Within(v)); err == nil {
 				v.Error("granted without being seen")
