@@ -21,8 +21,8 @@
 //
 // The messages are in messages/remote.proto. A file uses only what stands before it in this list.
 //
-// Both ends: protocol.go, text.go, limits.go (what a client may ask for), numbered.go (messages arrive
-// once), frames.go, frameturns.go (large frames are handled in turn), codec.go, transport.go and grpc.go
+// Both ends: protocol.go, text.go, limits.go (what a client may ask for), size.go (what
+// can be sent), numbered.go (messages arrive once), frames.go, frameturns.go (large frames are handled in turn), codec.go, transport.go and grpc.go
 // (streams).
 //
 // The client: subscribers.go; clientlease.go (which server to ask, and until when the lease is valid);

@@ -3,7 +3,6 @@ package remote
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -26,12 +25,6 @@ type numbered[Out proto.Message] struct {
 	frameBytes int // of the messages in the frame of the last nextFrame
 }
 
-// The limits of one frame, in messages and in bytes. A message that is larger goes alone.
-const (
-	maxFrameMessages = 256
-	maxFrameBytes    = 256 << 10
-)
-
 // add queues a message for the other end. The error is that the message cannot be sent, as with a text
 // that is not UTF-8. Then nothing has changed: in a frame it would break each stream of the lease.
 func (n *numbered[Out]) add(m Out) error {
@@ -42,29 +35,6 @@ func (n *numbered[Out]) add(m Out) error {
 	n.pending, n.sizes = append(n.pending, m), append(n.sizes, size)
 	n.bytes += size
 	return nil
-}
-
-// maxNumbered bounds the bytes of a numbered message: a frame with it has room for what else it has.
-const maxNumbered = maxMessage - 1<<10
-
-// scratch has room for encoded messages, which sizeOf drops.
-var scratch = sync.Pool{New: func() any { return new([]byte) }}
-
-// sizeOf returns the size of a message, or why it cannot be sent. It encodes the message, which takes
-// little longer than to determine its size alone.
-func sizeOf(m proto.Message) (int, error) {
-	b := scratch.Get().(*[]byte)
-	defer scratch.Put(b)
-	encoded, err := proto.MarshalOptions{}.MarshalAppend((*b)[:0], m)
-	switch size := len(encoded); {
-	case err != nil:
-		return 0, err
-	case size > maxNumbered:
-		return 0, fmt.Errorf("a message of %d bytes cannot be sent: %d is the most", size, maxNumbered)
-	case size <= maxFrameBytes:
-		*b = encoded
-	}
-	return len(encoded), nil
 }
 
 // last returns the number of the last message that was added.

@@ -17,6 +17,15 @@ const protocolVersion = 1
 // maxMessage bounds the bytes of a frame: a message of the largest node data fits.
 const maxMessage = 2 << 20
 
+// maxNumbered bounds the bytes of a numbered message: a frame with it has room for what else it has.
+const maxNumbered = maxMessage - 1<<10
+
+// The limits of the numbered messages of one frame, and of their bytes. A message that is larger goes alone.
+const (
+	maxFrameMessages = 256
+	maxFrameBytes    = 256 << 10
+)
+
 // maxAnswer bounds the bytes of a question and of an answer: no transport carries a larger one.
 const maxAnswer = 1 << 20
 
