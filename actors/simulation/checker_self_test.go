@@ -125,6 +125,22 @@ func TestChecker(t *testing.T) {
 			g.ended(4*time.Second, 1)
 			g.afterDeletion(4, 3, "q", 2, 2, oneMutex)
 		}, ""},
+		{"the same, whose release is on its way to the lock server", func(g grantHistory) {
+			client := deletedBefore(1, "q", 1, 1, oneMutex)
+			client.endDelay = 2 * time.Second
+			g.granted(2*time.Second, client)
+			g.ended(2*time.Second, 1)
+			g.afterDeletion(3, 2, "p", 3, 0, oneMutex)
+			g.ended(3*time.Second, 2)
+			g.afterDeletion(4, 3, "q", 2, 2, oneMutex)
+		}, ""},
+		{"the same, whose release had come before", func(g grantHistory) {
+			g.afterDeletion(2, 1, "q", 1, 1, oneMutex)
+			g.ended(2*time.Second, 1)
+			g.afterDeletion(3, 2, "p", 3, 0, oneMutex)
+			g.ended(3*time.Second, 2)
+			g.afterDeletion(4, 3, "q", 2, 2, oneMutex)
+		}, "was made since"},
 		{"work that goes on under a lost session", func(g grantHistory) {
 			g.grant(1, 1, "a", 1, oneMutex)
 			g.sessionLost(2*time.Second, 1)

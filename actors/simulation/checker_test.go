@@ -15,7 +15,7 @@ type checker struct {
 	held             []*heldGrant
 	recentGrants     map[string][]*heldGrant               // grants of the last recentTime, by path
 	lastGrant        map[string]time.Duration              // when a lock was granted last, by path
-	deletedNodeEnded map[string]time.Duration              // when a grant of a process ended whose node was already deleted, by process and path
+	deletedNodeEnded map[string]time.Duration              // when the lock may have heard of the end of a grant whose node was already deleted, by process and path
 	uncleanEnd       map[string]time.Duration              // when the last holder ended without a release, by path
 	greatest         map[string]map[tokenUse]greatestToken // the greatest token so far, by path
 	ownerEnded       map[string]time.Duration              // when an owner's last request ended, or the latest time at which it ends
@@ -87,6 +87,7 @@ type heldGrant struct {
 	minDelay            time.Duration // the least time until the process learns of a change
 	predecessorOutlived bool          // its node was deleted before the process can have learned that all contenders ahead had left
 	maxAnswerDelay      time.Duration // how long an answer may take to reach the process; 0: not known
+	endDelay            time.Duration // how long it may take until the lock hears of the grant's end: a lock server has the lock
 }
 
 func newChecker(specs map[string]*spec) *checker {
@@ -277,13 +278,13 @@ func (c *checker) historyLost() {
 func (c *checker) ended(now time.Duration, id int) {
 	for _, h := range c.held {
 		if h.id == id && h.invalidated {
-			c.noteDeletedNodeEnd(h.process+h.uses[0].path, now)
+			c.noteDeletedNodeEnd(h.process+h.uses[0].path, now+h.endDelay)
 		}
 	}
 	c.held = slices.DeleteFunc(c.held, func(h *heldGrant) bool { return h.id == id })
 }
 
-// noteDeletedNodeEnd notes when a grant of a process has ended whose node was already deleted.
+// noteDeletedNodeEnd notes when a lock may have heard of the end of a process's grant whose node was already deleted.
 func (c *checker) noteDeletedNodeEnd(processAndPath string, at time.Duration) {
 	c.deletedNodeEnded[processAndPath] = max(c.deletedNodeEnded[processAndPath], at)
 }

@@ -209,6 +209,14 @@ func (p *process) maxDelay() time.Duration {
 	return d
 }
 
+// endDelay returns how long it may take until a lock hears that a grant of the process has ended.
+func (p *process) endDelay() time.Duration {
+	if !p.isClient {
+		return 0
+	}
+	return p.maxDelay() + 20*time.Millisecond
+}
+
 // holder names what has grants in common: the session of a lock server has those of its clients.
 func (p *process) holder(session int64) string {
 	if p.sim.plan.lockServers == 0 {

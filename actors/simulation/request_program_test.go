@@ -272,11 +272,11 @@ func (r *programRequest) handleAnswer(now time.Duration) {
 	r.sim.grants++
 	r.sim.record("%d is granted: token %v, node %s", r.id, grant.Token(), grant.Node())
 	if grant.Err() != nil {
-		r.sim.noteDeletedNodeEnd(r.p.holder(grant.Session())+r.uses[0].path, now)
+		r.sim.noteDeletedNodeEnd(r.p.holder(grant.Session())+r.uses[0].path, now+r.p.endDelay())
 	} else {
 		r.believed = true
 		h := &heldGrant{id: r.id, owner: r.owner, token: grant.Token(), uses: r.uses, nodes: grant.Nodes(),
-			session: grant.Session(), unaffectedSince: r.p.unaffectedSince, process: r.p.holder(grant.Session()), maxAnswerDelay: r.maxAnswerDelay(), minDelay: r.p.host.minDelay()}
+			session: grant.Session(), unaffectedSince: r.p.unaffectedSince, process: r.p.holder(grant.Session()), maxAnswerDelay: r.maxAnswerDelay(), endDelay: r.p.endDelay(), minDelay: r.p.host.minDelay()}
 		r.sim.noteGrant(h)
 		r.beginWork()
 		r.checkAskedBefore(now)
