@@ -82,9 +82,6 @@ func AnyLeads(t testing.TB, all ...*Candidate) (term *actors.Term) {
 	return term
 }
 
-// Terms returns the channel of the next terms.
-func (c *Candidate) Terms() <-chan *actors.Term { return c.terms }
-
 // Leads waits for the next term.
 func (c *Candidate) Leads() *actors.Term {
 	c.t.Helper()

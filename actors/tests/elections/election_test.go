@@ -230,8 +230,7 @@ func TestCampaignStopsOnSuspended(t *testing.T) {
 	})
 }
 
-// With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on, unless it
-// hears of the end of its node first: then it waits again when its session is lost.
+// With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on.
 func TestCampaignFailsOnSessionLoss(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
 		here, there := b.Locks(), b.Locks()
@@ -243,16 +242,8 @@ func TestCampaignFailsOnSessionLoss(t *testing.T) {
 		waiter.Fails(actors.ErrSessionLost)
 		b.ExpireSession(here)
 		locktest.Closes(b, term.Context().Done(), "the term")
-		select {
-		case next := <-leader.Terms():
-			if next.Number() != 2 {
-				b.Errorf("term %d", next.Number())
-			}
-		case <-leader.Ended:
-			locktest.Is(b, leader.Err, actors.ErrSessionLost)
-			locktest.Is(b, context.Cause(term.Context()), actors.ErrNodeDeleted)
-		case <-locktest.Within(b).Done():
-			b.Fatal("no term")
+		if next := leader.Leads(); next.Number() != 2 {
+			b.Errorf("term %d", next.Number())
 		}
 	})
 }
