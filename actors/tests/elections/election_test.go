@@ -233,14 +233,19 @@ func TestCampaignStopsOnSuspended(t *testing.T) {
 // With FailOnSessionLoss a candidate that waits ends with its session. One that leads goes on.
 func TestCampaignFailsOnSessionLoss(t *testing.T) {
 	locktest.Each(t, func(b *locktest.Fixture) {
-		here, there := b.Locks(), b.Locks()
+		proxy := zktest.Proxy(b, b.Addr())
+		here, there := locktest.Connect(b.T, proxy.Addr()), b.Locks()
 		leader := b.Campaign(here.Election(b.LockPath), actors.FailOnSessionLoss())
 		term := leader.Leads()
 		waiter := b.Campaign(there.Election(b.LockPath), actors.FailOnSessionLoss())
 		b.WaitNodes(2)
 		b.ExpireSession(there)
 		waiter.Fails(actors.ErrSessionLost)
-		b.ExpireSession(here)
+		session := here.Session()
+		proxy.Refuse(true)
+		proxy.Cut() // so that the leader hears of the loss first: the event of its node would have it wait again
+		b.Expire(b, session.ID)
+		proxy.Refuse(false)
 		locktest.Closes(b, term.Context().Done(), "the term")
 		if next := leader.Leads(); next.Number() != 2 {
 			b.Errorf("term %d", next.Number())

@@ -135,7 +135,7 @@ func perform(t *testing.T, prepare func(s *matrixRun) func(), f requestFault) (r
 		s.others = v.Locks()
 		s.rival = s.others.Mutex(v.LockPath)
 		if !v.Resumes() {
-			time.Sleep(locktest.SessionTimeout) // it closes the session in which it has learned what the server does not know
+			<-time.After(locktest.SessionTimeout) // it closes the session in which it has learned what the server does not know
 		}
 		run := prepare(s)
 		injected := &embedded.Injected{}
