@@ -6,7 +6,7 @@
 //     a request ends.
 //   - TestEveryFaultAtEveryRequest (matrix_test.go) has each fault at each request of each
 //     operation (operations_test.go).
-//   - TestHistory (history_test.go), TestHistoryOfTokens (tokens_history_test.go),
+//   - TestHistory (history_test.go, history_model_test.go), TestHistoryOfTokens (tokens_history_test.go),
 //     TestHistoryOfOutages (outages_history_test.go), chaos_test.go and chaos_cut_linux_test.go are
 //     random histories of many clients. Models and ledgers check them.
 package failures
