@@ -33,8 +33,10 @@ type Membership struct {
 	done   chan struct{} // closed when the member has left
 	failed error         // why the member has left by itself; set before done is closed
 
-	functions sync.WaitGroup // calls of lead
-	unwatch   func()         // ends the watch of what has the member leave
+	functions sync.WaitGroup  // calls of lead
+	unwatch   func()          // ends the watch of what has the member leave
+	life      context.Context // ends when the member has left, and with the manager
+	endLife   context.CancelFunc
 
 	// Only the actor uses these.
 	machine    *partition.Machine
@@ -70,6 +72,7 @@ func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term 
 	m := &Membership{Follower: f, ID: binary.BigEndian.Uint64(id[:]), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
 	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*lockRequest, f.Partitions)
 	m.publishing = publisher{member: m, data: data}
+	m.life, m.endLife = context.WithCancel(f.Manager.Ended())
 	f.Manager.System().Start(fmt.Sprintf("actorlock-partitions%d%s", members.Add(1), f.Path), func(self *host.Ref) host.Actor {
 		m.self = self
 		return m
@@ -118,6 +121,10 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 		m.perform(m.machine.Retry(msg.partition))
 	case publishDue:
 		m.publishing.onDue(msg)
+	case rereadDue:
+		m.publishing.reread()
+	case reread:
+		m.publishing.onReread(msg)
 	case overdue:
 		m.publishing.onOverdue(msg.record)
 	case giveUp:
@@ -316,6 +323,7 @@ func (m *Membership) finish() {
 		return
 	}
 	m.finished = true
+	m.endLife()
 	m.ignore(m)
 	m.unwatch()
 	select {

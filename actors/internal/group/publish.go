@@ -35,6 +35,8 @@ type publisher struct {
 	failed   int       // in a row
 	leaving  bool
 	warned   bool // of a writer
+
+	overwritten bool // another program has overwritten a record
 }
 
 // Messages of a member's actor to itself.
@@ -227,6 +229,7 @@ func (p *publisher) onPublished(number int64) {
 		close(p.member.joined)
 		p.listen()
 		p.member.readAgain() // the directory may have been missing until now
+		p.rereadLater()
 	}
 	if p.leaving {
 		p.leave()

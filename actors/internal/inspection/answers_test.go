@@ -108,6 +108,7 @@ func TestQuestionsAndAnswersTravel(t *testing.T) {
 	roundTrip(t, Remaining)
 	roundTrip(t, Verify)
 	roundTrip(t, VerifyToken)
+	roundTrip(t, ReadData)
 	roundTrip(t, Revoke)
 	roundTrip(t, RevokeHolders)
 	roundTrip(t, GetCount)
@@ -115,7 +116,7 @@ func TestQuestionsAndAnswersTravel(t *testing.T) {
 	roundTrip(t, TrySetCount)
 	roundTrip(t, GetGeneration)
 	roundTrip(t, CheckHealth)
-	if n := len(answerings); n != 14 {
+	if n := len(answerings); n != 15 {
 		t.Errorf("%d kinds of questions: each must be here", n)
 	}
 }
@@ -170,6 +171,7 @@ func TestPathsOfQuestions(t *testing.T) {
 		{&messages.Question{Kind: "find", Path: "/"}, []string{"/"}, false},
 		{&messages.Question{Kind: "verify", Path: "any", Lock: multi}, []string{"/a", "/s", "/s/locks", "/s/leases", "/n"}, false},
 		{&messages.Question{Kind: "verify-token", Path: "/a/b/x-lock-0000000001"}, []string{"/a/b"}, false},
+		{&messages.Question{Kind: "data", Path: "/a/b/x-lock-0000000001"}, []string{"/a/b"}, false},
 		{&messages.Question{Kind: "revoke", Path: "/s/leases/x-lease-0000000001"}, []string{"/s/leases", "/s"}, true},
 		{&messages.Question{Kind: "revoke", Path: "/s/locks/x-lock-0000000001"}, []string{"/s/locks", "/s"}, true},
 		{&messages.Question{Kind: "revoke", Path: "/s-__lock__/x__lock__0000000001"}, []string{"/s-__lock__", "/s"}, true},

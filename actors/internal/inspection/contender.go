@@ -38,6 +38,21 @@ func (t *Target) participants(ctx context.Context, _ struct{}) (Snapshot, error)
 	return Snapshot{Contenders: all}, err
 }
 
+// NodeData is the data of a contender's node, if the node exists.
+type NodeData struct {
+	Exists bool
+	Data   []byte
+}
+
+// readData reads a contender's node, without a barrier.
+func (t *Target) readData(ctx context.Context, _ struct{}) (NodeData, error) {
+	if _, name := zkpath.Split(t.Path); !queue.IsContender(name) {
+		return NodeData{}, check.Invalid(fmt.Sprintf("node %q: it must be the path of a contender's node, as Grant.Node gives it", t.Path))
+	}
+	view, err := t.Manager.Bridge.PeekData(ctx, t.Path)
+	return NodeData{view.Exists, view.Data}, err
+}
+
 // contenders returns the contenders for the lock by its recipe. It returns them without tokens and with
 // an error if the generation alone cannot be read.
 func (t *Target) contenders(ctx context.Context) ([]Contender, error) {

@@ -27,6 +27,7 @@ var (
 	Remaining     = question("remaining", ofLock, (*Target).remaining)
 	Verify        = question("verify", ofLock, (*Target).verify)
 	VerifyToken   = question("verify-token", ofNode, (*Target).verifyToken)
+	ReadData      = question("data", ofNode, (*Target).readData)
 	Revoke        = question("revoke", ofNode|changing, (*Target).revoke)
 	RevokeHolders = question("revoke-holders", ofLock|changing, (*Target).revokeHolders)
 	GetCount      = question("count", ofCount, (*Target).count)

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -50,6 +51,13 @@ func Parse(data []byte) (r Record, id uint64, is bool) {
 	r.Member = FormatID(id)
 	r.Leads, r.Waits = r.Leads.within(r.Partitions), r.Waits.within(r.Partitions)
 	return r, id, true
+}
+
+// SameRecord reports whether the data of a node are read as the record that was written to it.
+func SameRecord(read, written []byte) bool {
+	is, _, known := Parse(read)
+	want, _, _ := Parse(written)
+	return known && bytes.Equal(is.Encode(), want.Encode())
 }
 
 // FormatID returns a member's id as in a record.

@@ -39,6 +39,24 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// A record is the same however the data say it, and other data are another one.
+func TestSameRecord(t *testing.T) {
+	written := (&Record{Partitions: 4, Member: FormatID(7), Leads: Bits{3}, Waits: Bits{4}, Data: []byte("x")}).Encode()
+	for data, want := range map[string]bool{
+		string(written): true,
+		`{"data":"eA==", "member":"7", "identity":"x", "waits":"BA==", "partitions":4, "leads":"Aw=="}`: true,
+		`{"partitions":4,"member":"8","leads":"Aw==","waits":"BA==","data":"eA=="}`:                     false,
+		`{"partitions":4,"member":"7","leads":"Aw==","waits":"BA=="}`:                                   false,
+		`{"format":1}`: false,
+		"__REVOKE__":   false,
+		"":             false,
+	} {
+		if got := SameRecord([]byte(data), written); got != want {
+			t.Errorf("%s is the same: %v", data, got)
+		}
+	}
+}
+
 // A member whose records a later version has written, or that has another number of partitions, is left out
 // with an error that says so. Fields that this version does not know are no reason.
 func TestOtherMembers(t *testing.T) {

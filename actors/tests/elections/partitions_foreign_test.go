@@ -2,11 +2,13 @@ package elections
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -81,6 +83,55 @@ func TestPartitionsWithForeignWriter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Processes that come know a member whose node another program has overwritten: it publishes again. It does
+// so every 30 s at most, also if that program overwrites each of its nodes.
+func TestPartitionsWithOverwrittenMembers(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		log := new(locktest.Log)
+		g := newShards(v.Fixture, 8)
+		members := map[string]*shard{"one": g.join(v.Locks(log.Config), "one"), "two": g.join(v.Locks(), "two")}
+		g.balanced(members["one"], members["two"])
+		<-time.After(time.Minute) // nothing is published any more
+		conn, list := v.Client(v), group.Members(v.LockPath)
+		overwrite := func() (fresh int) {
+			for _, node := range v.Nodes(v, list) {
+				if _, stat, err := conn.Get(list + "/" + node); err != nil || stat.Version > 0 {
+					continue
+				}
+				if _, err := conn.Set(list+"/"+node, []byte("of another program"), 0); err == nil {
+					fresh++
+				}
+			}
+			return fresh
+		}
+		if n := overwrite(); n != 2 {
+			v.Errorf("%d nodes are overwritten", n)
+		}
+		reader := v.Locks().Partitions(v.LockPath, 8)
+		if _, err := reader.Leader(locktest.Within(v), 0); !errors.Is(err, actors.ErrNoLeader) {
+			v.Errorf("a process that reads the nodes knows a leader: %v", err)
+		}
+		<-time.After(time.Minute)
+		g.agree(reader, members)
+		writes := 0
+		for range 600 {
+			writes += overwrite()
+			<-time.After(time.Second)
+		}
+		if writes < 30 || writes > 42 {
+			v.Errorf("two members have published %d times in ten minutes", writes)
+		}
+		if n := len(log.With("WARN", "overwrites the node of a member", v.LockPath)); n != 1 {
+			v.Errorf("%d lines of the log name the other program", n)
+		}
+		<-time.After(time.Minute)
+		g.agree(v.Locks().Partitions(v.LockPath, 8), members)
+		members["one"].leaves()
+		members["two"].leaves()
+	})
 }
 
 // A member of a later version is left out, and the log says so once.
