@@ -39,7 +39,7 @@ func TestClosedLocksAreCollected(t *testing.T) {
 			locks, err := actors.Connect(locktest.Within(b), b.Addr(), actors.Config{SessionTimeout: locktest.LongSession})
 			locktest.Must(b, err)
 			useAll(b, ctx, locks, fmt.Sprint(b.LockPath, i)) // the next one waits for the lock-delay
-			all, bridges = append(all, weak.Make(locks)), append(bridges, weak.Make(actors.BridgeOf(locks)))
+			all, bridges = append(all, weak.Make(locks)), append(bridges, weak.Make(actors.BridgeOf(locks).Bridge))
 			locktest.Must(b, locks.Close())
 		}
 		var counts [2]int

@@ -98,7 +98,7 @@ func (cfg *Config) settings() *manager.Settings {
 
 // Backend is what Locks live on: a *[zkbridge.Bridge], or the session with a lock server that package
 // remote opens. New panics for any other type.
-type Backend interface{ manager.AnySession }
+type Backend interface{ manager.Backend }
 
 // connectLimit bounds Connect with a context that has no deadline.
 const connectLimit = 15 * time.Second

@@ -18,7 +18,7 @@ func LockAcquisition(g *Grant) (unlock func()) {
 }
 
 // BridgeOf returns the bridge of Locks.
-func BridgeOf(l *Locks) *zkbridge.Bridge { return l.manager.Bridge.FailFast(false) }
+func BridgeOf(l *Locks) zkbridge.Internals { return l.manager.Bridge.FailFast(false) }
 
 // Paths returns the paths of the locks whose actors run.
 func Paths(l *Locks) []string { return l.manager.Paths() }

@@ -18,7 +18,7 @@ import (
 // [Locks.RaiseGeneration] is called for the first time. Its read includes all writes that
 // ZooKeeper had acknowledged when it was called. It blocks until ZooKeeper answers or ctx ends.
 // It returns ErrInvalid if the node's data are no generation; its other errors are those of
-// [zkbridge.Bridge.GetNode].
+// [Locks.Multi], without messages.Reason_OUTCOME_UNKNOWN.
 func (l *Locks) Generation(ctx context.Context) (uint64, error) {
 	return inSomeSession(ctx, l.manager, func() (uint64, error) { return inspection.GetGeneration.One(ctx, l.at(""), struct{}{}) })
 }
@@ -54,7 +54,7 @@ func (l *Locks) RaiseGeneration(ctx context.Context) (uint64, error) {
 		if err != nil || aim > 0 && was.Value >= aim {
 			return was.Value, err
 		}
-		if aim, err = zkbridge.NextGeneration(was.Value); err != nil {
+		if aim, err = bridge.NextGeneration(was.Value); err != nil {
 			return 0, err
 		}
 		err = bridge.WriteGeneration(ctx, was.Node, aim)

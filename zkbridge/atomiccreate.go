@@ -9,7 +9,7 @@ import (
 // CreateAtomically puts contenders into the queues of several locks by one transaction: all of
 // them, or none. So in each queue they come before the same others. The bridge answers each sender
 // as for a Create of its own. CreateAtomically does not block.
-func (b *Bridge) CreateAtomically(specs []CreateSpec) {
+func (b *internals) CreateAtomically(specs []CreateSpec) {
 	if len(specs) > 0 {
 		b.ref.Tell(&createRequest{specs, b.cfg.Log})
 	}
@@ -20,7 +20,7 @@ const MaxAtomicCreates = writer.MaxParts
 
 // CreateEach is CreateAtomically for nodes that need not be created together: it divides them, in
 // their order, into as few transactions as they fit into.
-func (b *Bridge) CreateEach(specs []CreateSpec) {
+func (b *internals) CreateEach(specs []CreateSpec) {
 	first, size := 0, 0
 	for i, p := range specs {
 		n := writer.NewCreate(reply.To{}, p.Create, b.cfg.ACL).AtomicBytes(b.cfg.Root)
@@ -38,4 +38,4 @@ func (b *Bridge) CreateEach(specs []CreateSpec) {
 // when as many requests are answered as were unanswered at its beginning. So each wait ends while ZooKeeper
 // answers. The bridge also calls f without a session, and when it is closed. f runs on the bridge's goroutine
 // or on the caller's, and must not block. AwaitRoom never blocks.
-func (b *Bridge) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }
+func (b *internals) AwaitRoom(n int, f func()) { b.ref.Tell(roomWait{n: n, f: f}) }

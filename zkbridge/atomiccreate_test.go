@@ -25,7 +25,7 @@ func createAtomically(users []*user, dirs []string) {
 }
 
 // newUsers returns n users of one bridge, with a directory for each.
-func newUsers(t *testing.T, b *Bridge, s *zktest.Server, n int) (users []*user, dirs []string) {
+func newUsers(t *testing.T, b *internals, s *zktest.Server, n int) (users []*user, dirs []string) {
 	path := s.Path(t)
 	for i := range n {
 		users, dirs = append(users, newUser(t, b)), append(dirs, fmt.Sprintf("%s/%d", path, i))

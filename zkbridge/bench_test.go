@@ -35,7 +35,7 @@ func benchmarkCycle(b *testing.B, s *zktest.Server) {
 	}
 }
 
-func cycles(b *testing.B, bridge *Bridge, dir string, rounds int) {
+func cycles(b *testing.B, bridge *internals, dir string, rounds int) {
 	answers := make(mailbox, 1)
 	epoch := bridge.Session().Epoch
 	for i := range rounds {
@@ -68,7 +68,7 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-func burst(b *testing.B, bridge *Bridge, dir string, n int) {
+func burst(b *testing.B, bridge *internals, dir string, n int) {
 	answers, epoch := make(mailbox, n), bridge.Session().Epoch
 	for i := range n {
 		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: dir, Prefix: "n-", DirectoryExists: true}, answers)
@@ -116,7 +116,7 @@ func benchmarkNewDirectories(b *testing.B, n int, create func(dir string)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/create")
 }
 
-func createInNew(b *testing.B, bridge *Bridge, dir string, n int) {
+func createInNew(b *testing.B, bridge *internals, dir string, n int) {
 	answers, epoch := make(mailbox, n), bridge.Session().Epoch
 	for i := range n {
 		bridge.Ref().SendCreate(&messages.Create{Id: uint64(i), Epoch: epoch, Directory: fmt.Sprintf("%s/%d", dir, i), Prefix: "n-"}, answers)

@@ -15,10 +15,7 @@ import (
 
 // Bridge is a connection to ZooKeeper, owned by an actor. Its methods may be called from any
 // goroutine.
-type Bridge struct {
-	*connection
-	failFast bool // see FailFast
-}
+type Bridge struct{ *connection }
 
 // bridges numbers the actors of this process.
 var bridges atomic.Uint64
@@ -78,7 +75,7 @@ func (b *Bridge) Connected(ctx context.Context) error {
 	}
 }
 
-func (b *Bridge) unreachable(cause error) error {
+func (b *connection) unreachable(cause error) error {
 	servers := strings.Join(b.cfg.Servers.All(), ",")
 	if last := b.lastConnectError.Load(); last != nil {
 		return fmt.Errorf("zkbridge: no session with %s: %w (%w)", servers, last.err, cause)
@@ -122,7 +119,7 @@ func (b *Bridge) Session() Session {
 		return s
 	}
 	s.Deadline = now.conn.Deadline()
-	if s.State != messages.SessionState_LOST && now.conn.Overdue(b.Now()) {
+	if s.State != messages.SessionState_LOST && now.conn.Overdue(b.now()) {
 		s.State = messages.SessionState_LOST
 	}
 	return s
@@ -133,17 +130,10 @@ func (b *Bridge) Session() Session {
 // process that was paused, before any timer or message has come through. Once true for an epoch it
 // stays true. After Close it is false for the last epoch: subscribers are told ENDED. It never
 // blocks and costs little.
-func (b *Bridge) Lost(epoch uint64) bool { return b.LostAt(epoch, b.Now()) }
+func (b *Bridge) Lost(epoch uint64) bool { return b.lostAt(epoch, b.now()) }
 
-// Now returns the time since Open. While the machine is suspended it goes on, unlike the monotonic
-// clock. It costs little more than half of time.Now.
-func (b *Bridge) Now() time.Duration { return b.cfg.Clock.Now() }
-
-// TimeOf returns the time at which Now returned at.
-func (b *Bridge) TimeOf(at time.Duration) time.Time { return b.cfg.Clock.TimeOf(at) }
-
-// LostAt is Lost for a caller that has read the clock: Now returned at.
-func (b *Bridge) LostAt(epoch uint64, at time.Duration) bool {
+// lostAt is Lost for a caller that has read the clock: now returned at.
+func (b *connection) lostAt(epoch uint64, at time.Duration) bool {
 	now := b.state.Load()
 	switch {
 	case now.Epoch != epoch:
@@ -191,27 +181,11 @@ func (b *Bridge) Close() error {
 	return nil
 }
 
-// NoTokens returns why no lock can be granted in the present session: the generation of tokens is
-// not known, or too low after it or ZooKeeper's transactions went back, or the session is a local one,
-// which the servers do not upgrade. It returns nil otherwise. It never blocks.
-func (b *Bridge) NoTokens() error {
-	if why := b.noTokens.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
-
 // Stats returns the present counts. It never blocks.
 func (b *Bridge) Stats() Stats {
 	c := &b.counters
 	return Stats{Batches: c.batches.Load(), BatchOperations: c.batchOperations.Load(), Suspensions: c.suspensions.Load(),
 		SessionsLost: c.sessionsLost.Load()}
-}
-
-// OnBatch has f called with the number of operations of each batch that is sent from now on; nil
-// ends that. The bridge's actor calls f, which must not block.
-func (b *Bridge) OnBatch(f func(operations int)) {
-	b.counters.onBatch.Store(&f)
 }
 
 // errNilContext is the error of a call with a nil context.

@@ -72,7 +72,7 @@ func TestChaos(t *testing.T) {
 // chaosUser creates nodes, and releases most of them.
 type chaosUser struct {
 	t       *testing.T
-	bridge  *Bridge
+	bridge  *internals
 	held    *sync.Map // epoch by the name of each node that was not released
 	tokens  *sync.Map
 	answers mailbox

@@ -16,7 +16,7 @@ import (
 
 // checkClose closes a bridge and checks that it is closed. TestCloseUnanswered and
 // TestPauseEndsWithClose measure, in virtual time, how long that may take.
-func checkClose(t *testing.T, b *Bridge, clean bool) {
+func checkClose(t *testing.T, b *internals, clean bool) {
 	t.Helper()
 	if err := b.Close(); (err == nil) != clean {
 		t.Errorf("Close: %v", err)
@@ -76,7 +76,7 @@ func TestCloseInEachState(t *testing.T) {
 }
 
 // panicInActor stops the bridge by a panic of its actor.
-func (b *Bridge) panicInActor() {
+func (b *internals) panicInActor() {
 	b.ref.Tell(task(func(c *bridgeActor) {
 		c.epoch.Jobs().Reads.AddBlocking(func() func() { panic("oops") })
 	}))

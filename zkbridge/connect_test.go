@@ -208,7 +208,7 @@ func TestDeadServerOfAName(t *testing.T) {
 		b, err := start(system, settings)
 		must(t, err)
 		must(t, b.Connected(within(t)))
-		u := newUser(t, b)
+		u := newUser(t, b.Internals())
 		u.subscribe()
 		u.waitState(messages.SessionState_CONNECTED)
 		s.DropConnections() // without another lookup that ends in time

@@ -11,7 +11,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// connection is what a Bridge shares with those of FailFast.
+// connection is what a Bridge shares with its actor.
 type connection struct {
 	cfg *settings
 	ref *host.Ref
@@ -50,6 +50,9 @@ type connectError struct {
 func (s *snapshot) lives(epoch uint64) bool {
 	return s.Epoch == epoch && (s.State == messages.SessionState_CONNECTED || s.State == messages.SessionState_SUSPENDED)
 }
+
+// now is Internals.Now.
+func (b *connection) now() time.Duration { return b.cfg.Clock.Now() }
 
 // noteConnectError keeps the error of an attempt to connect.
 func (b *connection) noteConnectError(err error) {

@@ -21,9 +21,10 @@
 // # The files, in reading order
 //
 //   - session.go, config.go, auth.go: the session as others see it, and the configuration of a bridge.
-//   - bridge.go, call.go, stats.go: Bridge, which other goroutines call, and its counts.
+//   - bridge.go, stats.go: Bridge, which other goroutines call, and its counts.
+//   - internals.go, call.go: Internals, for the packages of locks.
 //   - ops.go, multi.go, getnode.go, readlimit.go, survey.go, atomiccreate.go, generation.go, promise.go,
-//     sessionstream.go: what else a Bridge does.
+//     sessionstream.go: what else these do.
 //   - connection.go, outage.go: what Bridge and the actor share, such as the present session.
 //   - actor.go: the actor, and what an epoch needs of it.
 //   - state.go: how the subscribers and others learn of the state.
@@ -39,4 +40,7 @@
 // creates and deletes nodes, package internal/watches knows whom the change of a node wakes, package
 // internal/zkconn is the connection, package internal/reply answers requests, and package internal/jobs
 // runs work, so much at a time. Each knows only those named after it. Package zkpath has the paths for all.
+//
+// A program that brings a bridge of its own needs [Open], [Config], [Bridge], [Session] and the errors.
+// [Internals], and what stands in the arguments and results of its methods only, is for the packages of locks.
 package zkbridge

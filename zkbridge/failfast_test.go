@@ -19,7 +19,7 @@ import (
 )
 
 // blockingCalls returns each call of a bridge that blocks until ZooKeeper answers.
-func blockingCalls(b *Bridge, dir string) map[string]func(context.Context) error {
+func blockingCalls(b *internals, dir string) map[string]func(context.Context) error {
 	check := CheckNode(dir)
 	return map[string]func(context.Context) error{
 		"Multi":       func(ctx context.Context) error { _, err := b.Multi(ctx, check); return err },

@@ -35,15 +35,15 @@ func userInChroot(t *testing.T, s *zktest.Server) (u *user, conn *zk.Conn, root 
 	return newUser(t, connected(t, Config{Servers: s.Addr() + root})), conn, root
 }
 
-func TestParseGeneration(t *testing.T) {
+func TestGenerationOfNode(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]uint64{"0": 0, "7": 7, "007": 7, "18446744073709551615": 1<<64 - 1} {
-		if got, err := ParseGeneration([]byte(text)); got != want || err != nil {
+		if got, err := (NodeView{Exists: true, Data: []byte(text)}).Generation(); got != want || err != nil {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", " 7", "7\n", "+7", "-7", "0x7", "1_000", "seven", "18446744073709551616", strings.Repeat("x", 1<<20)} {
-		_, err := ParseGeneration([]byte(text))
+		_, err := (NodeView{Exists: true, Data: []byte(text)}).Generation()
 		if !errors.Is(err, messages.Reason_INVALID) || !strings.Contains(err.Error(), strconv.Quote(text)[:min(20, len(text))]) || len(err.Error()) > 200 {
 			t.Errorf("%.20q: %.300v", text, err)
 		}
@@ -265,7 +265,7 @@ func TestGenerationIsReadAgain(t *testing.T) {
 		if got := d.take()[embedded.OpGetData]; got != 10 {
 			t.Errorf("read %d times", got)
 		}
-		for _, b := range []*Bridge{first, b} {
+		for _, b := range []*internals{first, b} {
 			b.Close()
 			<-b.ended
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// NodeView is a node as [Bridge.GetNode] or [Bridge.GetData] has read it.
+// NodeView is a node as Internals.GetNode or Internals.GetData has read it.
 type NodeView struct {
 	Exists bool
 	Stat   zk.Stat  // of the node, if it exists
@@ -31,9 +31,9 @@ type NodeView struct {
 // both during the call.
 //
 // GetNode blocks until it has read, until ctx ends or until the session is lost. It waits while the
-// session is SUSPENDED. The errors are as for [Bridge.Multi], without OUTCOME_UNKNOWN. An actor
+// session is SUSPENDED. The errors are as for Internals.Multi, without OUTCOME_UNKNOWN. An actor
 // must not call it.
-func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
+func (b *internals) GetNode(ctx context.Context, path string) (NodeView, error) {
 	if path == "/" {
 		return NodeView{}, fmt.Errorf("zkbridge: %w: path /: the root is in no directory", messages.Reason_INVALID)
 	}
@@ -45,18 +45,18 @@ func (b *Bridge) GetNode(ctx context.Context, path string) (NodeView, error) {
 }
 
 // GetData is GetNode with the node's data, and without the directory.
-func (b *Bridge) GetData(ctx context.Context, path string) (NodeView, error) {
+func (b *internals) GetData(ctx context.Context, path string) (NodeView, error) {
 	directory, _ := zkpath.Split(path)
 	return b.getData(ctx, path, directory)
 }
 
 // PeekData is GetData without the transaction: on a server that lags behind it may see less than
 // ZooKeeper had acknowledged to other clients, though not less than this session has seen before.
-func (b *Bridge) PeekData(ctx context.Context, path string) (NodeView, error) {
+func (b *internals) PeekData(ctx context.Context, path string) (NodeView, error) {
 	return b.getData(ctx, path, requests.NoBarrier)
 }
 
-func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, error) {
+func (b *internals) getData(ctx context.Context, path, barrier string) (NodeView, error) {
 	return wait(b, newRead(ctx, b, path, barrier, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
 		found, err := zkconn.Read(c, path, false)
 		if err = zkconn.ExplainRight(c, err, "READ", path); err != nil {
@@ -67,12 +67,12 @@ func (b *Bridge) getData(ctx context.Context, path, barrier string) (NodeView, e
 }
 
 // newRead returns a request that calls do behind a barrier.
-func newRead[T any](ctx context.Context, b *Bridge, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *requests.Read[T] {
+func newRead[T any](ctx context.Context, b *internals, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *requests.Read[T] {
 	return requests.NewRead(ctx, b.callIn(b.Session().Epoch), path, directory, do)
 }
 
 // wait sends a read and waits for its result.
-func wait[T any](b *Bridge, r *requests.Read[T]) (none T, err error) {
+func wait[T any](b *internals, r *requests.Read[T]) (none T, err error) {
 	if r.Ctx == nil {
 		return none, errNilContext
 	}

@@ -40,7 +40,7 @@ func userOfFaulty(t *testing.T, cfg Config, f *faultyClient) *user {
 }
 
 // replace takes the place of a bridge's client.
-func (f *faultyClient) replace(b *Bridge) {
+func (f *faultyClient) replace(b *internals) {
 	b.runInActor(func(a *bridgeActor) {
 		f.Client = a.epoch.Client()
 		a.epoch.SetClient(f)

@@ -23,12 +23,12 @@ type user struct {
 	mailbox
 	seen   []any // messages that were read in search of another type
 	t      testing.TB
-	bridge *Bridge
+	bridge *internals
 	lastID uint64
 	saw    map[string]bool // directories of nodes that were created
 }
 
-func newUser(t testing.TB, b *Bridge) *user {
+func newUser(t testing.TB, b *internals) *user {
 	return &user{mailbox: make(mailbox, 1<<16), t: t, bridge: b, saw: map[string]bool{}}
 }
 
@@ -132,7 +132,7 @@ func (u *user) batch(send func()) {
 }
 
 // runInActor has the bridge's actor run f, and waits for its end.
-func (b *Bridge) runInActor(f func(*bridgeActor)) {
+func (b *internals) runInActor(f func(*bridgeActor)) {
 	done := make(chan struct{})
 	b.ref.Tell(task(func(a *bridgeActor) {
 		f(a)
@@ -142,7 +142,7 @@ func (b *Bridge) runInActor(f func(*bridgeActor)) {
 }
 
 // openRequests returns the number of the requests that the bridge has not answered.
-func (b *Bridge) openRequests() (n int) {
+func (b *internals) openRequests() (n int) {
 	b.runInActor(func(a *bridgeActor) { n = a.epoch.Len() })
 	return n
 }

@@ -40,7 +40,7 @@ func inPhantomTest(t *testing.T, servers string, f func(t *testing.T, p *phantom
 		p.transactions = p.server.Inject(embedded.Fault{Op: embedded.OpMulti, Path: "/d/" + p.node, Session: b.Session().ID,
 			Action: embedded.DelayReply, Times: -1})
 		f(t, p)
-		for _, b := range []*Bridge{b, p.other.bridge} {
+		for _, b := range []*internals{b, p.other.bridge} {
 			b.Close()
 			<-b.ended
 		}

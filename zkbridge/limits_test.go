@@ -100,7 +100,7 @@ func TestRequireNoChroot(t *testing.T) {
 }
 
 // expectMissingNode checks that a transaction in the root fails because of its own node.
-func expectMissingNode(t *testing.T, b *Bridge) {
+func expectMissingNode(t *testing.T, b *internals) {
 	t.Helper()
 	if _, err := b.MultiWithin(within(t), "/", CheckNode("/none")); !errors.Is(err, zk.ErrNoNode) {
 		t.Errorf("a missing node in the root that exists: %v", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // loseSession has the bridge give up its session as if the deadline had passed.
-func (b *Bridge) loseSession() {
+func (b *internals) loseSession() {
 	b.ref.Tell(task(func(c *bridgeActor) { c.OnSessionEvent(epoch.Overdue, "the test says so") }))
 }
 

@@ -85,7 +85,7 @@ func logger() *slog.Logger {
 }
 
 // open opens a bridge without waiting, to be closed when the test ends.
-func open(t testing.TB, cfg Config) *Bridge {
+func open(t testing.TB, cfg Config) *internals {
 	t.Helper()
 	if cfg.Logger == nil {
 		cfg.Logger = logger()
@@ -101,12 +101,12 @@ func open(t testing.TB, cfg Config) *Bridge {
 		<-b.ended
 		system.Close()
 	})
-	return b
+	return b.Internals()
 }
 
 // connected opens a bridge and waits for its session. That is the longest one which the servers
 // grant, so that a busy machine does not lose it.
-func connected(t testing.TB, cfg Config) *Bridge {
+func connected(t testing.TB, cfg Config) *internals {
 	t.Helper()
 	if cfg.SessionTimeout == 0 {
 		cfg.SessionTimeout = time.Minute
@@ -121,7 +121,7 @@ func connected(t testing.TB, cfg Config) *Bridge {
 }
 
 // waitConnectError waits until an attempt to connect has failed with an error that contains text.
-func waitConnectError(t testing.TB, b *Bridge, text string) {
+func waitConnectError(t testing.TB, b *internals, text string) {
 	t.Helper()
 	zktest.Eventually(t, timeLimit, func() bool {
 		last := b.lastConnectError.Load()

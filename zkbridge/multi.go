@@ -41,28 +41,28 @@ func CheckNode(path string) any {
 //   - [messages.Reason_LIMIT_EXCEEDED]: see Config.MaxOutstanding.
 //
 // Only after OUTCOME_UNKNOWN may anything have been executed. An actor must not call Multi.
-func (b *Bridge) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, error) {
+func (b *internals) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, error) {
 	return b.multi(ctx, b.Session().Epoch, "", ops)
 }
 
 // MultiWithin is Multi for nodes in a directory: if a node is missing it creates the directory
 // unless that exists, and the missing nodes above it, and tries ops once more. After an error the
 // directory may exist.
-func (b *Bridge) MultiWithin(ctx context.Context, directory string, ops ...any) ([]zk.MultiResponse, error) {
+func (b *internals) MultiWithin(ctx context.Context, directory string, ops ...any) ([]zk.MultiResponse, error) {
 	return b.multi(ctx, b.Session().Epoch, directory, ops)
 }
 
 // MultiIn is Multi for the session of one epoch, such as the epoch of a grant. In any other session
 // it fails with [messages.Reason_SESSION_LOST] and sends nothing.
-func (b *Bridge) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
+func (b *internals) MultiIn(ctx context.Context, epoch uint64, ops ...any) ([]zk.MultiResponse, error) {
 	return b.multi(ctx, epoch, "", ops)
 }
 
-func (b *Bridge) multi(ctx context.Context, epoch uint64, within string, ops []any) ([]zk.MultiResponse, error) {
+func (b *internals) multi(ctx context.Context, epoch uint64, within string, ops []any) ([]zk.MultiResponse, error) {
 	return b.execute(ctx, epoch, within, func() ([]zkconn.Op, error) { return opsOf(ops) })
 }
 
-func (b *Bridge) execute(ctx context.Context, epoch uint64, within string, ops func() ([]zkconn.Op, error)) ([]zk.MultiResponse, error) {
+func (b *internals) execute(ctx context.Context, epoch uint64, within string, ops func() ([]zkconn.Op, error)) ([]zk.MultiResponse, error) {
 	if ctx == nil {
 		return nil, errNilContext
 	}

@@ -66,7 +66,7 @@ func (f *newCreates) add(r *createRequest) {
 	f.n += len(r.specs)
 }
 
-// CreateSpec is one node of [Bridge.CreateAtomically]: a Create, and the actor that would have sent
+// CreateSpec is one node of Internals.CreateAtomically: a Create, and the actor that would have sent
 // it.
 type CreateSpec struct {
 	From   ask.Recipient

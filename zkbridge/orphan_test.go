@@ -248,8 +248,9 @@ func TestOutcomeUnknownInALargeDirectory(t *testing.T) {
 		settings.MaxReply = 2000 // bytes
 		system := host.NewSystem(nil, nil)
 		defer system.Close()
-		b, err := start(system, settings)
+		opened, err := start(system, settings)
 		must(t, err)
+		b := opened.Internals()
 		defer b.Close()
 		must(t, b.Connected(within(t)))
 		dir, others := s.Path(t), newUser(t, connected(t, Config{Servers: s.Addr()}))

@@ -11,7 +11,7 @@ import (
 // minOutage is how long a request is unanswered before Outage reports it.
 const minOutage = 500 * time.Millisecond
 
-// outage is Bridge.Outage.
+// outage is Internals.Outage.
 func (b *connection) outage() (since time.Time, why error) {
 	now := b.state.Load()
 	switch {
@@ -27,7 +27,7 @@ func (b *connection) outage() (since time.Time, why error) {
 	return now.outageSince, why
 }
 
-// outageText is Bridge.OutageText.
+// outageText is Internals.OutageText.
 func (b *connection) outageText() string {
 	since, why := b.outage()
 	if why == nil {

@@ -40,8 +40,9 @@ func TestPanicOfRecipient(t *testing.T) {
 		system := host.NewSystem(nil, nil)
 		t.Cleanup(system.Close)
 		var log bridgeLog
-		b, err := Open(system, log.config(t, Config{Servers: s.Addr()}))
+		opened, err := Open(system, log.config(t, Config{Servers: s.Addr()}))
 		must(t, err)
+		b := opened.Internals()
 		t.Cleanup(func() { b.Close() })
 		must(t, b.Connected(t.Context()))
 		u, dir := newUser(t, b), s.Path(t)

@@ -37,8 +37,9 @@ func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
 	for range 4 + 4*runtime.GOMAXPROCS(0) {
 		system.Start("blocked", func(*host.Ref) host.Actor { return blockedActor{end} }).Tell("block")
 	}
-	b, err := Open(system, Config{Servers: s.Addr()})
+	opened, err := Open(system, Config{Servers: s.Addr()})
 	must(t, err)
+	b := opened.Internals()
 	defer b.Close()
 	must(t, b.Connected(t.Context()))
 	u := newUser(t, b)

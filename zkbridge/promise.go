@@ -11,7 +11,7 @@ import (
 // lost. The bridge keeps the promise: it does not close the session before, also if it takes it for
 // lost or fails, unless Close is called. The clock of the other process may be slower by a
 // two-hundredth. Promise never blocks.
-func (b *Bridge) Promise(epoch uint64, limit time.Duration) time.Duration {
+func (b *internals) Promise(epoch uint64, limit time.Duration) time.Duration {
 	now := b.state.Load()
 	if now.conn == nil || !now.lives(epoch) {
 		return 0

@@ -14,7 +14,7 @@ import (
 func TestPromiseIsKept(t *testing.T) {
 	t.Parallel()
 	const timeout, margin, limit = 20 * time.Second, time.Second, 8 * time.Second
-	for name, giveUp := range map[string]func(*Bridge){"lost": (*Bridge).loseSession, "failed": (*Bridge).panicInActor} {
+	for name, giveUp := range map[string]func(*internals){"lost": (*internals).loseSession, "failed": (*internals).panicInActor} {
 		for _, promised := range []time.Duration{0, limit} {
 			zktest.Bubble(t, func(t *testing.T) {
 				s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, TickTime: 2 * time.Second})

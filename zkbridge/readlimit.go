@@ -9,7 +9,7 @@ import (
 )
 
 // ReadLimit bounds how many directories a program reads at once for one of its clients, and how many bytes of
-// each. Children and WatchChildren heed the one in their context (WithReadLimit). Several goroutines may use
+// each. Children and WatchChildren heed the one in their context (see In). Several goroutines may use
 // one ReadLimit.
 type ReadLimit struct {
 	slots    chan struct{}
@@ -30,11 +30,11 @@ func NewReadLimit(directories, bytes int, exceeded func()) *ReadLimit {
 // readLimitKey is the key of a ReadLimit in a context.
 type readLimitKey struct{}
 
-// WithReadLimit returns a context with the limit. Children and WatchChildren wait with it while as many
+// In returns a context with the limit. Children and WatchChildren wait with it while as many
 // directories are read as may be, and fail with messages.Reason_LIMIT_EXCEEDED for one that has too many
 // bytes.
-func WithReadLimit(ctx context.Context, limit *ReadLimit) context.Context {
-	return context.WithValue(ctx, readLimitKey{}, limit)
+func (l *ReadLimit) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readLimitKey{}, l)
 }
 
 // begin waits until another directory may be read. The caller calls end when it is.

@@ -14,15 +14,15 @@ import (
 // and after ENDED.
 func (b *Bridge) Sessions(ctx context.Context) <-chan Session { return SessionStream(ctx, b) }
 
-// SessionSource has the present state of a session, and tells changes to the subscribers of its Ref,
+// sessionSource has the present state of a session, and tells changes to the subscribers of its Ref,
 // as a Bridge does.
-type SessionSource interface {
+type sessionSource interface {
 	Session() Session
 	Ref() messages.BridgeRef
 }
 
 // SessionStream is Bridge.Sessions for another source.
-func SessionStream(ctx context.Context, of SessionSource) <-chan Session {
+func SessionStream(ctx context.Context, of sessionSource) <-chan Session {
 	s := &sessionStream{of: of, out: make(chan Session, 1)}
 	s.Tell(nil)
 	of.Ref().SendSubscribe(&messages.Subscribe{}, s)
@@ -36,7 +36,7 @@ func SessionStream(ctx context.Context, of SessionSource) <-chan Session {
 
 // sessionStream is a subscriber that keeps the newest state for its reader.
 type sessionStream struct {
-	of SessionSource
+	of sessionSource
 
 	mu          sync.Mutex
 	out         chan Session // has room for one state

@@ -17,7 +17,7 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
 )
 
-// Child is one node of a directory as [Bridge.Children] has read it. A node that this client may
+// Child is one node of a directory as Internals.Children has read it. A node that this client may
 // not READ has no Data here and, from servers of ZooKeeper 3.8.4 and 3.9.2 on, a zero Stat.
 type Child struct {
 	Name string
@@ -27,10 +27,10 @@ type Child struct {
 
 // Children reads the nodes of a directory, in no order; none if there is no directory. It leaves
 // out nodes that are deleted while it reads. Of nodes whose names wanted refuses it returns only
-// the name; a nil wanted refuses none. Otherwise it is as [Bridge.GetNode]; a request
+// the name; a nil wanted refuses none. Otherwise it is as Internals.GetNode; a request
 // reads up to 64 nodes, or one if nodes are large. All calls of Children and WatchChildren have at
 // most 16 requests under way, so that locks do not wait for them.
-func (b *Bridge) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
+func (b *internals) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
 	found, err := b.survey(newSurvey(ctx, b, directory, directory, nil, wanted))
 	return found.children, err
 }
@@ -40,7 +40,7 @@ func (b *Bridge) Children(ctx context.Context, directory string, wanted func(nam
 // directory itself has gone. czxid tells directories of one path apart; it is 0, and there is no
 // watch, if there is no directory. An Unsubscribe of to takes all its watches back; they are gone,
 // too, when the session is lost.
-func (b *Bridge) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, czxid int64, err error) {
+func (b *internals) WatchChildren(ctx context.Context, directory string, wanted func(name string) bool, to ask.Recipient) (children []Child, czxid int64, err error) {
 	if err := watches.CheckComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
@@ -56,7 +56,7 @@ type survey struct {
 
 // newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is
 // nil.
-func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask.Recipient, wanted func(string) bool) *requests.Read[survey] {
+func newSurvey(ctx context.Context, b *internals, directory, barrier string, to ask.Recipient, wanted func(string) bool) *requests.Read[survey] {
 	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s jobs.ReadSlots) (survey, error) {
 		return readChildren(ctx, c, s, directory, to != nil, wanted)
 	})
@@ -65,7 +65,7 @@ func newSurvey(ctx context.Context, b *Bridge, directory, barrier string, to ask
 }
 
 // survey waits for a survey, which begins when the ReadLimit of its context allows it.
-func (b *Bridge) survey(r *requests.Read[survey]) (survey, error) {
+func (b *internals) survey(r *requests.Read[survey]) (survey, error) {
 	if r.Ctx == nil {
 		return survey{}, errNilContext
 	}

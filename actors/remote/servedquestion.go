@@ -9,7 +9,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/inspection"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // question has a goroutine answer a question of the client.
@@ -31,7 +30,7 @@ func (c *servedClient) question(q *messages.Question) {
 		fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d questions are open, the most that the lock server takes of one client", len(c.questions)))
 		return
 	}
-	ctx, cancel := context.WithCancel(zkbridge.WithReadLimit(context.Background(), c.reading))
+	ctx, cancel := context.WithCancel(c.reading.In(context.Background()))
 	asked := &servedQuestion{id: id, cancel: cancel}
 	c.questions[id] = asked
 	go func() {

@@ -90,7 +90,7 @@ func isAboutDirectory(err error) bool {
 
 // finder looks for locks.
 type finder struct {
-	bridge *zkbridge.Bridge
+	bridge zkbridge.Internals
 	may    func(path string) bool // the asker may know of a path
 
 	mu      sync.Mutex

@@ -17,7 +17,7 @@ type Generation struct {
 
 // ReadGeneration returns the present generation. Its read includes all writes that ZooKeeper had
 // acknowledged when it was called.
-func ReadGeneration(ctx context.Context, bridge *zkbridge.Bridge) (Generation, error) {
+func ReadGeneration(ctx context.Context, bridge zkbridge.Internals) (Generation, error) {
 	return generationOf(bridge.GetData(ctx, zkbridge.GenerationPath))
 }
 
@@ -26,7 +26,7 @@ func generationOf(view zkbridge.NodeView, err error) (Generation, error) {
 	if err != nil || !view.Exists {
 		return Generation{}, err
 	}
-	value, err := zkbridge.ParseGeneration(view.Data)
+	value, err := view.Generation()
 	return Generation{value, view.Stat.Mzxid, view}, err
 }
 

@@ -38,7 +38,7 @@ func (t *Target) observe(ctx context.Context, _ struct{}, publish func(Snapshot,
 // observer follows one queue in a goroutine of its own. The bridge wakes it.
 type observer struct {
 	target  *Target
-	bridge  *zkbridge.Bridge
+	bridge  zkbridge.Internals
 	changed chan struct{} // has room for one: the queue or the session may have changed
 	publish func(Snapshot, error) (more bool)
 

@@ -52,7 +52,7 @@ var errGraceOver = errors.New("the grace is over")
 // operation was done; otherwise the node is gone. It does not begin without a connection. An
 // operation that was lost with the connection it repeats over the next one, unless the session
 // is lost before.
-func repeat(ctx context.Context, bridge *zkbridge.Bridge, op any) (done bool, err error) {
+func repeat(ctx context.Context, bridge zkbridge.Internals, op any) (done bool, err error) {
 	for {
 		_, err := bridge.Multi(ctx, op)
 		bridge = bridge.FailFast(false)

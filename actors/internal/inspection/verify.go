@@ -43,7 +43,7 @@ func (t *Target) verifyToken(ctx context.Context, token requests.Token) (struct{
 }
 
 // CheckToken returns an error if a node does not hold by a token, or no more: see actors.Locks.VerifyToken.
-func CheckToken(ctx context.Context, bridge *zkbridge.Bridge, node string, token requests.Token, rule queue.Rule) error {
+func CheckToken(ctx context.Context, bridge zkbridge.Internals, node string, token requests.Token, rule queue.Rule) error {
 	view, err := bridge.GetNode(ctx, node)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func TestFailsWithLaterSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Expire(t, first.SessionId)
-		zktest.Eventually(t, zktest.TimeLimit, func() bool { return bridge.LostAt(first.Epoch, bridge.Now()) }, "the bridge learns of the loss")
+		zktest.Eventually(t, zktest.TimeLimit, func() bool { return bridge.Lost(first.Epoch) }, "the bridge learns of the loss")
 		after := lock.Acquire(&messages.Acquire{Owner: "after", FailOnSessionLoss: true})
 		close(untold)
 		granted, err := after.Wait(t.Context())

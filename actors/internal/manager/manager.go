@@ -65,7 +65,7 @@ type Manager struct {
 	Session AnySession
 	// Bridge is the Session as the connection to ZooKeeper, whose blocking calls do not wait for a
 	// connection. It is nil for the locks of a lock server: see Remote.
-	Bridge *zkbridge.Bridge
+	Bridge zkbridge.Internals
 	// Remote is the lock server of a process without ZooKeeper; nil otherwise.
 	Remote Remote
 
@@ -107,14 +107,14 @@ var instances atomic.Uint64
 
 // New returns a Manager whose actors run in the system, on a *zkbridge.Bridge or on the session of a
 // Remote. It does not block.
-func New(system *host.System, on AnySession, cfg Settings) *Manager {
-	m := &Manager{Session: on}
+func New(system *host.System, on Backend, cfg Settings) *Manager {
+	m := &Manager{}
 	switch on := on.(type) {
 	case *zkbridge.Bridge:
-		m.Bridge = on.FailFast(true)
+		m.Bridge = on.Internals().FailFast(true)
 		m.Session = m.Bridge
 	case Remote:
-		m.Remote = on
+		m.Remote, m.Session = on, on
 	default:
 		panic(fmt.Sprintf("locks live on a *zkbridge.Bridge, not on a %T", on))
 	}

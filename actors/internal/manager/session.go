@@ -9,36 +9,44 @@ import (
 	"github.com/actorlock/actorlock/zkbridge"
 )
 
-// AnySession is the session that locks live on. A [zkbridge.Bridge] is one, with ZooKeeper. Package
-// remote has another, with a lock server. The methods do not block.
-type AnySession interface {
+// Backend is what locks live on: a *[zkbridge.Bridge], or a Remote. The methods do not block.
+type Backend interface {
 	// Ref takes the messages Subscribe and Unsubscribe, and sends SessionChanged.
 	Ref() messages.BridgeRef
 	// Session returns the present state, by the clock.
 	Session() zkbridge.Session
 	// Sessions returns a channel with the present state, and then each change.
 	Sessions(ctx context.Context) <-chan zkbridge.Session
+	// Lost reports whether the session of an epoch must be taken for lost now.
+	Lost(epoch uint64) bool
+	// Stats returns counts since the beginning.
+	Stats() zkbridge.Stats
+	// SetServers replaces the servers.
+	SetServers(list string) error
+}
+
+// AnySession is the session that locks live on. The [zkbridge.Internals] of a bridge are one, with
+// ZooKeeper. Package remote has another, with a lock server. The methods do not block.
+type AnySession interface {
+	Backend
 	// Now returns the time since some instant, also while the machine is suspended.
 	Now() time.Duration
 	// TimeOf returns the time at which Now returned at.
 	TimeOf(at time.Duration) time.Time
-	// Lost reports whether the session of an epoch must be taken for lost now; LostAt, when Now
-	// returned at.
-	Lost(epoch uint64) bool
+	// LostAt is Lost at the moment when Now returned at.
 	LostAt(epoch uint64, at time.Duration) bool
 	// OutageText says since when there is no answer, and why; "" without an outage.
 	OutageText() string
 	// Explain adds the outage to the error of a wait, if there is one.
 	Explain(err error) error
-	// Stats returns counts since the beginning.
-	Stats() zkbridge.Stats
 	// OnBatch has f called with the number of operations of each transaction; nil ends that.
 	OnBatch(f func(operations int))
-	// SetServers replaces the servers.
-	SetServers(list string) error
 }
 
-var _ AnySession = (*zkbridge.Bridge)(nil)
+var (
+	_ Backend    = (*zkbridge.Bridge)(nil)
+	_ AnySession = zkbridge.Internals(nil)
+)
 
 // Remote is the session of a process without ZooKeeper, with a lock server.
 type Remote interface {

@@ -13,7 +13,7 @@ import (
 // reports that it wants none (reportNone). After the last report one transaction creates all nodes.
 // A member that refuses its request reports nothing: the multi-lock then aborts the create.
 type atomicCreate struct {
-	bridge    *zkbridge.Bridge
+	bridge    zkbridge.Internals
 	multiLock ask.Recipient
 	attempt   uint64
 

@@ -56,7 +56,7 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 }
 
 // hasLeases reports whether a semaphore at the path has leases.
-func hasLeases(bridge *zkbridge.Bridge, path string) bool {
+func hasLeases(bridge zkbridge.Internals, path string) bool {
 	none := func(string) bool { return false }
 	children, _, err := bridge.WatchChildren(context.Background(), path+queue.LeasesSuffix, none, nil)
 	return err == nil && slices.ContainsFunc(children, func(c zkbridge.Child) bool {
