@@ -395,7 +395,10 @@ type Cancel struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The owner of the Acquire. Empty: the Acquire named none, and this sender sent it.
-	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Send Refused once the node of the request is deleted or its session is lost, and not before. A
+	// semaphore, a multi-lock and a lock with a local queue answer at once all the same.
+	AwaitNode     bool `protobuf:"varint,3,opt,name=await_node,json=awaitNode,proto3" json:"await_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +445,13 @@ func (x *Cancel) GetOwner() string {
 		return x.Owner
 	}
 	return ""
+}
+
+func (x *Cancel) GetAwaitNode() bool {
+	if x != nil {
+		return x.AwaitNode
+	}
+	return false
 }
 
 // Release ends the grant of the request with this id and owner.
@@ -967,11 +977,13 @@ const file_actorlock_lock_proto_rawDesc = "" +
 	"\n" +
 	"hold_nanos\x18\n" +
 	" \x01(\x03R\tholdNanos\x12/\n" +
-	"\x14fail_on_session_loss\x18\v \x01(\bR\x11failOnSessionLoss\"=\n" +
+	"\x14fail_on_session_loss\x18\v \x01(\bR\x11failOnSessionLoss\"\\\n" +
 	"\x06Cancel\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\">\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1d\n" +
+	"\n" +
+	"await_node\x18\x03 \x01(\bR\tawaitNode\">\n" +
 	"\aRelease\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12\x14\n" +

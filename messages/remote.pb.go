@@ -389,7 +389,9 @@ type Welcome struct {
 	State       *State `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	// For how many nanoseconds the server has run. 0: it does not say. A server that ran already when
 	// another incarnation was last heard of is another server of the same name.
-	UpNanos       int64 `protobuf:"varint,5,opt,name=up_nanos,json=upNanos,proto3" json:"up_nanos,omitempty"`
+	UpNanos int64 `protobuf:"varint,5,opt,name=up_nanos,json=upNanos,proto3" json:"up_nanos,omitempty"`
+	// The server answers a Cancel with await_node. It answers no other Cancel, and an earlier version none at all.
+	AwaitsNodes   bool `protobuf:"varint,6,opt,name=awaits_nodes,json=awaitsNodes,proto3" json:"awaits_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -457,6 +459,13 @@ func (x *Welcome) GetUpNanos() int64 {
 		return x.UpNanos
 	}
 	return 0
+}
+
+func (x *Welcome) GetAwaitsNodes() bool {
+	if x != nil {
+		return x.AwaitsNodes
+	}
+	return false
 }
 
 // Renew asks to believe for longer. The client reads its clock before it sends it. The server leaves
@@ -1467,13 +1476,14 @@ const file_actorlock_remote_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x15\n" +
 	"\x06let_go\x18\x03 \x01(\x04R\x05letGo\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x16\n" +
-	"\x06client\x18\x05 \x01(\tR\x06client\"\x9e\x01\n" +
+	"\x06client\x18\x05 \x01(\tR\x06client\"\xc1\x01\n" +
 	"\aWelcome\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x18\n" +
 	"\aresumed\x18\x02 \x01(\bR\aresumed\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12&\n" +
 	"\x05state\x18\x04 \x01(\v2\x10.actorlock.StateR\x05state\x12\x19\n" +
-	"\bup_nanos\x18\x05 \x01(\x03R\aupNanos\"1\n" +
+	"\bup_nanos\x18\x05 \x01(\x03R\aupNanos\x12!\n" +
+	"\fawaits_nodes\x18\x06 \x01(\bR\vawaitsNodes\"1\n" +
 	"\x05Renew\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03got\x18\x02 \x01(\x04R\x03got\">\n" +

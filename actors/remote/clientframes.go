@@ -44,6 +44,7 @@ func (s *session) onConnected(c connected) {
 	}
 	s.stream = c.stream
 	s.suspended = ""
+	s.awaitsNodes.Store(welcome.AwaitsNodes)
 	go s.read(c.stream)
 	if welcome.Resumed {
 		s.lease.resumed(now)

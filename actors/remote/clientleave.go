@@ -50,7 +50,7 @@ func (s *session) leaveIfIdle() {
 func (s *session) leave(why string) {
 	for _, number := range slices.Sorted(maps.Keys(s.requests.targets)) { // in one order, so that a simulation repeats
 		if !s.requests.targets[number].granted { // by what has arrived
-			s.messages.add(cancelMessage(number))
+			s.messages.add(cancelMessage(number, false))
 		}
 	}
 	s.leaving[s.stream] = true

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,17 +31,7 @@ type clientLock struct {
 	open       map[requests.ID]*openRequest
 	byNumber   map[uint64]requests.ID // of the requests that the server has
 	holdCounts map[hold]int           // grants of a named owner by one node
-}
-
-// hold is what a named owner has of the lock: the node by which it holds, once or by re-entries.
-type hold struct{ owner, node string }
-
-// openRequest is a request that the server has, or that waits for a session.
-type openRequest struct {
-	acquire *messages.Acquire // as it goes to the server; nil once it is granted
-	epoch   uint64            // in which it was sent; 0: not sent
-	number  uint64            // in that epoch
-	hold    hold              // zero before the grant
+	awaited    awaitedEnds
 }
 
 // NewActor implements manager.Remote.
@@ -114,21 +106,30 @@ func (l *clientLock) Cancel(r *lock.Request, reason messages.Reason) {
 	l.RefuseRequest(r.ID, requests.Reason(reason))
 }
 
-func holdExpiredMessage(number uint64) *messages.ClientMessage {
-	return &messages.ClientMessage{What: &messages.ClientMessage_HoldExpired{HoldExpired: number}}
-}
-
 // withdraw has the server cancel a request.
 func (l *clientLock) withdraw(id requests.ID) {
 	o := l.open[id]
 	if o != nil && o.epoch != 0 {
-		l.tellServer(o, cancelMessage(o.number))
+		l.tellServer(o, cancelMessage(o.number, o.awaits))
 	}
 	l.forget(id)
 }
 
-func cancelMessage(number uint64) *messages.ClientMessage {
-	return &messages.ClientMessage{What: &messages.ClientMessage_Cancel{Cancel: &messages.Cancel{RequestId: number}}}
+// AwaitNode implements lock.NodeAwaiter. A server of an earlier version does not answer, and is not awaited.
+func (l *clientLock) AwaitNode(id requests.ID) (await func(then func())) {
+	o := l.open[id]
+	if o == nil || o.epoch == 0 || !l.session.awaitsNodes.Load() {
+		return func(then func()) { then() }
+	}
+	o.awaits = true
+	number, epoch := o.number, o.epoch
+	return func(then func()) {
+		overdue := time.AfterFunc(l.session.Session().Timeout, func() { l.Self.Tell(awaitOverdue{number}) })
+		if l.awaited == nil {
+			l.awaited = awaitedEnds{}
+		}
+		l.awaited[number] = &awaitedEnd{epoch, overdue, then}
+	}
 }
 
 func (l *clientLock) forget(id requests.ID) {
@@ -160,10 +161,6 @@ func (l *clientLock) Release(r *lock.Request) {
 	l.tellServer(o, releaseMessage(o.number))
 }
 
-func releaseMessage(number uint64) *messages.ClientMessage {
-	return &messages.ClientMessage{What: &messages.ClientMessage_Release{Release: &messages.Release{RequestId: number}}}
-}
-
 // Epoch implements lock.Behavior.
 func (l *clientLock) Epoch() uint64 { return l.epoch }
 
@@ -171,7 +168,7 @@ func (l *clientLock) Epoch() uint64 { return l.epoch }
 func (l *clientLock) SessionOverdue() { l.sessionLost(l.epoch) }
 
 // Idle implements lock.Behavior.
-func (l *clientLock) Idle() bool { return len(l.open) == 0 }
+func (l *clientLock) Idle() bool { return len(l.open) == 0 && len(l.awaited) == 0 }
 
 // Tick implements lock.Behavior.
 func (l *clientLock) Tick(bool) {}
@@ -186,6 +183,7 @@ func (l *clientLock) Close(bool) {
 		}
 		l.withdraw(id)
 	}
+	l.awaited.endUpTo(math.MaxUint64)
 }
 
 // ReceiveAfterStop implements lock.Behavior. A grant that comes is the server's to take back: Close
@@ -205,6 +203,9 @@ func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
 		l.onIncoming(msg)
 		l.session.handled(msg)
 		return true
+	case awaitOverdue:
+		l.awaited.end(msg.number)
+		return true
 	case manager.StateChange:
 		switch msg.State {
 		case messages.SessionState_LOST:
@@ -221,6 +222,7 @@ func (l *clientLock) ReceiveOther(_ ask.Recipient, msg any) bool {
 func (l *clientLock) sessionLost(epoch uint64) {
 	l.epoch = 0
 	l.Detail = l.session.OutageText()
+	l.awaited.endUpTo(epoch)
 	for id, r := range l.Requests() {
 		o := l.open[id]
 		switch {
@@ -262,8 +264,12 @@ func (l *clientLock) sendWaiting(epoch uint64) {
 // onIncoming handles a message of the server about a request.
 func (l *clientLock) onIncoming(in incoming) {
 	id, is := l.byNumber[in.number]
-	if !is || l.session.LostAt(in.epoch, l.session.Now()) {
-		return // it was cancelled, or the loss of the session follows
+	if !is {
+		l.awaited.take(in) // it was cancelled
+		return
+	}
+	if l.session.LostAt(in.epoch, l.session.Now()) {
+		return // the loss of the session follows
 	}
 	r := l.Request(id)
 	if !l.fits(r, in.message) {
@@ -365,28 +371,6 @@ func (l *clientLock) isGrant(o *openRequest, g *messages.Granted) bool {
 		return isByNode(g, members[0].Path)
 	}
 	return isByNode(g, l.Path)
-}
-
-// isByNode reports whether a grant, or a part of one, is by a node of the lock at a path.
-func isByNode(g *messages.Granted, path string) bool {
-	return g.GetPath() == path && g.Node != "" && g.Czxid > 0
-}
-
-// knownReason returns INTERNAL for a reason that this process does not know, and for STOPPED, after
-// which an owner asks its own lock's actor at once again.
-func knownReason(r messages.Reason) requests.Reason {
-	if messages.Reason_name[int32(r)] == "" || r == 0 || r == messages.Reason_STOPPED {
-		r = messages.Reason_INTERNAL
-	}
-	return requests.Reason(r)
-}
-
-// setEpoch replaces the server's number of its session by this process's.
-func setEpoch(g *messages.Granted, epoch uint64) {
-	g.Epoch = epoch
-	for _, part := range g.Parts {
-		part.Epoch = epoch
-	}
 }
 
 // detail returns the detail without the path, which the lock.Actor adds.

@@ -17,7 +17,7 @@ func (s *session) onOutgoing(o outgoing) {
 	if o.epoch != now.Epoch || lost && (s.lease.id.lease != 0 || s.stream == nil) { // a new lease has no epoch yet
 		return
 	}
-	switch o.message.What.(type) {
+	switch what := o.message.What.(type) {
 	case *messages.ClientMessage_Acquire:
 		if lost {
 			return
@@ -35,7 +35,11 @@ func (s *session) onOutgoing(o outgoing) {
 		}
 		s.requests.targets[o.number] = &target{lock: o.from}
 		return
-	case *messages.ClientMessage_Cancel, *messages.ClientMessage_HoldExpired:
+	case *messages.ClientMessage_Cancel:
+		if !what.Cancel.AwaitNode {
+			s.requests.forget(o.number)
+		}
+	case *messages.ClientMessage_HoldExpired:
 		s.requests.forget(o.number)
 	}
 	s.messages.add(o.message) // numbers alone, which can be sent

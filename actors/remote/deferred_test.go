@@ -22,7 +22,7 @@ func TestCancelledBeforeTheirTurn(t *testing.T) {
 		add(uint64(i))
 	}
 	for i := range cancelled {
-		c.cancel(add(uint64(waiting + i)))
+		c.cancel(add(uint64(waiting+i)), false)
 		if n := len(c.deferred.requests); n > 2*waiting {
 			t.Fatalf("%d requests are kept after %d cancels: %d wait", n, i+1, waiting)
 		}

@@ -28,7 +28,7 @@
 // The client: subscribers.go; clientlease.go (which server to ask, and until when the lease is valid);
 // questions.go, those that wait for answers; sentrequests.go; session.go, what the session knows, and what
 // any goroutine may ask it. Its actor: clientquestions.go; clientstate.go, the state of the session;
-// clientmessages.go; clientlock.go (the actor of a lock); clientleave.go, the end of a lease;
+// clientmessages.go; clientrequest.go and clientlock.go (the actor of a lock); clientleave.go, the end of a lease;
 // clientstream.go, the beginning and the end of streams; clientframes.go, what comes by a stream; client.go,
 // which takes all messages; dial.go.
 //

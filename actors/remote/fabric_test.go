@@ -29,6 +29,8 @@ type fabric struct {
 	bursts  atomic.Bool   // messages arrive with the one before them, now and then
 	conns   map[path]int  // the connection that the next stream from a client to a server uses
 	dead    map[path]int  // the last one of them that is half open: nothing comes through
+
+	alter func(*messages.ServerFrame) // called for a copy of each frame of a server, unless it is nil
 }
 
 // path is a direction between two processes.
@@ -247,6 +249,10 @@ func (s clientSide) Recv() (*messages.ServerFrame, error) {
 	frame, open := <-s.in
 	if !open {
 		return nil, io.EOF
+	}
+	if s.fabric.alter != nil {
+		frame = proto.CloneOf(frame)
+		s.fabric.alter(frame)
 	}
 	return frame, nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -41,4 +43,121 @@ func TestOverwrittenMember(t *testing.T) {
 		}
 		s.close()
 	})
+}
+
+// leaveWorld is a group with one partition: a member leads it, and another one has just begun to campaign,
+// through a lock server. ZooKeeper's answer to its create takes a time, and so does a delete.
+type leaveWorld struct {
+	*turns
+	leave context.CancelFunc
+	left  chan error // of the member that waits
+	end   func()
+}
+
+func newLeaveWorld(t *testing.T, alter func(*messages.ServerFrame)) *leaveWorld {
+	t.Helper()
+	w := &leaveWorld{turns: newTurnsBy(t, alter)}
+	join := func(locks *actors.Locks) (leave context.CancelFunc, left chan error) {
+		ctx, leave := context.WithCancel(t.Context())
+		left = make(chan error, 1)
+		go func() {
+			left <- locks.Partitions("/group", 1).Join(ctx, nil, func(term *actors.PartitionTerm) { <-term.Context().Done() })
+		}()
+		return leave, left
+	}
+	leave, left := join(w.greedy)
+	for len(w.zk.Nodes(t, partitionPath)) < 1 {
+		<-time.After(time.Millisecond)
+	}
+	<-time.After(time.Second)
+	create := w.zk.Embedded().Inject(embedded.Fault{Op: embedded.OpMulti, Path: partitionPath, Action: embedded.DelayReply, Delay: createTime})
+	w.zk.Embedded().Inject(embedded.Fault{Path: partitionPath + "/_c_", Nth: 2, Times: -1, Action: embedded.DelayRequest, Delay: createTime / 2})
+	w.leave, w.left = join(w.honest)
+	<-create.Fired()
+	w.end = func() {
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		w.close()
+	}
+	return w
+}
+
+const (
+	partitionPath = "/group/partitions/00000"
+	createTime    = 500 * time.Millisecond
+)
+
+// A member through a lock server that leaves while the create of its campaign is under way has left once the
+// node is gone.
+func TestLeaveBehindACampaign(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newLeaveWorld(t, nil)
+		began := time.Now()
+		w.leave()
+		if err := <-w.left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if after := time.Since(began); after > 2*createTime+time.Second/2 {
+			t.Errorf("the member has left after %v", after)
+		}
+		if nodes := w.zk.Nodes(t, partitionPath); len(nodes) != 1 {
+			t.Errorf("the member has left, and the partition has the nodes %v", nodes)
+		}
+		w.end()
+	})
+}
+
+// answersNoCancel takes the answers to Cancels out of a frame of a lock server.
+func answersNoCancel(f *messages.ServerFrame) {
+	for _, m := range f.Messages {
+		if m.GetRefused() != nil {
+			m.What = nil
+		}
+	}
+}
+
+// A member through a lock server of an earlier version, which answers no Cancel, leaves at once. Through a
+// server that leaves the answer out it leaves when the lease can have ended, and so it does if its stream
+// is lost.
+func TestLeaveWithoutAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		alter  func(*messages.ServerFrame)
+		cut    bool
+		within time.Duration
+	}{
+		"earlier version": {alter: func(f *messages.ServerFrame) {
+			answersNoCancel(f)
+			if f.Welcome != nil {
+				f.Welcome.AwaitsNodes = false
+			}
+		}, within: createTime + time.Second/2},
+		"no answer":   {alter: answersNoCancel, within: leaseTime + time.Second},
+		"lost stream": {cut: true, within: leaseTime + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zktest.Bubble(t, func(t *testing.T) {
+				w := newLeaveWorld(t, c.alter)
+				if c.cut {
+					w.fabric.cut("honest", "server", time.Hour)
+					w.fabric.cut("server", "honest", time.Hour)
+				}
+				began := time.Now()
+				w.leave()
+				<-w.left
+				if after := time.Since(began); after > c.within || c.within > leaseTime && after < leaseTime/4 {
+					t.Errorf("the member has left after %v, and is to within %v", after, c.within)
+				}
+				w.fabric.heal()
+				<-time.After(leaseTime)
+				if nodes := w.zk.Nodes(t, partitionPath); len(nodes) != 1 {
+					t.Errorf("the partition has the nodes %v", nodes)
+				}
+				w.end()
+			})
+		})
+	}
 }

@@ -82,7 +82,7 @@ func (c *servedClient) onAttached(a attached) {
 	c.lease.Resume()
 	c.messages.restart()
 	c.stream.frames.put(&messages.ServerFrame{Received: c.messages.delivered, Welcome: &messages.Welcome{Lease: c.id, Resumed: resumed,
-		Incarnation: c.server.incarnation, UpNanos: int64(c.now() - c.server.began), State: c.server.suspended.Load()}})
+		Incarnation: c.server.incarnation, UpNanos: int64(c.now() - c.server.began), AwaitsNodes: true, State: c.server.suspended.Load()}})
 	if c.draining {
 		c.stream.frames.put(&messages.ServerFrame{GoAway: true})
 	}
@@ -251,7 +251,7 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 	case *messages.ClientMessage_Cancel:
 		// The last answer to an unknown request is under way.
 		if r := c.requests[m.Cancel.GetRequestId()]; r != nil && !c.confirmLost(r) {
-			c.cancel(r)
+			c.cancel(r, m.Cancel.GetAwaitNode())
 		}
 	case *messages.ClientMessage_HoldExpired:
 		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -63,9 +64,13 @@ func (c *servedClient) begin(r *servedRequest) {
 	r.send(r.acquire)
 }
 
-// last sends the last message about a request.
+// last sends the last message about a request, which may be nil for a request that is over.
 func (c *servedClient) last(r *servedRequest, m *messages.ServerMessage) {
-	c.tell(r, m)
+	if r.awaits && !c.over {
+		c.send(cmp.Or(m, refusedMessage(r.number, messages.Reason_CANCELLED, r.path)))
+	} else {
+		c.tell(r, m)
+	}
 	delete(c.requests, r.number)
 	c.noteEnded(r)
 	c.count(r, -1)

@@ -140,7 +140,11 @@ func (c *servedClient) withdrawRequest(r *servedRequest, end any) {
 }
 
 // cancel withdraws a request in whatever state it is. The lock takes a grant back.
-func (c *servedClient) cancel(r *servedRequest) { c.withdrawRequest(r, &messages.Cancel{}) }
+// await is that the client waits until the node is gone.
+func (c *servedClient) cancel(r *servedRequest, await bool) {
+	r.awaits = r.awaits || await
+	c.withdrawRequest(r, &messages.Cancel{AwaitNode: await})
+}
 
 // takeBack is cancel for a client that has not released in time: a lock-delay begins. why is why it lost a
 // grant.

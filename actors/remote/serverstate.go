@@ -119,6 +119,7 @@ type servedRequest struct {
 	released bool              // the client has released
 	lost     bool              // the grant is lost, and the client has not confirmed that
 	over     bool              // the client needs no answer: it has cancelled, or has the last answer
+	awaits   bool              // it needs the last answer all the same
 	turn     uint64            // in which it was begun, or in which it ends
 	opening  bool              // it is begun, and neither granted nor about to end
 	end      any               // the message by which it ends, while that waits for a turn

@@ -37,6 +37,7 @@ type session struct {
 	lastNumber        atomic.Uint64                   // of requests and questions
 	suspensions, lost atomic.Uint64
 	goingAway         atomic.Bool  // the server is about to end
+	awaitsNodes       atomic.Bool  // the server answers a Cancel with await_node
 	settling          atomic.Int64 // ends of grants that the locks' actors have not handled yet
 
 	// Only the actor uses these.

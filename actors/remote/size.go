@@ -60,7 +60,7 @@ func plainSizeOfClientMessage(m *messages.ClientMessage) int {
 		}
 	case *messages.ClientMessage_Cancel:
 		if m.Cancel.GetOwner() == "" {
-			return withHeader(sizeOfNumber(m.Cancel.GetRequestId()))
+			return withHeader(sizeOfNumber(m.Cancel.GetRequestId()) + sizeOfFlag(m.Cancel.GetAwaitNode()))
 		}
 	case *messages.ClientMessage_Release:
 		if m.Release.GetOwner() == "" {

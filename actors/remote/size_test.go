@@ -105,7 +105,7 @@ func TestFrequentMessagesArePlain(t *testing.T) {
 	t.Parallel()
 	for _, m := range []proto.Message{
 		&messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{Path: "/é", Lock: &messages.LockSpec{}, Acquire: &messages.Acquire{RequestId: 1, Data: []byte("\xff")}}}},
-		cancelMessage(1), releaseMessage(1),
+		cancelMessage(1, false), cancelMessage(1, true), releaseMessage(1),
 		&messages.ServerMessage{What: &messages.ServerMessage_Granted{Granted: &messages.Granted{RequestId: 1, Path: "/é", Node: "n"}}},
 		&messages.ServerMessage{What: &messages.ServerMessage_Released{Released: &messages.Released{RequestId: 1}}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/actors/remote"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -36,6 +37,12 @@ type turns struct {
 
 func newTurns(t *testing.T) *turns {
 	t.Helper()
+	return newTurnsBy(t, nil)
+}
+
+// newTurnsBy is newTurns with frames of the server that are altered, unless alter is nil.
+func newTurnsBy(t *testing.T, alter func(*messages.ServerFrame)) *turns {
+	t.Helper()
 	zk := zktest.Virtual(t)
 	own, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, OmitHolder: true,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -51,6 +58,7 @@ func newTurns(t *testing.T) *turns {
 	}
 	f := newFabric(rand.New(rand.NewPCG(1, 2)))
 	f.set("server", server)
+	f.alter = alter
 	connect := func(name string) *actors.Locks {
 		l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{})
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/campaign"
-	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -66,7 +65,7 @@ func (r *lockRequest) cancel() {
 func (r *lockRequest) withdraw() {
 	r.ended = true
 	if r.entry != nil {
-		r.send(lock.Withdraw{From: r})
+		r.send(&messages.Cancel{AwaitNode: true})
 	}
 }
 

@@ -126,35 +126,24 @@ func JoinDetail(path, detail string) string {
 	return path + ": " + detail
 }
 
-// Withdraw is Cancel for an Acquisition that asks when nothing is left of its request. Refused comes once the
-// node of the request is deleted or its session is lost, and at the end of the actor. A recipe that is no
-// NodeAwaiter answers as for Cancel.
-type Withdraw struct{ From Acquisition }
-
-// NodeAwaiter is the Behavior of a recipe that knows when the node of a request is deleted.
+// NodeAwaiter is the Behavior of a recipe that knows when the node of a request is deleted, for a Cancel with
+// await_node. The end of the actor ends the wait.
 type NodeAwaiter interface {
 	// AwaitNode is called for a request that is about to end. The function that it returns calls another
 	// one, behind the end, once the node of the request is deleted or its session is lost.
 	AwaitNode(id requests.ID) (await func(then func()))
 }
 
-// onWithdraw withdraws a request, whose answer waits for the deletion of its node.
-func (l *Actor) onWithdraw(msg Withdraw) {
-	r := l.table.requests.At(*msg.From.RequestID())
+// Cancel implements messages.LockHandler.
+func (l lockHandler) Cancel(from ask.Recipient, msg *messages.Cancel) {
+	r := l.Lookup(from, msg.GetOwner(), msg.GetRequestId())
 	if r == nil {
 		return
 	}
-	if b, is := l.behavior.(NodeAwaiter); is {
+	if b, is := l.behavior.(NodeAwaiter); is && msg.GetAwaitNode() {
 		r.needExtras().awaitNode = b.AwaitNode(r.ID)
 	}
 	l.cancel(r, messages.Reason_CANCELLED)
-}
-
-// Cancel implements messages.LockHandler.
-func (l lockHandler) Cancel(from ask.Recipient, msg *messages.Cancel) {
-	if r := l.Lookup(from, msg.GetOwner(), msg.GetRequestId()); r != nil {
-		l.cancel(r, messages.Reason_CANCELLED)
-	}
 }
 
 // cancel withdraws a request.

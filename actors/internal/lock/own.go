@@ -49,8 +49,6 @@ func (l *Actor) receiveOwn(msg any) {
 		}
 	case TakeBack:
 		l.takeBack(msg)
-	case Withdraw:
-		l.onWithdraw(msg)
 	case holdTime:
 		l.onHoldTime(msg.id)
 	case manager.Tick:
@@ -239,9 +237,6 @@ func (l *Actor) Refuse(from ask.Recipient, msg any) {
 		l.answerOpen(msg)
 		return
 	case TakeBack:
-		l.confirmLoss(l.table.requests.At(*msg.From.RequestID()))
-		return
-	case Withdraw: // the end of the actor has answered the request
 		l.confirmLoss(l.table.requests.At(*msg.From.RequestID()))
 		return
 	}

@@ -51,7 +51,7 @@ type extras struct {
 	sender     *watchedSender    // of a request that an actor has sent
 	alias      *actor.PID        // the PID from which a future got Granted
 	lossWait   []*lossWait       // what waits for the Release of a lost grant
-	awaitNode  func(then func()) // of a Withdraw: see NodeAwaiter
+	awaitNode  func(then func()) // of a Cancel: see NodeAwaiter
 }
 
 func (r *Request) needExtras() *extras {

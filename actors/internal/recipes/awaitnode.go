@@ -2,7 +2,7 @@ package recipes
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// The end of the nodes of requests that were withdrawn: see lock.Withdraw.
+// The end of the nodes of requests that were cancelled with await_node.
 
 // AwaitNode implements lock.NodeAwaiter.
 func (l *lockActor) AwaitNode(id requests.ID) (await func(then func())) {
