@@ -154,8 +154,9 @@ func (l *Locks) FindLocks(ctx context.Context, path string) ([]string, error) {
 // stays.
 //
 // The errors are those of Multi and of ctx, ErrSuspended if there is no connection to ZooKeeper
-// for the write, and ErrInvalid. With a lock server it is messages.Reason_OUTCOME_UNKNOWN if ctx ends
-// or the connection to the server is lost while it waits.
+// for the write, and ErrInvalid. With messages.Reason_OUTCOME_UNKNOWN the session has ended before
+// ZooKeeper's answer: the holder was asked, or its node deleted, or not; Revoke again tells. With a
+// lock server it is that error, too, if ctx ends or the connection to the server is lost while it waits.
 func (l *Locks) Revoke(ctx context.Context, node string, grace time.Duration) (broken bool, err error) {
 	return inspection.Revoke.One(ctx, l.at(node), grace)
 }

@@ -51,8 +51,9 @@ var errGraceOver = errors.New("the grace is over")
 // repeat performs an operation on a node that may be done twice. It reports whether the
 // operation was done; otherwise the node is gone. It does not begin without a connection. An
 // operation that was lost with the connection it repeats over the next one, unless the session
-// is lost before.
+// is lost before: the error then has OUTCOME_UNKNOWN, since the operation may have been done.
 func repeat(ctx context.Context, bridge zkbridge.Internals, op any) (done bool, err error) {
+	var unknown error
 	for {
 		_, err := bridge.Multi(ctx, op)
 		bridge = bridge.FailFast(false)
@@ -60,9 +61,11 @@ func repeat(ctx context.Context, bridge zkbridge.Internals, op any) (done bool, 
 		case err == nil:
 			return true, nil
 		case errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) && ctx.Err() == nil:
-			done = true // perhaps; it is certain if the node is gone now
+			unknown = err // it was done if the node is gone now
 		case errors.Is(err, zk.ErrNoNode):
-			return done, nil
+			return unknown != nil, nil
+		case unknown != nil:
+			return false, fmt.Errorf("%w; then %w", unknown, err)
 		default:
 			return false, err
 		}

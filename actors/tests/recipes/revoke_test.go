@@ -2,6 +2,8 @@ package recipes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -153,6 +155,10 @@ func TestRevokeThroughFaults(t *testing.T) {
 				done := make(chan bool)
 				go func() {
 					broken, err := revoker.Revoke(context.Background(), g.Node(), time.Minute)
+					if !v.Resumes() && op == embedded.OpMulti && errors.Is(err, messages.Reason_OUTCOME_UNKNOWN) { // the session went with the connection
+						<-time.After(locktest.SessionTimeout)
+						broken, err = revoker.Revoke(context.Background(), g.Node(), time.Minute)
+					}
 					locktest.Must(v, err)
 					done <- broken
 				}()
@@ -192,6 +198,36 @@ func TestRevokeThroughFaults(t *testing.T) {
 		locktest.Unlock(v, g)
 		v.Clean()
 	})
+}
+
+// The answer to a write of Revoke is lost, and the session before the connection is back: the error says that
+// the write may have been done, and another Revoke goes on.
+func TestRevokeOutcomeUnknown(t *testing.T) {
+	locktest.NeedsZooKeeper(t, "a connection to ZooKeeper that the test breaks")
+	t.Parallel()
+	for nth, write := range []string{"ask", "delete"} {
+		for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply} {
+			t.Run(fmt.Sprint(write, " ", action), func(t *testing.T) {
+				locktest.Bubble(t, func(v *locktest.Virtual) {
+					revoker := v.Locks()
+					g := locktest.Lock(v, v.Mutex())
+					session := revoker.Session()
+					v.Inject(embedded.Fault{Op: embedded.OpMulti, Action: action, Session: session.ID, Nth: nth + 1})
+					v.Inject(embedded.Fault{Op: embedded.OpConnect, Action: embedded.ExpireSession, Session: session.ID})
+					_, err := revoker.Revoke(context.Background(), g.Node(), time.Second)
+					locktest.Is(v, err, messages.Reason_OUTCOME_UNKNOWN)
+					locktest.Is(v, err, actors.ErrSessionLost)
+					v.WaitNewSession(revoker, session)
+					broken, err := revoker.Revoke(context.Background(), g.Node(), time.Second)
+					if done := write == "delete" && action == embedded.DropReply; err != nil || broken == done {
+						v.Errorf("broken %v, %v", broken, err)
+					}
+					locktest.Closes(v, g.Done(), "the grant")
+					v.Clean()
+				})
+			})
+		}
+	}
 }
 
 func TestRevokeHolders(t *testing.T) {
