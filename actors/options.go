@@ -144,7 +144,8 @@ func Permits(n int) Option {
 // granted the lock and deletes together with its own node. That is one write more for each
 // acquire, and rules out hand-offs within a process without a round trip. A Close that overtakes
 // a release is no release: wait for Unlock. After an unclean end the marker stays until a holder
-// releases again; deleting it by hand spares later contenders the delay.
+// releases again; deleting it by hand spares later contenders the delay. So the next contender also
+// waits if a process ends, or loses its session, between the marker and the grant.
 //
 // While the delay lasts requests wait as they do for other contenders: they can be cancelled and
 // time out, and Try does not wait. The delay then goes on without them.

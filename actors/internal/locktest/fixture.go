@@ -56,12 +56,19 @@ func (b *Fixture) Clean() {
 	for _, f := range b.Cleanups {
 		f()
 	}
+	b.WaitNoContender()
+	b.ExpectNoMarkerOrWatch()
+}
+
+// WaitNoContender waits until no contender is left of the lock, nor a directory below its path where the server deletes
+// empty ones.
+func (b *Fixture) WaitNoContender() {
+	b.Helper()
 	if b.KnowsContainers() {
 		b.WaitNodes(0)
-	} else { // directories stay
-		zktest.Eventually(b, b.limit(), func() bool { return b.contendersBelow(b.LockPath) == 0 }, "no contender is left under %s", b.LockPath)
+		return
 	}
-	b.ExpectNoMarkerOrWatch()
+	zktest.Eventually(b, b.limit(), func() bool { return b.contendersBelow(b.LockPath) == 0 }, "no contender is left under %s", b.LockPath)
 }
 
 // contendersBelow returns the number of nodes below a path that have a sequence number. It leaves out

@@ -87,6 +87,7 @@ func TestCurator444QuorumIsAway(t *testing.T) {
 func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption()
 		here, there := v.Locks(), v.Locks()
 		leader, other := twoCandidates(v, locktest.NewLedger(v), here, there)
 		last, terms := leader.Leads(), 2
@@ -126,6 +127,7 @@ func TestCurator504ReconnectingMakesNoNodes(t *testing.T) {
 func TestCurator620ReconnectedTwice(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption()
 		here, there := v.Locks(), v.Locks()
 		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
 		one.Leads()
@@ -203,6 +205,7 @@ func TestCurator644PredecessorGoesBeforeTheWatch(t *testing.T) {
 func TestCurator652BothAreSuspended(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption()
 		stopOnSuspended := func(cfg *actors.Config) { cfg.StopOnSuspended = true }
 		here, there := v.Locks(stopOnSuspended), v.Locks(stopOnSuspended)
 		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
@@ -230,6 +233,7 @@ func TestCurator652BothAreSuspended(t *testing.T) {
 func TestCurator653BothReconnect(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
+		v.NeedsResumption()
 		here, there := v.Locks(), v.Locks()
 		one, two := twoCandidates(v, locktest.NewLedger(v), here, there)
 		first, before := one.Leads(), v.Dump()

@@ -217,16 +217,17 @@ func TestCampaignRetries(t *testing.T) {
 // With StopOnSuspended a leader resigns as soon as the connection is lost.
 func TestCampaignStopsOnSuspended(t *testing.T) {
 	t.Parallel()
-	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
-		locks := b.Locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
-		c := b.Campaign(locks.Election(b.LockPath))
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks(func(cfg *actors.Config) { cfg.StopOnSuspended = true })
+		c := v.Campaign(locks.Election(v.LockPath))
 		term := c.Leads()
-		b.Embedded().DropConnections()
-		locktest.Closes(b, term.Context().Done(), "the context of the term")
-		locktest.Is(b, context.Cause(term.Context()), actors.ErrSuspended)
-		if next := c.Leads(); next.Grant().Session() != term.Grant().Session() || next.Number() != 2 {
-			b.Errorf("term %d, session %x after %x", next.Number(), next.Grant().Session(), term.Grant().Session())
+		v.DropConnections()
+		locktest.Closes(v, term.Context().Done(), "the context of the term")
+		locktest.Is(v, context.Cause(term.Context()), actors.ErrSuspended)
+		if next := c.Leads(); v.Resumes() != (next.Grant().Session() == term.Grant().Session()) || next.Number() != 2 {
+			v.Errorf("term %d, session %x after %x", next.Number(), next.Grant().Session(), term.Grant().Session())
 		}
+		v.Clean()
 	})
 }
 

@@ -240,7 +240,10 @@ func TestLockDelayOfLostWaiter(t *testing.T) {
 }
 
 // Two clients hold in turn in spite of faults at the requests that create and delete held markers.
-// No contender waits for the delay after a release.
+// No contender waits for the delay after a release. Where a broken connection ends the session the
+// next one waits for the end of that session's node and, if a held marker may have been made in it,
+// for the delay: the server does not tell a process that made the marker from one that held. The
+// marker of a session that was lost at last stays until the next holder releases.
 func TestLockDelayFaults(t *testing.T) {
 	t.Parallel()
 	for _, action := range []embedded.Action{embedded.CutBefore, embedded.DropReply, embedded.CutAfter, embedded.DelayRequest,
@@ -268,21 +271,32 @@ func lockDelayWithFault(t *testing.T, fault embedded.Fault) (fired bool) {
 		injected := v.Inject(fault)
 		_, one := delayedMutex(v)
 		_, two := delayedMutex(v)
-		lost := false
-		for _, mu := range []*actors.Mutex{one, two, one} {
-			since := time.Now()
+		lost := 0 // the last holder has lost its session
+		turn := func(mu *actors.Mutex) {
+			since, before := time.Now(), len(injected.Firings())
 			g, err := mu.Lock(context.Background())
 			locktest.Must(v, err)
-			if took := time.Since(since); took >= delay && !lost {
-				v.Errorf("granted after %v", took)
+			took := time.Since(since)
+			if !v.Resumes() {
+				lost += len(injected.Firings()) - before
 			}
+			if most := delay + time.Duration(lost)*(locktest.SessionTimeout+time.Second); took >= most {
+				v.Errorf("granted after %v; %d sessions were lost", took, lost)
+			}
+			lost = 0
 			if err := g.Unlock(context.Background()); err != nil {
 				locktest.Is(v, err, actors.ErrSessionLost)
-				lost = true
+				lost = 1
 			}
+		}
+		for _, mu := range []*actors.Mutex{one, two, one} {
+			turn(mu)
 		}
 		fired = len(injected.Firings()) > 0
 		injected.Remove()
+		if lost > 0 {
+			turn(two)
+		}
 		v.Clean()
 	})
 	return fired

@@ -25,7 +25,7 @@ func onSharedCount(t *testing.T, f func(b *locktest.Fixture, count string)) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		b := locktest.NewFixture(t, s)
 		f(b, b.LockPath+"-config/permits")
-		b.WaitNodes(0)
+		b.WaitNoContender()
 	})
 }
 
@@ -111,6 +111,7 @@ func TestSharedCountKeepsOtherData(t *testing.T) {
 // The directory of a count is a container, as with Curator, and is deleted after the count.
 func TestSharedCountDirectoryIsContainer(t *testing.T) {
 	onSharedCount(t, func(b *locktest.Fixture, path string) {
+		b.NeedsContainers()
 		conn := b.Client(b)
 		locktest.Must(b, b.Locks().SharedCount(path, 7).Set(locktest.Within(b), 2))
 		locktest.Must(b, conn.Delete(path, -1))
