@@ -219,3 +219,33 @@ func TestAllowPanics(t *testing.T) {
 		}
 	})
 }
+
+// A panic of Changed does not keep the answer from the client that has changed something.
+func TestChangedPanics(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		_, connect, close := virtualServer(t, remote.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Changed: func(remote.Peer, remote.Change, error) { panic("as a defect of Changed") }})
+		client := connect()
+		ctx, cancel := context.WithTimeout(t.Context(), leaseTime)
+		defer cancel()
+		held := lockOf(t, client.Mutex("/held"))
+		count := client.SharedCount("/count", 0)
+		if err := count.Set(ctx, 7); err != nil {
+			t.Error(err)
+		}
+		if n, err := count.Get(ctx); err != nil || n.Value != 7 {
+			t.Errorf("%d, %v", n, err)
+		}
+		if err := held.Err(); err != nil {
+			t.Errorf("what the client holds: %v", err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		close()
+		if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "as a defect of Changed") {
+			t.Error(text)
+		}
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/inspection"
@@ -148,7 +150,8 @@ func (c *servedClient) withdraw(q *servedQuestion) {
 	c.answers.drop(q)
 }
 
-// noteChange calls ServerConfig.Changed for a question that has something changed.
+// noteChange calls ServerConfig.Changed for a question that has something changed. A panic of it must not end
+// the process.
 func (c *servedClient) noteChange(q *messages.Question, err error) {
 	if c.server.cfg.Changed == nil {
 		return
@@ -156,5 +159,11 @@ func (c *servedClient) noteChange(q *messages.Question, err error) {
 	if _, changes, wrong := inspection.PathsOf(q); wrong != nil || !changes {
 		return
 	}
+	defer func() {
+		if failure := recover(); failure != nil {
+			c.server.logLimited(slog.LevelError, "Changed of a lock server panics, and the client gets its answer", "client", c.text(), "path", q.GetPath(),
+				"failure", failure, "stack", string(debug.Stack()), "do", "correct Changed")
+		}
+	}()
 	c.server.cfg.Changed(c.peer, Change{Kind: q.GetKind(), Path: q.GetPath(), Arguments: slices.Clone(q.GetArguments())}, err)
 }

@@ -23,7 +23,7 @@ type ServerConfig struct {
 	Allow func(client Peer, path string, verb Verb) error
 	// Changed is called when a client's call that changes something is answered, with the error of the
 	// answer, but not when Allow refuses the call. It must not block, and several goroutines call it at
-	// one time. It may be nil.
+	// one time. A line of the log has its panic, and the client gets its answer. It may be nil.
 	Changed func(client Peer, change Change, err error)
 	// MaxClients bounds the clients at one time. 0 means 20,000. A client that means harm can have a
 	// server keep some 120 MB, and its process grew by 240 MB in a test: 8 MiB of its requests' data and
