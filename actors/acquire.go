@@ -100,7 +100,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	a.entry = e
 	a.mu.Unlock()
-	e.Self.RunInlineIfIdle((*acquireEnvelope)(a))
+	e.Self.RunInlineIfIdle(a) // as the envelope of its Acquire
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()
@@ -111,12 +111,9 @@ func (a *acquisition) send() {
 	}
 }
 
-// acquireEnvelope is what send passes to the actor: the acquisition in place of a pair of its
-// message and its sender, so that nothing is allocated for the pair. The actor unwraps it.
-type acquireEnvelope acquisition
-
-// Unwrap implements ask.Envelope.
-func (e *acquireEnvelope) Unwrap() (ask.Recipient, any) { return (*acquisition)(e), e.msg }
+// Unwrap implements ask.Envelope: what send passes to the actor is the acquisition in place of a pair of its
+// message and its sender, so that nothing is allocated for the pair.
+func (a *acquisition) Unwrap() (ask.Recipient, any) { return a, a.msg }
 
 // Tell implements ask.Recipient.
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
