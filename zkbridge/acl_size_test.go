@@ -44,21 +44,25 @@ func TestLongACL(t *testing.T) {
 		if nodes := s.Nodes(t, dir); len(nodes) != n+1 {
 			t.Errorf("%d nodes", len(nodes))
 		}
-		parts := make([]CreateSpec, 3*MaxAtomicCreates/2)
-		for i := range parts {
-			parts[i] = CreateSpec{u, &messages.Create{Id: u.id(), Epoch: 1, Directory: dir, Prefix: fmt.Sprintf("each%d-", i), Data: make([]byte, 16<<10)}}
+		parts := func() []*Create {
+			all := make([]*Create, 3*MaxAtomicCreates/2)
+			for i := range all {
+				all[i] = u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: 1, Directory: dir, Prefix: fmt.Sprintf("each%d-", i), Data: make([]byte, 16<<10)})
+			}
+			return all
 		}
-		b.CreateEach(parts)
+		each := parts()
+		b.CreateEach(each)
 		var last *messages.Created
-		for range parts {
+		for range each {
 			m := next[*messages.Created](u)
 			if last != nil && (m.Czxid < last.Czxid || m.Id < last.Id) {
 				t.Errorf("%v after %v", m, last)
 			}
 			last = m
 		}
-		b.CreateAtomically(parts)
-		for range parts {
+		b.CreateAtomically(parts())
+		for range each {
 			if m := next[*messages.Failed](u); m.GetReason() != messages.Reason_INVALID {
 				t.Error(m)
 			}

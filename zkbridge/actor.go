@@ -50,7 +50,7 @@ type lostSession struct {
 // task is a message to the actor: a function that the actor calls.
 type task func(*bridgeActor)
 
-// handled is a message to the actor that is neither a requests.Waited nor one of service Bridge.
+// handled is a message to the actor that is neither a requests.Waited, nor a writer.Group, nor one of service Bridge.
 type handled interface{ handle(a *bridgeActor) }
 
 func (t task) handle(a *bridgeActor) { t(a) }
@@ -72,8 +72,8 @@ func (a *bridgeActor) outstanding() int {
 }
 
 // replyTo returns where to send the answer to a message.
-func (a *bridgeActor) replyTo(from ask.Recipient, msg requestMessage) reply.To {
-	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: a.cfg.Log}
+func (s *settings) replyTo(from ask.Recipient, msg requestMessage) reply.To {
+	return reply.To{Recipient: from, ID: msg.GetId(), Epoch: msg.GetEpoch(), Log: s.Log}
 }
 
 // NoteTokens implements epoch.Owner.

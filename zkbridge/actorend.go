@@ -49,12 +49,12 @@ func (a *bridgeActor) unblockCallers() {
 // Refuse implements host.Actor: it answers messages that come after the bridge has ended.
 func (a *bridgeActor) Refuse(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
-	case reply.Failer: // a requests.Waited or a createRequest
+	case reply.Failer: // a requests.Waited or a writer.Group
 		msg.Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	case *messages.Subscribe:
 		reply.To{Recipient: from, Log: a.cfg.Log}.Tell(a.lastChange)
 	case requestMessage:
-		a.replyTo(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
+		a.cfg.replyTo(from, msg).Fail(messages.Reason_CLOSED, a.lastChange.GetDetail())
 	case roomWait:
 		msg.f()
 	}

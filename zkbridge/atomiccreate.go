@@ -1,17 +1,27 @@
 package zkbridge
 
 import (
-	"github.com/actorlock/actorlock/zkbridge/internal/reply"
+	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
+// Create is a node that Internals.CreateAtomically or CreateEach is to make: what NewCreate returns.
+type Create = writer.Create
+
+// NewCreate returns a create for the actor that would have sent the message, which gets the answer as for a
+// Create of its own. Nothing may write to the message.
+func (b *internals) NewCreate(from ask.Recipient, msg *messages.Create) *Create {
+	return writer.NewCreate(b.cfg.replyTo(from, msg), msg, b.cfg.ACL)
+}
+
 // CreateAtomically puts contenders into the queues of several locks by one transaction: all of
-// them, or none. So in each queue they come before the same others. The bridge answers each sender
-// as for a Create of its own. CreateAtomically does not block.
-func (b *internals) CreateAtomically(specs []CreateSpec) {
-	if len(specs) > 0 {
-		b.ref.Tell(&createRequest{specs, b.cfg.Log})
+// them, or none. So in each queue they come before the same others. A create is passed to the bridge
+// once. CreateAtomically does not block.
+func (b *internals) CreateAtomically(creates []*Create) {
+	if len(creates) > 0 {
+		b.ref.Tell(writer.NewAtomicCreate(creates))
 	}
 }
 
@@ -20,17 +30,17 @@ const MaxAtomicCreates = writer.MaxParts
 
 // CreateEach is CreateAtomically for nodes that need not be created together: it divides them, in
 // their order, into as few transactions as they fit into.
-func (b *internals) CreateEach(specs []CreateSpec) {
+func (b *internals) CreateEach(creates []*Create) {
 	first, size := 0, 0
-	for i, p := range specs {
-		n := writer.NewCreate(reply.To{}, p.Create, b.cfg.ACL).AtomicBytes(b.cfg.Root)
+	for i, c := range creates {
+		n := c.AtomicBytes(b.cfg.Root)
 		if i > first && (i-first == MaxAtomicCreates || size+n > zkconn.MaxRequest) {
-			b.CreateAtomically(specs[first:i])
+			b.CreateAtomically(creates[first:i])
 			first, size = i, 0
 		}
 		size += n
 	}
-	b.CreateAtomically(specs[first:])
+	b.CreateAtomically(creates[first:])
 }
 
 // AwaitRoom calls f, once, when few of the requests to the bridge are unanswered, so that n more do not

@@ -17,9 +17,9 @@ import (
 
 // createAtomically sends an atomic create with a node of each user in its directory.
 func createAtomically(users []*user, dirs []string) {
-	var parts []CreateSpec
+	var parts []*Create
 	for i, u := range users {
-		parts = append(parts, CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], DirectorySeen: u.saw[dirs[i]], Prefix: fmt.Sprintf("n%d-", i)}})
+		parts = append(parts, u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dirs[i], DirectorySeen: u.saw[dirs[i]], Prefix: fmt.Sprintf("n%d-", i)}))
 	}
 	users[0].bridge.CreateAtomically(parts)
 }
@@ -285,9 +285,9 @@ func TestCreateAtomicallyRefused(t *testing.T) {
 		}
 	}
 	// Each is small enough by itself; together they are more than ZooKeeper accepts.
-	var large []CreateSpec
+	var large []*Create
 	for i, u := range users[:2] {
-		large = append(large, CreateSpec{u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}})
+		large = append(large, b.NewCreate(u, &messages.Create{Id: 6, Epoch: b.Session().Epoch, Directory: dirs[i], Prefix: "n-", Data: make([]byte, zkconn.MaxRequest*3/4)}))
 	}
 	b.CreateAtomically(large)
 	for _, u := range users[:2] {
@@ -303,7 +303,7 @@ func TestCreateAtomicallyRefused(t *testing.T) {
 	}
 	epoch := b.Session().Epoch
 	b.Close()
-	b.CreateAtomically([]CreateSpec{{users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"}}})
+	b.CreateAtomically([]*Create{b.NewCreate(users[0], &messages.Create{Id: 7, Epoch: epoch, Directory: dirs[0], Prefix: "n-"})})
 	if m := next[*messages.Failed](users[0]); m.GetReason() != messages.Reason_CLOSED || m.GetId() != 7 {
 		t.Error(m)
 	}

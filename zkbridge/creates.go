@@ -8,57 +8,46 @@ import (
 
 // Create implements messages.BridgeHandler.
 func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Reply[*messages.Created]) {
-	if a.mustWait(msg) {
-		a.fresh.add(&createRequest{[]CreateSpec{{from, msg}}, a.cfg.Log})
+	a.create(writer.NewCreate(a.cfg.replyTo(from, msg), msg, a.cfg.ACL).Group())
+}
+
+// create opens a create, or an atomic create, or has it wait among the newCreates until Flush.
+func (a *bridgeActor) create(g *writer.Group) {
+	if a.mustWait(g) {
+		a.fresh.add(g)
 	} else {
-		c := writer.NewCreate(a.replyTo(from, msg), msg, a.cfg.ACL)
-		if a.mayOpen(c, msg.GetEpoch(), 1, c.Validate(a.cfg.Root)) { // otherwise mayOpen has answered Failed
-			a.epoch.Add(c)
-			a.epoch.Create(c.Group())
-		}
+		a.openCreates(g, len(g.Creates()))
 	}
 }
 
-// mustWait reports whether a create, or an atomic create, waits among the newCreates until Flush: if a
-// directory is one that this session has not seen, or others wait for the same directory: these keep their
-// order. All other creates are opened or refused at once.
-func (a *bridgeActor) mustWait(creates ...*messages.Create) bool {
+// mustWait reports whether creates wait among the newCreates: if a directory is one that this session has
+// not seen, or others wait for the same directory: these keep their order. All other creates are opened or
+// refused at once.
+func (a *bridgeActor) mustWait(g *writer.Group) bool {
 	isNew := false
-	for _, msg := range creates {
-		if a.epoch == nil || msg.GetEpoch() != a.session.Epoch || a.session.State == messages.SessionState_LOST {
+	for _, c := range g.Creates() {
+		msg := c.Message()
+		if a.epoch == nil || c.Epoch != a.session.Epoch || a.session.State == messages.SessionState_LOST {
 			return false
 		}
 		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || a.fresh.in[msg.GetDirectory()] > 0
 	}
 	max := a.cfg.maxOutstanding
-	return isNew && (max == 0 || a.outstanding()+len(creates) <= max)
+	return isNew && (max == 0 || a.outstanding()+len(g.Creates()) <= max)
 }
 
-// handle implements handled.
-func (r *createRequest) handle(a *bridgeActor) {
-	if a.mustWait(r.creates()...) {
-		a.fresh.add(r)
-	} else {
-		a.openAtomicCreate(r, len(r.specs))
-	}
-}
-
-// openAtomicCreate opens an atomic create of n nodes. n is 0 for one that is within the limit already.
-func (a *bridgeActor) openAtomicCreate(r *createRequest, n int) {
-	var parts []*writer.Create
-	for _, p := range r.specs {
-		parts = append(parts, writer.NewCreate(a.replyTo(p.From, p.Create), p.Create, a.cfg.ACL))
-	}
-	all, err := writer.NewAtomicCreate(parts, a.cfg.Root)
-	for _, c := range parts {
-		if !a.mayOpen(r, c.Epoch, n, err) { // r answers all: none of them is sent
+// openCreates opens creates, of which n count for the limit: none if they are within it already.
+func (a *bridgeActor) openCreates(g *writer.Group, n int) {
+	invalid := g.Validate(a.cfg.Root)
+	for _, c := range g.Creates() {
+		if !a.mayOpen(g, c.Epoch, n, invalid) { // g answers all: none of them is sent
 			return
 		}
 	}
-	for _, c := range parts {
+	for _, c := range g.Creates() {
 		a.epoch.Add(c)
 	}
-	a.epoch.Create(all)
+	a.epoch.Create(g)
 }
 
 // hasNewCreates reports whether creates wait that the writer can take.
@@ -70,7 +59,7 @@ func (a *bridgeActor) hasNewCreates() bool {
 // send that may be new.
 func (a *bridgeActor) takeUpNewCreates() {
 	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
-		a.openAtomicCreate(a.fresh.removeFirst(), 0)
+		a.openCreates(a.fresh.removeFirst(), 0)
 	}
 	if a.hasNewCreates() {
 		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
@@ -79,8 +68,8 @@ func (a *bridgeActor) takeUpNewCreates() {
 
 // failNewCreates answers all creates that wait.
 func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
-	for _, r := range a.fresh.waiting {
-		r.Fail(why, detail)
+	for _, g := range a.fresh.waiting {
+		g.Fail(why, detail)
 	}
 	a.fresh = newCreates{}
 }

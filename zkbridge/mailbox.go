@@ -8,6 +8,7 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 )
 
 func newBridgeActor(b *connection, self *host.Ref) *bridgeActor {
@@ -24,6 +25,8 @@ func (a *bridgeActor) Receive(from ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case requests.Waited: // of a goroutine that waits (call.go)
 		a.call(msg)
+	case *writer.Group: // of CreateAtomically
+		a.create(msg)
 	case handled:
 		msg.handle(a)
 	default:

@@ -1,19 +1,13 @@
 package zkbridge
 
-import (
-	"log/slog"
-
-	"github.com/actorlock/actorlock/gen/ask"
-	"github.com/actorlock/actorlock/messages"
-	"github.com/actorlock/actorlock/zkbridge/internal/reply"
-)
+import "github.com/actorlock/actorlock/zkbridge/internal/writer"
 
 // newCreates are the creates of the present epoch in directories that this session has not seen. They wait
 // here until the writer has few such directories to send. To take up a create takes the bridge ten
 // times as long as to note it here: thousands of locks that are used for the first time at one
 // moment must not stand in front of the requests of others.
 type newCreates struct {
-	waiting []*createRequest
+	waiting []*writer.Group
 	n       int            // nodes of these
 	in      map[string]int // by directory, how many of these nodes are to be in it, without the first of each lock
 }
@@ -26,23 +20,23 @@ const maxNewCreates = 128
 // The sender sees the directory by the answer to it, so that what it creates then comes later. (An
 // answer to a create that the sender has given up before this one is an exception: a later create may
 // then overtake this one. A map of thousands of first creates takes as long as all else here.)
-func isFirst(msg *messages.Create) bool {
+func isFirst(c *writer.Create) bool {
+	msg := c.Message()
 	return msg.GetListAfter() && !msg.GetDirectoryExists() && !msg.GetDirectorySeen()
 }
 
-func (f *newCreates) removeFirst() *createRequest {
+func (f *newCreates) removeFirst() *writer.Group {
 	first := f.waiting[0]
 	f.waiting[0] = nil
 	f.waiting = f.waiting[1:]
-	for _, msg := range first.creates() {
+	for _, c := range first.Creates() {
 		f.n--
-		if isFirst(msg) {
+		if isFirst(c) {
 			continue
 		}
-		if left := f.in[msg.GetDirectory()] - 1; left > 0 {
-			f.in[msg.GetDirectory()] = left
-		} else {
-			delete(f.in, msg.GetDirectory())
+		directory := c.Message().GetDirectory()
+		if f.in[directory]--; f.in[directory] == 0 {
+			delete(f.in, directory)
 		}
 	}
 	if len(f.waiting) == 0 {
@@ -51,45 +45,16 @@ func (f *newCreates) removeFirst() *createRequest {
 	return first
 }
 
-func (f *newCreates) add(r *createRequest) {
-	for _, p := range r.specs {
-		msg := p.Create
-		if isFirst(msg) {
+func (f *newCreates) add(g *writer.Group) {
+	for _, c := range g.Creates() {
+		if isFirst(c) {
 			continue
 		}
 		if f.in == nil {
 			f.in = map[string]int{}
 		}
-		f.in[msg.GetDirectory()]++
+		f.in[c.Message().GetDirectory()]++
 	}
-	f.waiting = append(f.waiting, r)
-	f.n += len(r.specs)
-}
-
-// CreateSpec is one node of Internals.CreateAtomically: a Create, and the actor that would have sent
-// it.
-type CreateSpec struct {
-	From   ask.Recipient
-	Create *messages.Create
-}
-
-// createRequest is the message of CreateAtomically to the actor, or a Create that waits among the
-// newCreates.
-type createRequest struct {
-	specs []CreateSpec
-	log   *slog.Logger
-}
-
-func (r *createRequest) creates() (all []*messages.Create) {
-	for _, p := range r.specs {
-		all = append(all, p.Create)
-	}
-	return all
-}
-
-// Fail implements reply.Failer.
-func (r *createRequest) Fail(why messages.Reason, detail string) {
-	for _, p := range r.specs {
-		reply.To{Recipient: p.From, ID: p.Create.GetId(), Epoch: p.Create.GetEpoch(), Log: r.log}.Fail(why, detail)
-	}
+	f.waiting = append(f.waiting, g)
+	f.n += len(g.Creates())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/epoch"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -93,7 +94,7 @@ func TestNewDirectoriesAtTheEnd(t *testing.T) {
 				for i := range manyNew {
 					u.createInNew(fmt.Sprintf("%s/%d", home, i))
 				}
-				u.bridge.CreateAtomically([]CreateSpec{{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/a", Prefix: "n-"}}})
+				u.bridge.CreateAtomically([]*Create{u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/a", Prefix: "n-"})})
 				u.bridge.ref.Tell(task(end))
 			})
 			answered := map[uint64]bool{}
@@ -140,10 +141,10 @@ func TestNewDirectoriesWithinTheLimit(t *testing.T) {
 	createIn := func(name string) *messages.Create {
 		return &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: home + "/" + name, Prefix: "n-"}
 	}
-	atomic := &createRequest{specs: []CreateSpec{{u, createIn("a")}, {u, createIn("b")}}, log: u.bridge.cfg.Log}
+	atomic := writer.NewAtomicCreate([]*Create{u.bridge.NewCreate(u, createIn("a")), u.bridge.NewCreate(u, createIn("b"))})
 	release := &messages.ReleaseNode{Id: u.id(), Epoch: u.epoch(), Directory: home, Node: node}
 	u.bridge.runInActor(func(a *bridgeActor) { // which takes none up meanwhile
-		for i := range most - len(atomic.specs) {
+		for i := range most - len(atomic.Creates()) {
 			a.Receive(u, createIn(fmt.Sprint(i)))
 		}
 		a.Receive(nil, atomic)

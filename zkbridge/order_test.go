@@ -58,14 +58,14 @@ func TestOrderWhereAnotherMakesTheDirectory(t *testing.T) {
 				} else {
 					dir = missing
 				}
-				first := func(directory string) CreateSpec {
-					return CreateSpec{u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing}}
+				first := func(directory string) *Create {
+					return u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: directory, Prefix: "a-", DirectoryExists: directory != missing})
 				}
 				u.expectDirectories(s)
 				d.take()
 				d.holdReplies(1)
 				if atomic {
-					u.bridge.CreateAtomically([]CreateSpec{first(dir), first(missing)})
+					u.bridge.CreateAtomically([]*Create{first(dir), first(missing)})
 				} else {
 					u.create(dir, "a-")
 				}

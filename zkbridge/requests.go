@@ -46,7 +46,7 @@ func (a *bridgeActor) Unsubscribe(from ask.Recipient, msg *messages.Unsubscribe)
 
 // ReleaseNode implements messages.BridgeHandler.
 func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode, _ ask.Reply[*messages.NodeReleased]) {
-	r := writer.NewRelease(a.replyTo(from, msg), msg)
+	r := writer.NewRelease(a.cfg.replyTo(from, msg), msg)
 	if a.accept(r, msg.GetEpoch(), zkpath.CheckNode(msg.GetDirectory(), msg.GetNode())) {
 		a.epoch.Writer.Release(r)
 	}
@@ -54,7 +54,7 @@ func (a *bridgeActor) ReleaseNode(from ask.Recipient, msg *messages.ReleaseNode,
 
 // List implements messages.BridgeHandler.
 func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*messages.Listed]) {
-	l, invalid := requests.NewList(a.replyTo(from, msg), msg)
+	l, invalid := requests.NewList(a.cfg.replyTo(from, msg), msg)
 	if a.accept(l, msg.GetEpoch(), invalid) {
 		l.Start(a.epoch)
 	}
@@ -63,7 +63,7 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 // Watch implements messages.BridgeHandler. One message sets all watches if the
 // sender names the zxid since which it has to hear of changes; otherwise a read of each node sets its watch. The event of the watch wakes the sender (package watches).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
-	w, invalid := requests.NewWatch(a.replyTo(from, msg), msg)
+	w, invalid := requests.NewWatch(a.cfg.replyTo(from, msg), msg)
 	if a.accept(w, msg.GetEpoch(), invalid) {
 		w.Start(a.epoch)
 	}
@@ -71,7 +71,7 @@ func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply
 
 // Transact implements messages.BridgeHandler.
 func (a *bridgeActor) Transact(from ask.Recipient, msg *messages.Transact, _ ask.Reply[*messages.Transacted]) {
-	to := a.replyTo(from, msg)
+	to := a.cfg.replyTo(from, msg)
 	ops, err := opsOfMessage(msg.GetOps())
 	if err == nil {
 		err = checkTransaction(ops, msg.GetDirectory(), a.cfg)

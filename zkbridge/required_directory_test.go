@@ -153,9 +153,9 @@ func TestRequiredDirectoryOfAnAtomicCreate(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		u, dir := newUser(t, connected(t, Config{Servers: s.Addr()})), s.Path(t)
 		create := func() {
-			u.bridge.CreateAtomically([]CreateSpec{
-				{From: u, Create: &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-a", Prefix: "n-"}},
-				{From: u, Create: &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-b", Prefix: "n-", Required: dir + "-b"}},
+			u.bridge.CreateAtomically([]*Create{
+				u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-a", Prefix: "n-"}),
+				u.bridge.NewCreate(u, &messages.Create{Id: u.id(), Epoch: u.epoch(), Directory: dir + "-b", Prefix: "n-", Required: dir + "-b"}),
 			})
 		}
 		create()

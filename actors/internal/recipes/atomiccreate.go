@@ -19,7 +19,7 @@ type atomicCreate struct {
 
 	mu         sync.Mutex
 	unreported int // members that have not reported
-	creates    []zkbridge.CreateSpec
+	creates    []*zkbridge.Create
 	done       bool // the transaction is sent, or the attempt has ended
 }
 
@@ -49,7 +49,7 @@ func newAtomicCreate(m *multiLockActor, a *attempt) *atomicCreate {
 }
 
 // add hands in a member's node.
-func (c *atomicCreate) add(p zkbridge.CreateSpec) {
+func (c *atomicCreate) add(p *zkbridge.Create) {
 	c.mu.Lock()
 	done := c.done
 	if !done {
@@ -57,7 +57,7 @@ func (c *atomicCreate) add(p zkbridge.CreateSpec) {
 	}
 	c.mu.Unlock()
 	if done {
-		refuseCreates([]zkbridge.CreateSpec{p})
+		refuseCreates(p)
 		return
 	}
 	c.reportNone()
@@ -80,7 +80,7 @@ func (c *atomicCreate) nodes() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.creates {
-		names = append(names, p.Create.Prefix)
+		names = append(names, p.Message().Prefix)
 	}
 	return names
 }
@@ -92,14 +92,14 @@ func (c *atomicCreate) abort() {
 	c.done = true
 	c.mu.Unlock()
 	if !done {
-		refuseCreates(creates)
+		refuseCreates(creates...)
 	}
 }
 
 // refuseCreates tells members that their nodes will not be created. The attempt that wanted them
 // has ended.
-func refuseCreates(creates []zkbridge.CreateSpec) {
+func refuseCreates(creates ...*zkbridge.Create) {
 	for _, p := range creates {
-		p.From.Tell(&messages.Failed{Id: p.Create.Id, Epoch: p.Create.Epoch, Reason: messages.Reason_NODE_DELETED})
+		p.Fail(messages.Reason_NODE_DELETED, "")
 	}
 }

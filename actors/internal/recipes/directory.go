@@ -24,7 +24,7 @@ type directory struct {
 	left      departure                     // the latest departure since the last grant, for the count of hand-offs
 	delay     *time.Timer                   // of the LockDelay under way
 	creates   map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	together  *[]zkbridge.CreateSpec        // collected by acquireWith; nil at other times
+	together  *[]*zkbridge.Create           // collected by acquireWith; nil at other times
 	awaited   []awaitedNode                 // that leave, and whose end is awaited
 }
 

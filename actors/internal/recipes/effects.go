@@ -45,7 +45,7 @@ func (d *directory) performRare(f *lockqueue.Effect) {
 // transaction makes the nodes of all of them, or several in a row if they do not fit into one.
 func (d *directory) acquireWith(more bool, r requests.Incoming, with *atomicCreate) {
 	if more && d.together == nil {
-		d.together = new([]zkbridge.CreateSpec)
+		d.together = new([]*zkbridge.Create)
 	}
 	d.acquire(r, with)
 	if !more && d.together != nil {
@@ -80,15 +80,15 @@ func (d *directory) expect(id requests.ID, with *atomicCreate) {
 // createWithOthers creates a node together with nodes of other requests: of an atomic create if id
 // is not 0, and of acquireWith otherwise.
 func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
-	spec := zkbridge.CreateSpec{From: d.in.Self, Create: msg}
+	create := d.in.Manager.Bridge.NewCreate(d.in.Self, msg)
 	switch c := d.creates[id]; {
 	case c != nil:
 		delete(d.creates, id)
-		c.add(spec)
+		c.add(create)
 	case id != 0: // that request has ended; others may wait for the node, but it must not be made alone
-		refuseCreates([]zkbridge.CreateSpec{spec})
+		refuseCreates(create)
 	default:
-		*d.together = append(*d.together, spec)
+		*d.together = append(*d.together, create)
 	}
 }
 

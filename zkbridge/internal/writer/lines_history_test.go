@@ -78,10 +78,7 @@ func (h *linesHistory) createIn(directories []int) {
 	for _, d := range directories {
 		parts = append(parts, NewCreate(reply.To{}, &messages.Create{Directory: fmt.Sprintf("/d%d", d), Prefix: "n-"}, nil))
 	}
-	g, err := NewAtomicCreate(parts, "")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	g := NewAtomicCreate(parts)
 	h.all = append(h.all, g)
 	h.w.Create(g)
 }

@@ -82,10 +82,7 @@ func TestLineBehindAFailedAtomicCreate(t *testing.T) {
 	l := newLines(t)
 	first, behind := l.create("/missing", true), l.create("/new", false)
 	parts := []*Create{l.create("/missing", true), l.create("/new", false)}
-	all, err := NewAtomicCreate(parts, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := NewAtomicCreate(parts)
 	l.w.Create(first.Group())
 	b := l.sent(l.w.buildNewBatch, 0, first)
 	l.w.Create(all)

@@ -46,9 +46,9 @@ func NewCreate(to reply.To, msg *messages.Create, acl []zk.ACL) *Create {
 // Group returns the group that the create is part of.
 func (c *Create) Group() *Group { return c.group }
 
-// Validate returns an error for a create that ZooKeeper would refuse below root. Its transaction may
+// validate returns an error for a create that ZooKeeper would refuse below root. Its transaction may
 // have to make the directory, which has the same ACL.
-func (c *Create) Validate(root zkconn.Chroot) error {
+func (c *Create) validate(root zkconn.Chroot) error {
 	if n := c.AtomicBytes(root); n > zkconn.MaxRequest {
 		return fmt.Errorf("node and directory of %d bytes with their paths and ACLs: the limit is %d", n, zkconn.MaxRequest)
 	}
@@ -65,6 +65,9 @@ func (c *Create) Validate(root zkconn.Chroot) error {
 	}
 	return zkpath.CheckName(c.msg.GetPrefix())
 }
+
+// Message returns the message. Nothing may write to it.
+func (c *Create) Message() *messages.Create { return c.msg }
 
 func (c *Create) path() string { return zkpath.Join(c.msg.GetDirectory(), c.msg.GetPrefix()) }
 
@@ -120,20 +123,41 @@ type Group struct {
 // MaxParts is how many parts an atomic create has at most.
 const MaxParts = maxOps / 2
 
-// NewAtomicCreate returns an atomic create, or an error for parts that ZooKeeper would refuse below
-// root.
-func NewAtomicCreate(parts []*Create, root zkconn.Chroot) (*Group, error) {
-	g, size := &Group{creates: parts}, 0
+// NewAtomicCreate returns the group of some creates that are executed as a whole.
+func NewAtomicCreate(parts []*Create) *Group {
+	if len(parts) == 1 {
+		return parts[0].group
+	}
+	g := &Group{creates: parts}
 	for _, c := range parts {
-		if err := c.Validate(root); err != nil {
-			return nil, err
+		c.group = g
+	}
+	return g
+}
+
+// Creates returns the creates of the group.
+func (g *Group) Creates() []*Create { return g.creates }
+
+// Validate returns an error for creates that ZooKeeper would refuse below root.
+func (g *Group) Validate(root zkconn.Chroot) error {
+	size := 0
+	for _, c := range g.creates {
+		if err := c.validate(root); err != nil {
+			return err
 		}
-		c.group, size = g, size+c.AtomicBytes(root)
+		size += c.AtomicBytes(root)
 	}
-	if len(parts) > MaxParts || size > zkconn.MaxRequest {
-		return nil, fmt.Errorf("%d nodes, %d bytes at once: the limits are %d and %d", len(parts), size, MaxParts, zkconn.MaxRequest)
+	if len(g.creates) > MaxParts || size > zkconn.MaxRequest {
+		return fmt.Errorf("%d nodes, %d bytes at once: the limits are %d and %d", len(g.creates), size, MaxParts, zkconn.MaxRequest)
 	}
-	return g, nil
+	return nil
+}
+
+// Fail implements reply.Failer, for creates that are not open.
+func (g *Group) Fail(why messages.Reason, detail string) {
+	for _, c := range g.creates {
+		c.Fail(why, detail)
+	}
 }
 
 // AtomicBytes returns the size of the create in an atomic create, with the operation that makes its

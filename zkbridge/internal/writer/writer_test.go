@@ -114,14 +114,7 @@ func testShares(t *testing.T, size int) {
 		if parts = append(parts, c); len(parts) < size {
 			return
 		}
-		g := c.Group()
-		if size > 1 {
-			var err error
-			if g, err = NewAtomicCreate(parts, ""); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.Create(g)
+		w.Create(NewAtomicCreate(parts))
 		parts = nil
 	}
 	for i := range many {
