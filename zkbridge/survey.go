@@ -163,12 +163,9 @@ func (r *childReader) readTogether(ctx context.Context, some []Child) error {
 	}
 	var err error
 	ended := r.slots.Each(ctx, 1, func(int) error {
-		done := make(chan struct{})
-		r.client.ReadNodes(reads, func(failed error) {
-			err = failed
-			close(done)
+		_, err = zkconn.Await(func(then zkconn.Callback[struct{}]) {
+			r.client.ReadNodes(reads, func(err error) { then(struct{}{}, err) })
 		})
-		<-done
 		return nil
 	})
 	switch {

@@ -109,7 +109,7 @@ func Open(owner Owner, cfg Setup, number uint64) *Epoch {
 	ep.client = zkconn.NewClient(ep.Conn, cfg.ACL, cfg.Root)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.jobs = jobs.NewKinds(writer.MaxSingle, cfg.Blocking, owner.PostAhead)
-	ep.Writer = writer.New(ep, writer.Dependencies{Session: ep.Conn, Now: cfg.Clock.Now, ACL: cfg.ACL, Root: cfg.Root, OnBatch: cfg.OnBatch, Log: cfg.Log})
+	ep.Writer = writer.New(ep, writer.Dependencies{Settings: cfg.Settings, Session: ep.Conn, OnBatch: cfg.OnBatch})
 	return ep
 }
 
@@ -236,10 +236,7 @@ func (ep *Epoch) Resume() {
 }
 
 // The epoch is the Epoch of its parts.
-var (
-	_ writer.Epoch     = (*Epoch)(nil)
-	_ requests.InEpoch = (*Epoch)(nil)
-)
+var _ requests.InEpoch = (*Epoch)(nil)
 
 // Client implements writer.Epoch.
 func (ep *Epoch) Client() zkconn.Client { return ep.client }

@@ -4,31 +4,24 @@ package requests
 
 import (
 	"errors"
-	"time"
 
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 	"github.com/actorlock/actorlock/zkbridge/internal/watches"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// InEpoch is what a request needs of the epoch that it runs in. Its methods do not block, and must be
-// called in the bridge's actor. Those that writer.Epoch has are described there.
+// InEpoch is what a request needs of the epoch that it runs in: what the writer needs of it, and more. Its
+// methods do not block, and must be called in the bridge's actor.
 type InEpoch interface {
-	Client() zkconn.Client
+	writer.Epoch
 	Jobs() *jobs.Kinds
 	Watches() *watches.Table
 	NodeReads() *NodeReads
-
-	IsOpen(r reply.Request) bool
 	// Close notes that a request is being answered: it is open no longer.
 	Close(r reply.Request)
-	Answer(r reply.Sender, msg any)
-	Fail(r reply.Request, why messages.Reason, format string, args ...any)
-
-	RetryLater(f func())
-	RetryAfter(pause time.Duration, f func())
 }
 
 // Waited is a request of a goroutine that waits for the result.

@@ -1,25 +1,17 @@
 package writer
 
 import (
-	"log/slog"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
 // Dependencies are what a writer works with.
 type Dependencies struct {
+	*zkconn.Settings
 	Session *zkconn.SessionConn
-	// Now returns the time on a clock that also goes on while the machine is suspended.
-	Now func() time.Duration
-	ACL []zk.ACL // of the nodes that the writer makes
-	// Root is before each path in a message.
-	Root zkconn.Chroot
 	// OnBatch is called with the number of creates and deletes of each batch that is sent.
 	OnBatch func(operations int)
-	Log     *slog.Logger
 }
 
 const (

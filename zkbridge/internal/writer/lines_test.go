@@ -20,7 +20,7 @@ type lines struct {
 
 func newLines(t *testing.T) *lines {
 	l := &lines{t: t, failed: map[reply.Request]messages.Reason{}}
-	l.w = New(l, Dependencies{})
+	l.w = New(l, Dependencies{Settings: &zkconn.Settings{}})
 	l.w.SessionNode = "/actorlock/session-1"
 	return l
 }

@@ -17,7 +17,7 @@ import (
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ep := &slowEpoch{left: map[string]bool{}}
-		w := New(ep, Dependencies{Session: new(zkconn.SessionConn), Log: slog.New(slog.DiscardHandler)})
+		w := New(ep, Dependencies{Settings: &zkconn.Settings{Log: slog.New(slog.DiscardHandler)}, Session: new(zkconn.SessionConn)})
 		const n = 10*sweptAtOnce + 1
 		ep.actor(func() {
 			for i := range n {

@@ -94,7 +94,7 @@ func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build f
 		f.endWait()
 		f.add(b)
 		w.cfg.OnBatch(len(b.writes))
-		b.noteSent(w.cfg.Now())
+		b.noteSent(w.cfg.Clock.Now())
 		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
 	}
 	if waiting() == 0 {

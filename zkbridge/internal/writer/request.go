@@ -28,7 +28,7 @@ type Create struct {
 	in     *directory     // its directory, if the group has directories
 	lookup *zkconn.Lookup // of a part whose outcome is unknown, while other parts are looked for
 
-	sentAt       time.Duration // when the newest transaction with it was sent, by Dependencies.Now; 0 before
+	sentAt       time.Duration // when the newest transaction with it was sent, by Settings.Clock; 0 before
 	node         string        // the node, if it is known to have been created and the rest is not
 	step         uint32        // place among the creates of the last transaction
 	read         int32         // index of the directory among the reads of that transaction, noReadNeeded or newDirectory
@@ -93,7 +93,7 @@ type NodeRelease struct {
 	msg          *messages.ReleaseNode // nothing may write to it
 	group        Group                 // that has only this release
 	hangUps      zkconn.HangUps
-	unknownSince time.Duration // when the outcome of the delete became unknown, by Dependencies.Now; 0 if it is known
+	unknownSince time.Duration // when the outcome of the delete became unknown, by Settings.Clock; 0 if it is known
 }
 
 // NewRelease returns a release of a node for the sender of msg. A relaxed one waits for the next

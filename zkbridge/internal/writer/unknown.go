@@ -217,7 +217,7 @@ const MaxUnknownTimeouts = 3
 // unknownTooLong reports whether the outcome of a request has been unknown for too long. since is
 // when that began; the first call sets it.
 func (w *Writer) unknownTooLong(since *time.Duration) bool {
-	now := w.cfg.Now()
+	now := w.cfg.Clock.Now()
 	if *since == 0 {
 		*since = max(now, 1) // the clock may begin with 0
 	}

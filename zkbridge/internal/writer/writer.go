@@ -147,6 +147,6 @@ func (w *Writer) onSuccess(b *batch) {
 
 // created answers a create.
 func (w *Writer) created(c *Create, msg *messages.Created) {
-	msg.Generation, msg.Recent = w.Generation, c.sentAt > 0 && w.cfg.Now()-c.sentAt <= recently
+	msg.Generation, msg.Recent = w.Generation, c.sentAt > 0 && w.cfg.Clock.Now()-c.sentAt <= recently
 	w.epoch.Answer(c, msg)
 }

@@ -78,7 +78,7 @@ func (c *silentClient) ReadDirectories(reads []zkconn.DirectoryRead, _ func()) {
 func TestRequestsInFlight(t *testing.T) {
 	const serverStopsReadingAt, locks = 1000, 4000
 	e := &timerEpoch{}
-	w := New(e, Dependencies{OnBatch: func(int) {}, Now: func() time.Duration { return 0 }})
+	w := New(e, Dependencies{Settings: &zkconn.Settings{Clock: zkconn.NewClock(nil)}, OnBatch: func(int) {}})
 	w.SessionNode, w.existing = "/actorlock/sessions/1", maxExisting
 	for i := range locks {
 		for _, known := range []bool{true, false} {
@@ -106,7 +106,7 @@ func TestSharesOfDirectories(t *testing.T) {
 
 func testShares(t *testing.T, size int) {
 	const many, each, others = 6016, 500, 5
-	w := New(&timerEpoch{}, Dependencies{OnBatch: func(int) {}})
+	w := New(&timerEpoch{}, Dependencies{Settings: &zkconn.Settings{}, OnBatch: func(int) {}})
 	w.SessionNode = "/actorlock/sessions/1"
 	var parts []*Create
 	create := func(directory string, i, size int) {
@@ -161,7 +161,7 @@ func testShares(t *testing.T, size int) {
 // A create that waits for the answer to another one sets a timer once, however long that takes.
 func TestTimersOfTheBlocked(t *testing.T) {
 	e := &timerEpoch{}
-	w := New(e, Dependencies{})
+	w := New(e, Dependencies{Settings: &zkconn.Settings{}})
 	w.SessionNode = "/actorlock/sessions/1"
 	create := func() {
 		w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil).Group())
@@ -199,7 +199,7 @@ func TestDeleteShowsDirectory(t *testing.T) {
 		{"delete whose outcome is unknown", unknown, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := New(nil, Dependencies{})
+			w := New(nil, Dependencies{Settings: &zkconn.Settings{}})
 			w.SessionNode = "/actorlock/sessions/1"
 			create := func() {
 				w.Create(NewCreate(reply.To{}, &messages.Create{Directory: "/locks/a", Prefix: "n-", DirectorySeen: true}, nil).Group())

@@ -126,37 +126,38 @@ func encodeMultiRead(root Chroot, reads []DirectoryRead) []byte {
 func (r *reader) listings(reads []DirectoryRead) (common error) {
 	for i := range reads {
 		read := &reads[i]
-		before, err := r.listingPart(opGetData)
+		before, _, err := r.part(opGetData)
+		found := Listing{Czxid: before.Stat.Czxid}
 		if read.WithNames {
-			names, namesErr := r.listingPart(opChildNames)
-			after, afterErr := r.listingPart(opGetData)
+			_, names, namesErr := r.part(opChildNames)
+			after, _, afterErr := r.part(opGetData)
 			err = cmp.Or(err, namesErr, afterErr)
-			if before.Children = names.Children; before.Czxid != after.Czxid {
-				before = Listing{}
+			if found.Children = names; after.Stat.Czxid != found.Czxid {
+				found = Listing{}
 			}
 		}
 		if err != nil {
-			before = Listing{}
+			found = Listing{}
 		}
-		if read.Listing, read.Err = before, err; errors.Is(err, zk.ErrNoAuth) {
+		if read.Listing, read.Err = found, err; errors.Is(err, zk.ErrNoAuth) {
 			common = err
 		}
 	}
 	return common
 }
 
-// listingPart returns the result of one read of a multiRead.
-func (r *reader) listingPart(want int32) (l Listing, err error) {
+// part returns the result of one read of a multiRead: of a node, or of the names in a directory.
+func (r *reader) part(want int32) (found Content, names []string, err error) {
 	switch op, _, _ := r.int(), r.bool(), r.int(); {
 	case op == opError:
 		err = errorOf(r.int())
+		r.bad = r.bad || err == nil
 	case op != want:
 		r.bad = true
 	case op == opGetData:
-		r.take(max(int(r.int()), 0)) // the length of no data is -1
-		l.Czxid = r.stat().Czxid
+		found = Content{r.data(), r.stat()}
 	default:
-		l.Children = r.texts()
+		names = r.texts()
 	}
-	return l, err
+	return found, names, err
 }

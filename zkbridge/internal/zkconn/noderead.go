@@ -77,16 +77,7 @@ func encodeNodeReads(paths []string) []byte {
 // contents writes the results of a multiRead of nodes into reads, and reports whether it could read all.
 func (r *reader) contents(reads []NodeRead) bool {
 	for i := range reads {
-		read := &reads[i]
-		switch op, _, _ := r.int(), r.bool(), r.int(); op {
-		case opGetData:
-			read.Content, read.Err = Content{r.data(), r.stat()}, nil
-		case opError:
-			read.Content, read.Err = Content{}, errorOf(r.int())
-			r.bad = r.bad || read.Err == nil
-		default:
-			r.bad = true
-		}
+		reads[i].Content, _, reads[i].Err = r.part(opGetData)
 	}
 	return !r.bad
 }
