@@ -72,16 +72,16 @@ func (r Rule) checkReenter(k Kind, kinds []string) error {
 		return nil
 	}
 	for held := range kinds {
-		if r.Reenter[k].Has(Kind(held)) && !r.mayEnter(k, Kind(held)) {
+		if r.Reenter[k].Has(Kind(held)) && !r.MayEnter(k, Kind(held)) {
 			return fmt.Errorf("Reenter has %q: it needs Permits 1, and a %q may block only what a %q blocks, and be blocked only by what blocks a %q", kinds[held], kinds[k], kinds[held], kinds[held])
 		}
 	}
 	return r.Reenter[k].within(len(kinds), "Reenter")
 }
 
-// mayEnter reports whether a holder of the kind held may come to hold as k at the same place: if k
+// MayEnter reports whether a holder of the kind held may come to hold as k at the same place: if k
 // blocks only kinds that held blocks, and is blocked only by kinds that block held.
-func (r Rule) mayEnter(k, held Kind) bool {
+func (r Rule) MayEnter(k, held Kind) bool {
 	if k == held {
 		return true
 	}

@@ -66,16 +66,7 @@ func (l *Queue) mayGrant(kind queue.Kind) bool {
 // suffices reports whether the first node blocks, and was blocked by, at least the kinds that a
 // node of the given kind would.
 func (l *Queue) suffices(kind queue.Kind) bool {
-	have := l.hold.kind
-	if kind == have {
-		return true
-	}
-	for _, blockers := range l.rule.BlockedBy {
-		if blockers.Has(kind) && !blockers.Has(have) {
-			return false
-		}
-	}
-	return l.rule.BlockedBy[kind]&^l.rule.BlockedBy[have] == 0 && (!l.needsOwnNode(kind) || l.hold.second.stage != refused)
+	return l.rule.MayEnter(kind, l.hold.kind) && (!l.needsOwnNode(kind) || l.hold.second.stage != refused)
 }
 
 // needsOwnNode reports whether a kind holds by a node of its own, the second one.

@@ -18,8 +18,10 @@ type Queue struct {
 	owners     map[string]*localOwner
 	waiting    ownerList
 	holders    ownerList
-	tries      int           // how many requests of waiting owners are tries
-	spare      []*localOwner // for re-use, at most maxSpare
+	tries      int // how many requests of waiting owners are tries
+	// spare has owners that are used again: that spares an acquire one allocation of six, and 5 % of its
+	// CPU time.
+	spare requests.Spare[localOwner]
 
 	timerRuns bool // an IdleTimedOut is to come
 	unused    bool // and no owner has been granted since the timer was started
@@ -229,5 +231,5 @@ func (l *Queue) IdleTimedOut() {
 
 // ReleaseMemory frees what is not in use.
 func (l *Queue) ReleaseMemory() {
-	l.EffectList, l.requests, l.spare = requests.EffectList{}, requests.Table[localOwner]{}, nil
+	l.EffectList, l.requests, l.spare = requests.EffectList{}, requests.Table[localOwner]{}, requests.Spare[localOwner]{}
 }

@@ -16,22 +16,15 @@ import (
 type requestTable struct {
 	requests   *requests.Table[Request]   // nil before the first request, and after a time without any
 	ids        map[requestKey]requests.ID // of all requests but Acquisitions, which keep theirs
-	reusable   []*Request                 // removed requests
 	lastNumber uint32
+	// reusable has removed requests. Those that are used again spare an acquire 80 bytes, which is a
+	// tenth of the time of one by a local queue.
+	reusable requests.Spare[Request]
 }
-
-// maxReusable bounds requestTable.reusable. Requests that are used again spare an acquire 80 bytes,
-// which is a tenth of the time of one by a local queue.
-const maxReusable = 64
 
 // new returns a request with an ID, in the table.
 func (t *requestTable) new() *Request {
-	var r *Request
-	if n := len(t.reusable); n > 0 {
-		r, t.reusable = t.reusable[n-1], t.reusable[:n-1]
-	} else {
-		r = new(Request)
-	}
+	r := t.reusable.Take()
 	if t.requests == nil {
 		t.requests = &requests.Table[Request]{}
 	}
@@ -61,9 +54,7 @@ func (t *requestTable) remove(r *Request) {
 	} else {
 		delete(t.ids, *r.key)
 	}
-	if len(t.reusable) < maxReusable {
-		t.reusable = append(t.reusable, r)
-	}
+	t.reusable.Put(r)
 }
 
 // find returns the open request of a sender, or nil.
@@ -76,7 +67,7 @@ func (t *requestTable) find(from sender, owner string, id uint64) *Request {
 
 // releaseMemory is called at a tick before which the actor was not used.
 func (t *requestTable) releaseMemory() {
-	t.reusable = nil
+	t.reusable = requests.Spare[Request]{}
 	if t.requests.Len() == 0 {
 		t.requests, t.ids = nil, nil
 	}

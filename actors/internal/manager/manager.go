@@ -181,19 +181,16 @@ func inUse(path string, as, wanted *Recipe) error {
 
 // get needs m.mu.
 func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
-	if m.closed {
-		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
-	}
-	if e := m.entries[path]; e != nil {
+	if e := m.entries[path]; e != nil && !m.closed {
 		if e.Path != path || !e.Recipe.same(recipe) {
 			return nil, inUse(path, e.Recipe, recipe)
 		}
 		return e, nil
 	}
-	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
+	e, err := m.newEntry(path, recipe)
+	if err != nil {
 		return nil, err
 	}
-	e := m.newEntry(path, recipe)
 	for _, directory := range e.Directories {
 		if other := m.entries[directory]; other != nil {
 			return nil, inUse(directory, other.Recipe, recipe)
@@ -210,12 +207,19 @@ func (m *Manager) get(path string, recipe *Recipe) (*Entry, error) {
 	return e, nil
 }
 
-func (m *Manager) newEntry(path string, recipe *Recipe) *Entry {
+// newEntry needs m.mu.
+func (m *Manager) newEntry(path string, recipe *Recipe) (*Entry, error) {
+	if m.closed {
+		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
+	}
+	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
+		return nil, err
+	}
 	e := &Entry{Manager: m, Path: path, Recipe: recipe}
 	for _, d := range recipe.Directories {
 		e.Directories = append(e.Directories, path+d.Suffix)
 	}
-	return e
+	return e, nil
 }
 
 // addDependencies finds the entries that the actor of an entry needs. It needs m.mu.

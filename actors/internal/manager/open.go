@@ -50,28 +50,27 @@ const (
 // behind the messages that it has already.
 func (m *Manager) Open() []OpenRequest {
 	m.mu.Lock()
-	var actors []*host.Ref
-	for _, e := range m.activeEntries() {
-		actors = append(actors, e.Self)
-	}
+	actors := actorsOf(m.activeEntries())
 	m.mu.Unlock()
-	return openOf(actors...)
+	return openOf(actors)
+}
+
+func actorsOf(entries []*Entry) (all []*host.Ref) {
+	for _, e := range entries {
+		all = append(all, e.Self)
+	}
+	return all
 }
 
 // OpenAt is Open for the lock at one path.
 func (m *Manager) OpenAt(path string) []OpenRequest {
 	m.mu.Lock()
-	var actors []*host.Ref
+	entries := slices.Concat(slices.Collect(maps.Values(m.served[path]))...)
 	if e := m.entries[path]; e != nil {
-		actors = append(actors, e.Self)
-	}
-	for _, all := range m.served[path] {
-		for _, e := range all {
-			actors = append(actors, e.Self)
-		}
+		entries = append(entries, e)
 	}
 	m.mu.Unlock()
-	return openOf(actors...)
+	return openOf(actorsOf(entries))
 }
 
 // OpenAbove is OpenAt, with the open requests of all multi-locks that ask for the lock.
@@ -82,12 +81,12 @@ func (m *Manager) OpenAbove(path string) []OpenRequest {
 			multiLocks[ref] = true
 		}
 	}
-	return append(all, openOf(slices.Collect(maps.Keys(multiLocks))...)...)
+	return append(all, openOf(slices.Collect(maps.Keys(multiLocks)))...)
 }
 
 // openOf asks the actors, the idle ones in the calling goroutine: thousands of locks need no more
 // than that.
-func openOf(actors ...*host.Ref) (all []OpenRequest) {
+func openOf(actors []*host.Ref) (all []OpenRequest) {
 	replies := make(chan []OpenRequest, len(actors))
 	for _, a := range actors {
 		a.RunInlineIfIdle(OpenQuery{replies})

@@ -1,11 +1,6 @@
 package manager
 
-import (
-	"slices"
-
-	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/messages"
-)
+import "slices"
 
 // The clients of a lock server are programs of their own. They may want other settings for a path than
 // the program of the server, and than each other: in a rolling deployment that changes the permits of a
@@ -43,22 +38,18 @@ func (m *Manager) FindServed(path string, recipe *Recipe) (*Entry, error) {
 
 // getServed needs m.mu.
 func (m *Manager) getServed(path string, recipe *Recipe) (*Entry, error) {
-	if m.closed {
-		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
-	}
 	// First the one that clients may wait in already: in another they would overtake each other.
-	for _, e := range m.served[path][recipe.Name] {
-		if e.Recipe.same(recipe) {
-			return e, nil
-		}
+	here := m.served[path][recipe.Name]
+	if e := m.entries[path]; e != nil && e.Path == path {
+		here = append(slices.Clip(here), e)
 	}
-	if e := m.entries[path]; e != nil && e.Path == path && e.Recipe.same(recipe) {
-		return e, nil
+	if i := slices.IndexFunc(here, func(e *Entry) bool { return e.Recipe.same(recipe) }); i >= 0 && !m.closed {
+		return here[i], nil
 	}
-	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
+	e, err := m.newEntry(path, recipe)
+	if err != nil {
 		return nil, err
 	}
-	e := m.newEntry(path, recipe)
 	e.served = true
 	if err := m.addDependencies(e, m.getServed); err != nil {
 		return nil, err

@@ -1,5 +1,7 @@
 package partition
 
+import "container/heap"
+
 // Place is the members that campaign for a partition, as indexes into the list of members; -1 for
 // none. The best one shall lead, and the second one waits to take over.
 type Place struct{ Best, Second int }
@@ -98,11 +100,17 @@ func Of(key string, n int) int {
 // claims are the claims that a member has taken: a heap with the lowest score first.
 type claims []claim
 
+func (h claims) Len() int           { return len(h) }
+func (h claims) Less(i, j int) bool { return h[i].score < h[j].score }
+func (h claims) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *claims) Push(any)          {} // take appends by itself, which allocates nothing for each claim
+func (h *claims) Pop() any          { return nil }
+
 // take takes a claim. A member that is full passes the lowest one of its claims on, and returns it.
 func (h *claims) take(c claim, capacity int) (passed claim, full bool) {
 	if len(*h) < capacity {
 		*h = append(*h, c)
-		h.rise()
+		heap.Fix(h, len(*h)-1)
 		return claim{}, false
 	}
 	lowest := &(*h)[0]
@@ -110,35 +118,6 @@ func (h *claims) take(c claim, capacity int) (passed claim, full bool) {
 		return c, true
 	}
 	passed, *lowest = *lowest, c
-	h.sink()
+	heap.Fix(h, 0)
 	return passed, true
-}
-
-// rise moves the last claim to its place.
-func (h *claims) rise() {
-	all := *h
-	for i := len(all) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if all[parent].score <= all[i].score {
-			return
-		}
-		all[parent], all[i] = all[i], all[parent]
-		i = parent
-	}
-}
-
-// sink moves the first claim to its place.
-func (h *claims) sink() {
-	all := *h
-	for i := 0; ; {
-		child := 2*i + 1
-		if child+1 < len(all) && all[child+1].score < all[child].score {
-			child++
-		}
-		if child >= len(all) || all[i].score <= all[child].score {
-			return
-		}
-		all[i], all[child] = all[child], all[i]
-		i = child
-	}
 }

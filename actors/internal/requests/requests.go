@@ -2,7 +2,7 @@
 // IDs, what they ask for, tables and lines of the open ones, the reasons for which they end, the
 // effects of machines, the tokens of grants, and the parts of a request that needs several.
 //
-// To be read in this order: requests.go, effect.go, table.go, list.go, parts.go.
+// To be read in this order: requests.go, effect.go, table.go, list.go, spare.go, parts.go.
 package requests
 
 import (
