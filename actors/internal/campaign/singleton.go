@@ -41,6 +41,8 @@ type Resign struct{}
 // the request of its term is released, and before the next request is sent.
 type singleton struct {
 	*SingletonConfig
+	messages.IgnoreOwner[actor.Context] // Released and Contended
+
 	lock     *actor.PID // the actor that has the request; nil before the first
 	request  uint64     // of the present term or wait
 	child    *actor.PID // nil while the request is not granted
@@ -50,8 +52,6 @@ type singleton struct {
 	ending   bool       // protoactor stops or restarts the singleton, with its child
 	failed   int        // requests in a row; 0 with a child
 }
-
-var _ messages.OwnerHandler[actor.Context] = (*singleton)(nil)
 
 // Singleton returns the props of an actor that has a child while it holds the lock.
 func Singleton(c *SingletonConfig) *actor.Props {
@@ -194,9 +194,3 @@ func (s *singleton) RevokeRequested(ctx actor.Context, msg *messages.RevokeReque
 		s.stopChild(ctx, ErrRevoked)
 	}
 }
-
-// Released implements messages.OwnerHandler.
-func (s *singleton) Released(actor.Context, *messages.Released) {}
-
-// Contended implements messages.OwnerHandler.
-func (s *singleton) Contended(actor.Context, *messages.Contended) {}

@@ -25,7 +25,7 @@ func TestLeaveBehindARecord(t *testing.T) {
 					return f.Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
 				}
 				leader, far := join(v.Locks()), v.Locks()
-				<-leader.Joined()
+				awaitListed(leader)
 				v.Inject(embedded.Fault{Session: far.Session().ID, Times: -1, Action: embedded.DelayRequest, Delay: 100 * time.Millisecond})
 				m := join(far) // and publishes that it waits
 				time.Sleep(after)
@@ -72,7 +72,7 @@ func TestLeaveBehindACampaign(t *testing.T) {
 			return f.Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
 		}
 		leader, far := join(v.Locks()), v.Locks()
-		<-leader.Joined()
+		awaitListed(leader)
 		campaigns := v.Inject(embedded.Fault{Op: embedded.OpMulti, Path: group.LockPath(v.LockPath, 0), Session: far.Session().ID,
 			Action: embedded.DelayReply, Delay: 100 * time.Millisecond})
 		m := join(far)
@@ -114,5 +114,18 @@ func TestLeaveBehindACampaignWithoutAnswer(t *testing.T) {
 				restore()
 			})
 		})
+	}
+}
+
+// awaitListed waits until a member is in the list.
+func awaitListed(m *group.Membership) {
+	for {
+		s, changed := m.State()
+		if s != nil && s.View != nil {
+			if _, is := s.View.Find(m.ID); is {
+				return
+			}
+		}
+		<-changed
 	}
 }

@@ -29,7 +29,6 @@ type Membership struct {
 	parent context.Context // of the contexts of the terms
 	lead   func(p int, term *campaign.Term)
 	self   *host.Ref
-	joined chan struct{} // closed when the member is in the list, or has left
 	done   chan struct{} // closed when the member has left
 	failed error         // why the member has left by itself; set before done is closed
 
@@ -65,11 +64,11 @@ type (
 
 // Join starts a member, which leaves when ctx ends, by Leave, and after a final error. It calls lead in a
 // goroutine of its own for each term, and gives the partition away after lead has returned. It does not
-// block: see Joined.
+// block.
 func (f *Follower) Join(ctx context.Context, data []byte, lead func(p int, term *campaign.Term)) *Membership {
 	var id [8]byte
 	rand.Read(id[:]) // testing/cryptotest makes it repeatable
-	m := &Membership{Follower: f, ID: binary.BigEndian.Uint64(id[:]), parent: ctx, lead: lead, joined: make(chan struct{}), done: make(chan struct{})}
+	m := &Membership{Follower: f, ID: binary.BigEndian.Uint64(id[:]), parent: ctx, lead: lead, done: make(chan struct{})}
 	m.machine, m.campaigns = partition.NewMachine(m.ID, f.Partitions), make([]*lockRequest, f.Partitions)
 	m.publishing = publisher{member: m, data: data}
 	m.life, m.endLife = context.WithCancel(f.Manager.Ended())
@@ -95,9 +94,6 @@ func (m *Membership) watch() {
 // Leave has the member end its terms, give its partitions away, and leave the list, in this order. It does
 // not block: see Done.
 func (m *Membership) Leave() { m.self.Tell(leave{}) }
-
-// Joined returns a channel that is closed when the member is in the list, or has left.
-func (m *Membership) Joined() <-chan struct{} { return m.joined }
 
 // Done returns a channel that is closed when the member has left, and holds nothing.
 func (m *Membership) Done() <-chan struct{} { return m.done }
@@ -255,7 +251,7 @@ func (m *Membership) warn(r *lockRequest, err error) {
 
 // end forgets a campaign that is over.
 func (m *Membership) end(r *lockRequest) {
-	r.over()
+	r.endTerm(campaign.ErrResigned)
 	m.campaigns[r.partition] = nil
 }
 
@@ -326,10 +322,5 @@ func (m *Membership) finish() {
 	m.endLife()
 	m.ignore(m)
 	m.unwatch()
-	select {
-	case <-m.joined:
-	default:
-		close(m.joined)
-	}
 	close(m.done)
 }

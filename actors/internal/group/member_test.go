@@ -29,7 +29,7 @@ func TestMembers(t *testing.T) {
 				leads.Add(-1)
 				running[p].Add(-1)
 			})
-			<-m.Joined()
+			awaitListed(m)
 			return m, leads
 		}
 		first, firstLeads := join()

@@ -72,14 +72,13 @@ func Interval(members int) time.Duration {
 // gather sets a timer for a publication of what has changed. An earlier publication may delay it: see
 // Interval.
 func (p *publisher) gather() {
-	if !p.leaving && p.next == nil && !p.gathers {
-		p.gathers = true
-		p.dueAfter(gathering, false)
+	if !p.gathers {
+		p.announce()
 	}
 }
 
-// announce has the others know soon that the member is leaving: they take its place while its functions
-// have yet to return.
+// announce is gather for what the others are to know soon, that the member is leaving: they take its place
+// while its functions have yet to return.
 func (p *publisher) announce() {
 	if !p.leaving && p.next == nil {
 		p.gathers = true
@@ -226,7 +225,6 @@ func (p *publisher) onPublished(number int64) {
 	p.drop(before)
 	if !p.joined {
 		p.joined = true
-		close(p.member.joined)
 		p.listen()
 		p.member.readAgain() // the directory may have been missing until now
 		p.rereadLater()

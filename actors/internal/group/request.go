@@ -75,13 +75,6 @@ func (r *lockRequest) release() {
 	r.send(&messages.Release{})
 }
 
-// over frees what the term holds.
-func (r *lockRequest) over() {
-	if t := r.term.Load(); t != nil {
-		t.End(campaign.ErrResigned)
-	}
-}
-
 // Tell implements ask.Recipient.
 func (r *lockRequest) Tell(msg any) {
 	switch msg := msg.(type) {
@@ -102,6 +95,7 @@ func (r *lockRequest) Tell(msg any) {
 	r.member.self.Tell(answered{r, msg})
 }
 
+// endTerm ends the context of the term, if there is one, and frees what it holds.
 func (r *lockRequest) endTerm(why error) {
 	if t := r.term.Load(); t != nil {
 		t.End(why)

@@ -23,15 +23,10 @@ type directories struct {
 	leases     *directory // of a semaphore; nil for other locks
 }
 
-// sessionClient is an actor with directories.
-type sessionClient interface {
-	SessionChanged(from ask.Recipient, msg *messages.SessionChanged)
-}
-
-// beginSession tells an actor that is complete the present state of the session.
-func (ds *directories) beginSession(actor sessionClient) {
+// beginSession tells an actor that is complete the present state of the session, by its SessionChanged.
+func (ds *directories) beginSession(changed func(ask.Recipient, *messages.SessionChanged)) {
 	if now := ds.SessionAtStart; now != nil {
-		actor.SessionChanged(nil, now)
+		changed(nil, now)
 		ds.Detail = ""
 	}
 }

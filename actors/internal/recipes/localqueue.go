@@ -40,7 +40,7 @@ func newLocalQueue(e *manager.Entry) host.Actor {
 	l.Init(e, l)
 	l.directories.Actor = &l.Actor
 	l.queue = l.newDirectory(e.Path, e.Recipe, l.stack.Add)
-	l.beginSession(l)
+	l.beginSession(l.SessionChanged)
 	return l
 }
 
@@ -57,16 +57,14 @@ type (
 // Cancel implements lock.Behavior.
 func (l *localQueueActor) Cancel(r *lock.Request, reason messages.Reason) {
 	l.mayHandOff = true
-	l.state.Cancel(r.ID, requests.Reason(reason))
-	l.stack.Run()
+	l.stacked.Cancel(r, reason)
 	l.mayHandOff = false
 }
 
 // Release implements lock.Behavior.
 func (l *localQueueActor) Release(r *lock.Request) {
 	l.mayHandOff = true
-	l.state.Release(r.ID)
-	l.stack.Run()
+	l.stacked.Release(r)
 	l.mayHandOff = false
 }
 
@@ -100,8 +98,9 @@ func (l *localQueueActor) perform() {
 			l.grant(f)
 		case requests.NoteNode:
 			l.noteNode(f)
-		case requests.StartIdleTimer:
-			l.startIdleTimer()
+		case requests.StartIdleTimer: // the last one has ended
+			self := l.Self
+			l.idleTimer = time.AfterFunc(l.config.Linger, func() { self.Tell(idleOver{}) })
 		case requests.Acquire:
 			f.Request.Data = l.Manager.NodeData(f.Request.Data, "")
 			l.toDirectory(f)
@@ -167,15 +166,6 @@ func (l *localQueueActor) grant(f *requests.Effect) {
 		return
 	}
 	l.Grant(r, l.granted(l.Path, by.Node, f.Token))
-}
-
-func (l *localQueueActor) startIdleTimer() {
-	if l.idleTimer == nil {
-		self := l.Self
-		l.idleTimer = time.AfterFunc(l.config.Linger, func() { self.Tell(idleOver{}) })
-		return
-	}
-	l.idleTimer.Reset(l.config.Linger)
 }
 
 // ---- the end

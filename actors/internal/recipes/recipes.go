@@ -77,7 +77,7 @@ func newLock(e *manager.Entry) host.Actor {
 	l.Init(e, l)
 	l.directories.Actor = &l.Actor
 	l.queue = l.newDirectory(e.Path, e.Recipe, l.answer)
-	l.beginSession(l)
+	l.beginSession(l.SessionChanged)
 	return l
 }
 

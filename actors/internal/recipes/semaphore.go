@@ -42,7 +42,7 @@ func newSemaphore(e *manager.Entry) host.Actor {
 	if e.Recipe.CountPath != "" {
 		s.count = newPermitCount(s)
 	}
-	s.beginSession(s)
+	s.beginSession(s.SessionChanged)
 	return s
 }
 
@@ -171,8 +171,8 @@ func (s *semaphoreActor) perform() {
 		case requests.Release:
 			s.stack.Add(*f)
 		case requests.Cancel:
-			if losing == nil || !s.deferCancel(losing, *f) {
-				s.stack.Add(*f)
+			if due := *f; losing == nil || !s.AwaitLossConfirmed(losing, func() { s.stack.Add(due); s.stack.Run() }) {
+				s.stack.Add(due)
 			}
 		case requests.Lose:
 			losing = append(losing, s.Request(f.ID))
@@ -185,10 +185,6 @@ func (s *semaphoreActor) perform() {
 		}
 	}
 	s.state.Performed()
-}
-
-func (s *semaphoreActor) deferCancel(losing []*lock.Request, f requests.Effect) bool {
-	return s.AwaitLossConfirmed(losing, func() { s.stack.Add(f); s.stack.Run() })
 }
 
 // dataBelow returns the data of a request to one of the directories, which do not know the owner.
