@@ -34,14 +34,17 @@ import (
 // the Err, and is closed.
 func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
 	out := make(chan Queue, 1)
-	l.observe(ctx, path, func(q Queue) {
-		select {
-		case <-out: // not read yet
-		default:
-		}
-		out <- q
-	}, func() { close(out) })
+	l.observe(ctx, path, func(q Queue) { replace(out, q) }, func() { close(out) })
 	return out
+}
+
+// replace puts the newest state into a channel with room for one.
+func replace[T any](out chan T, state T) {
+	select {
+	case <-out: // not read yet
+	default:
+	}
+	out <- state
 }
 
 // ObserveTo is Observe for an actor: it gets each Queue as a message, in order, from the start

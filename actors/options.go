@@ -26,6 +26,14 @@ type requestOption func(*messages.Acquire) error
 
 func (set requestOption) setRequest(m *messages.Acquire) error { return set(m) }
 
+// plainOption is an option that any request may have.
+type plainOption func(*messages.Acquire)
+
+func (set plainOption) setRequest(m *messages.Acquire) error {
+	set(m)
+	return nil
+}
+
 // WithOwner makes the request one of the named owner. Without it each request has an owner of
 // its own: a second request that conflicts with the first waits for it, even in the same goroutine.
 // After some seconds the log then has a hint, and so has the error of WithTimeout.
@@ -62,20 +70,14 @@ func WithTimeout(d time.Duration) Option {
 // in place of the record that a node has otherwise, see Config.OmitHolder; empty data are as none.
 // A re-entry has no node of its own, so its data is dropped.
 func WithData(data []byte) Option {
-	return requestOption(func(m *messages.Acquire) error {
-		m.Data = slices.Clone(data)
-		return nil
-	})
+	return plainOption(func(m *messages.Acquire) { m.Data = slices.Clone(data) })
 }
 
 // Revocable notifies the holder at once when another client asks it to release (Grant.Revoked),
 // and when its node is deleted. It costs a read for each grant. Without it, and with a LocalQueue,
 // the holder is notified once it has held the lock for a second or two.
 func Revocable() Option {
-	return requestOption(func(m *messages.Acquire) error {
-		m.Revocable = true
-		return nil
-	})
+	return plainOption(func(m *messages.Acquire) { m.Revocable = true })
 }
 
 // Try ends the request with ErrNotAcquired rather than let it wait for other contenders, and
@@ -83,10 +85,7 @@ func Revocable() Option {
 // is lost before or during the request. The request may still wait for ZooKeeper's answer, until
 // the context ends.
 func Try() Option {
-	return requestOption(func(m *messages.Acquire) error {
-		m.Try = true
-		return nil
-	})
+	return plainOption(func(m *messages.Acquire) { m.Try = true })
 }
 
 // HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
@@ -110,10 +109,7 @@ func HoldAtMost(d time.Duration) Option {
 // the request waits, as Curator's acquire fails then. Without it the request queues again in the
 // next session, behind all others.
 func FailOnSessionLoss() Option {
-	return requestOption(func(m *messages.Acquire) error {
-		m.FailOnSessionLoss = true
-		return nil
-	})
+	return plainOption(func(m *messages.Acquire) { m.FailOnSessionLoss = true })
 }
 
 // Permits asks for n permits of a semaphore: from 1 to the number that the semaphore has. All n

@@ -123,15 +123,6 @@ func (p *Partitions) show(ctx context.Context, out chan PartitionGroup) (changed
 	return changed, !errors.Is(state.Err, ErrClosed)
 }
 
-// replace puts the newest state into a channel with room for one.
-func replace(out chan PartitionGroup, g PartitionGroup) {
-	select {
-	case <-out: // not read yet
-	default:
-	}
-	out <- g
-}
-
 func (p *Partitions) group(s *group.Snapshot) PartitionGroup {
 	g := PartitionGroup{Path: p.path, Leaders: slices.Repeat([]int{-1}, p.count), Err: cmp.Or(s.Err, s.Wrong)}
 	if s.View == nil {
