@@ -58,7 +58,7 @@ func (b *internals) PeekData(ctx context.Context, path string) (NodeView, error)
 
 func (b *internals) getData(ctx context.Context, path, barrier string) (NodeView, error) {
 	return wait(b, newRead(ctx, b, path, barrier, func(c zkconn.Client, _ jobs.ReadSlots) (NodeView, error) {
-		found, err := zkconn.Read(c, path, false)
+		found, err := zkconn.Read(c, path)
 		if err = zkconn.ExplainRight(c, err, "READ", path); err != nil {
 			return NodeView{}, err
 		}

@@ -148,11 +148,11 @@ func (f *faultyClient) Get(path string, watch bool, then zkconn.Callback[zkconn.
 	f.Client.Get(path, watch, then)
 }
 
-func (f *faultyClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
-	if f.beforeRead != nil && !watch {
+func (f *faultyClient) Exists(path string) (zk.Stat, bool, error) {
+	if f.beforeRead != nil {
 		f.beforeRead(path)
 	}
-	return f.Client.Exists(path, watch)
+	return f.Client.Exists(path)
 }
 
 func (f *faultyClient) ReadNodes(reads []zkconn.NodeRead, then func(error)) {

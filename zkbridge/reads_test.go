@@ -180,7 +180,7 @@ func TestNoRequestBeforeWatchesAreSetAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *zktest.Server) {
 		proxy, f := zktest.Proxy(t, s.Addr()), &faultyClient{}
 		u, dir := userOfFaulty(t, Config{Servers: proxy.Addr()}, f), s.Path(t)
-		f.beforeSetWatches = func() { f.Client.Exists("/", false) }
+		f.beforeSetWatches = func() { f.Client.Exists("/") }
 		u.subscribe()
 		u.created(dir, "a-")
 		u.listed(&messages.List{Directory: dir, Watch: true})

@@ -200,10 +200,10 @@ func (r *childReader) readEach(ctx context.Context, all []Child) error {
 
 func (r *childReader) readOne(c *Child) error {
 	path := zkpath.Join(r.directory, c.Name)
-	found, err := zkconn.Read(r.client, path, false)
+	found, err := zkconn.Read(r.client, path)
 	if errors.Is(err, zk.ErrNoAuth) { // older servers tell the stat
 		var exists bool
-		switch found.Stat, exists, err = r.client.Exists(path, false); {
+		switch found.Stat, exists, err = r.client.Exists(path); {
 		case exists:
 			err = nil
 		case err == nil:

@@ -97,7 +97,7 @@ func CheckWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []str
 // all that the leader had: the answer to a transaction, even to one that fails, comes behind those
 // of all earlier transactions.
 func isPhantom(c zkconn.Client, path string) (bool, error) {
-	before, exists, err := c.Exists(path, false)
+	before, exists, err := c.Exists(path)
 	if err != nil || !exists {
 		return false, err
 	}
@@ -107,7 +107,7 @@ func isPhantom(c zkconn.Client, path string) (bool, error) {
 	case !errors.Is(err, zk.ErrNoNode):
 		return false, err
 	}
-	after, exists, err := c.Exists(path, false)
+	after, exists, err := c.Exists(path)
 	return exists && after.Czxid == before.Czxid, err
 }
 

@@ -51,7 +51,7 @@ func (w *Writer) onReleaseRefused(r *NodeRelease, err error) {
 
 // lookUpOwner returns the session of a node, or 0 if it is not this one and not known.
 func (w *Writer) lookUpOwner(client zkconn.Client, path string) (owner int64, exists bool, err error) {
-	stat, exists, err := client.Exists(path, false)
+	stat, exists, err := client.Exists(path)
 	if !errors.Is(err, zk.ErrNoAuth) {
 		return stat.EphemeralOwner, exists, err
 	}

@@ -168,7 +168,7 @@ func lookUpCreates(client zkconn.Client, directory string, creates []*Create) ([
 				l.Listing.Children = nil
 			}
 			path := zkpath.Join(directory, node)
-			l.Stat, l.Exists, err = client.Exists(path, false)
+			l.Stat, l.Exists, err = client.Exists(path)
 			return zkconn.ExplainRight(client, err, "READ", path)
 		})
 	}

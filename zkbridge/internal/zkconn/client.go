@@ -59,10 +59,9 @@ type Client interface {
 	CreateGuarded(path string, data []byte, guard string) error
 	// CreateContainer creates a directory without data.
 	CreateContainer(path string) error
-	// Exists reads the stat of a node. It sets a watch, also on a missing node, if watch is set.
-	// From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat of a node that the client may not READ:
-	// then exists is true, with zk.ErrNoAuth.
-	Exists(path string, watch bool) (stat zk.Stat, exists bool, err error)
+	// Exists reads the stat of a node. From 3.8.4 and 3.9.2 on, ZooKeeper denies the stat of a node that
+	// the client may not READ: then exists is true, with zk.ErrNoAuth.
+	Exists(path string) (stat zk.Stat, exists bool, err error)
 	// Ephemerals returns the nodes of the session whose paths begin with prefix. It needs no right.
 	Ephemerals(prefix string) (paths []string, err error)
 
@@ -99,8 +98,8 @@ func Multi(c Client, ops ...Op) ([]zk.MultiResponse, error) {
 }
 
 // Read reads a node and blocks until the answer.
-func Read(c Client, path string, watch bool) (Content, error) {
-	return Await(func(then Callback[Content]) { c.Get(path, watch, then) })
+func Read(c Client, path string) (Content, error) {
+	return Await(func(then Callback[Content]) { c.Get(path, false, then) })
 }
 
 // Children reads the names in a directory and blocks until the answer.
@@ -294,8 +293,8 @@ func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) 
 	})
 }
 
-func (c zkClient) Exists(path string, watch bool) (zk.Stat, bool, error) {
-	stat, err := waitQuery(c.session, encodeRead(opExists, c.root.prepend(path), watch),
+func (c zkClient) Exists(path string) (zk.Stat, bool, error) {
+	stat, err := waitQuery(c.session, encodeRead(opExists, c.root.prepend(path), false),
 		func(r *reader) (zk.Stat, error) { return r.stat(), nil })
 	if IsMissing(err) {
 		return zk.Stat{}, false, nil
@@ -368,7 +367,7 @@ func LookUp(c Client, directory, node string) (Lookup, error) {
 	path := zkpath.Join(directory, node)
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		l.Stat, l.Exists, err = c.Exists(path, false)
+		l.Stat, l.Exists, err = c.Exists(path)
 		return ExplainRight(c, err, "READ", path)
 	})
 	var err error

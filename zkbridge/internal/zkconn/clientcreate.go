@@ -33,7 +33,7 @@ func (c zkClient) createAndRead(path string, data []byte, then Callback[[]zk.Mul
 				return
 			}
 			go func() { // a callback must not send
-				stat, exists, err := c.Exists(made, false)
+				stat, exists, err := c.Exists(made)
 				if !exists || err != nil { // it is to be looked for
 					then(nil, fmt.Errorf("%w before the stat of %s was read", zk.ErrConnectionClosed, made))
 					return
@@ -60,7 +60,7 @@ func (c zkClient) create(op int32, path string, flags int32) error {
 // rootError returns the error of a create of the root that is not sent: zk.ErrNodeExists, as
 // ZooKeeper's, or ErrNoChroot.
 func (c zkClient) rootError() error {
-	switch _, exists, err := c.Exists("/", false); {
+	switch _, exists, err := c.Exists("/"); {
 	case exists:
 		return zk.ErrNodeExists
 	case err != nil:
