@@ -18,8 +18,9 @@ type lie struct {
 	tell func(message []byte) [][]byte
 	// endsSession: the client must take its session for over.
 	endsSession bool
-	// leavesNode: the client may take its node for deleted, which then stays until its session ends.
-	leavesNode bool
+	// leavesNode are the requests by whose answers the client takes its node for deleted, which then stays until its
+	// session ends: see believed.
+	leavesNode []embedded.Op
 }
 
 // opEvent stands for the event of a watch, which answers no request.

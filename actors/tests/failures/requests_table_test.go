@@ -217,7 +217,7 @@ func (c *requestsCell) run(f tableFault) {
 	if f.Code == noNode && (f.Op == embedded.OpGetChildren2 || f.Op == embedded.OpGetData || f.Op == embedded.OpDelete && f.Action == embedded.Refuse) {
 		return // the server lies: a node stays with the session that the process takes for deleted
 	}
-	if f.lie != nil && f.lie.leavesNode {
+	if f.lie != nil && slices.Contains(f.lie.leavesNode, f.Op) {
 		locktest.Must(c, c.tested.Locks.Close())
 	}
 	again, err := awaitBriefly(c, c.rival.Acquire(context.Background(), c.options...))
