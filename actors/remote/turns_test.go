@@ -59,6 +59,7 @@ func newTurnsBy(t *testing.T, alter func(*messages.ServerFrame)) *turns {
 	f := newFabric(rand.New(rand.NewPCG(1, 2)))
 	f.set("server", server)
 	f.alter = alter
+	f.slow(time.Nanosecond, false) // at most: a frame waits for the one before, and thousands of messages may be in as many frames
 	connect := func(name string) *actors.Locks {
 		l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{})
 		if err != nil {
