@@ -28,11 +28,11 @@ type publisher struct {
 	next     *lockRequest // not published yet; nil if there is none
 	releases int          // that are not confirmed
 	record   partition.Record
-	last     time.Time // when the present record was published
-	due      uint64    // the number of the publishDue that counts; an earlier one is ignored
-	gathers  bool      // it is about changes, and comes soon
-	reminded int       // publications in a row without a change
-	failed   int       // in a row
+	pace     Pace
+	due      uint64 // the number of the publishDue that counts; an earlier one is ignored
+	gathers  bool   // it is about changes, and comes soon
+	reminded int    // publications in a row without a change
+	failed   int    // in a row
 	leaving  bool
 	warned   bool // of a writer
 
@@ -63,12 +63,6 @@ const (
 	longestInterval = 2 * time.Second
 )
 
-// Interval returns the least time between two publications of one of so many members. Each member reads
-// what each other one publishes: so the reads of all members together, in a second, stay about the same.
-func Interval(members int) time.Duration {
-	return min(time.Duration(members*members)*100*time.Microsecond, longestInterval)
-}
-
 // gather sets a timer for a publication of what has changed. An earlier publication may delay it: see
 // Interval.
 func (p *publisher) gather() {
@@ -96,7 +90,7 @@ func (p *publisher) onDue(msg publishDue) {
 		return
 	}
 	leaves := p.member.machine.Leaving() != p.record.Leaving
-	if rest := Interval(p.member.machine.Members()) - time.Since(p.last); rest > 0 && p.present != nil && !leaves {
+	if rest := p.pace.Rest(time.Now(), Interval(p.member.machine.Members())); rest > 0 && p.present != nil && !leaves {
 		p.dueAfter(rest, msg.remind)
 		return
 	}
@@ -221,7 +215,8 @@ func (p *publisher) onLost(r *lockRequest, why error) {
 
 func (p *publisher) onPublished(number int64) {
 	before := p.present
-	p.present, p.number, p.next, p.failed, p.last = p.next, number, nil, 0, time.Now()
+	p.present, p.number, p.next, p.failed = p.next, number, nil, 0
+	p.pace.Note(time.Now(), Interval(p.member.machine.Members()))
 	p.drop(before)
 	if !p.joined {
 		p.joined = true

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/actorlock/actorlock/actors/internal/group"
 )
 
@@ -18,4 +20,33 @@ func TestInterval(t *testing.T) {
 			t.Errorf("%d members publish every %v, want %v", c.members, got, c.want)
 		}
 	}
+}
+
+// A member publishes five times at once after a time without changes, and never more often in any time than
+// five times and once in each interval.
+func TestPace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		interval := time.Duration(rapid.IntRange(1, 1000).Draw(t, "interval, ms")) * time.Millisecond
+		now := time.Unix(0, 0)
+		var pace group.Pace
+		var all []time.Time
+		for range rapid.IntRange(1, 60).Draw(t, "publications") {
+			now = now.Add(interval * time.Duration(rapid.IntRange(0, 700).Draw(t, "pause, % of the interval")) / 100)
+			if len(all) < 5 || now.Sub(all[len(all)-1]) >= 5*interval {
+				if rest := pace.Rest(now, interval); rest > 0 {
+					t.Fatalf("waits for %v after %v without a publication", rest, all)
+				}
+			}
+			now = now.Add(max(0, pace.Rest(now, interval)))
+			pace.Note(now, interval)
+			all = append(all, now)
+		}
+		for first := range all {
+			for last := first; last < len(all); last++ {
+				if most := 5 + int(all[last].Sub(all[first])/interval); last-first+1 > most {
+					t.Fatalf("%d publications from %v to %v: at most %d", last-first+1, all[first], all[last], most)
+				}
+			}
+		}
+	})
 }
