@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -108,8 +109,14 @@ func (t *Target) countData(value int) ([]byte, error) {
 	return recipes.CountData(value), nil
 }
 
-// createCount creates the node. It returns false if the node exists.
+// createCount creates the node. It returns false if the node exists. A node that is named as a contender would
+// block the lock at its directory for ever, because it goes with no session.
 func (t *Target) createCount(ctx context.Context, data []byte) (bool, error) {
+	for name := range strings.SplitSeq(t.Path, "/") {
+		if _, _, contends := queue.Parse(name); contends {
+			return false, check.Invalid(fmt.Sprintf("shared count %s: %q is the name of a contender's node, and would block a lock", t.Path, name))
+		}
+	}
 	directory, _ := zkpath.Split(t.Path)
 	for {
 		_, err := t.Manager.Bridge.MultiWithin(ctx, directory, &zk.CreateRequest{Path: t.Path, Data: data})

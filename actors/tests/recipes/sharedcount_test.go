@@ -81,6 +81,27 @@ func TestSharedCount(t *testing.T) {
 	})
 }
 
+// A count is not created at the path of a contender's node, or below one: it would block the lock for ever.
+func TestSharedCountNamedAsAContender(t *testing.T) {
+	onSharedCount(t, func(b *locktest.Fixture, path string) {
+		locks := b.Locks()
+		for _, name := range []string{"_c_988c78be-f272-8860-8000-000000000001-lock-0000000000", "x-lease-0000000007", "__READ__0000000003/count"} {
+			c := locks.SharedCount(path+"/"+name, 0)
+			_, err := c.TrySet(locktest.Within(b), actors.Count{Version: -1}, 1)
+			for what, err := range map[string]error{"Set": c.Set(locktest.Within(b), 1), "TrySet": err} {
+				if !errors.Is(err, actors.ErrInvalid) || !strings.Contains(err.Error(), "contender") {
+					b.Errorf("%s at %s: %v", what, name, err)
+				}
+			}
+		}
+		if g, err := locks.Mutex(path).Lock(locktest.Within(b)); err != nil {
+			b.Error(err)
+		} else {
+			locktest.Must(b, g.Unlock(locktest.Within(b)))
+		}
+	})
+}
+
 // No data that are no count are overwritten, whatever version they are said to have.
 func TestSharedCountKeepsOtherData(t *testing.T) {
 	onSharedCount(t, func(b *locktest.Fixture, path string) {
