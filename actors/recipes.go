@@ -315,9 +315,9 @@ func (c *SharedCount) Get(ctx context.Context) (Count, error) {
 }
 
 // Set writes the value, whatever it was. It creates a missing node, and the missing nodes above
-// it. It does not overwrite a node whose data are no count: the error is the one that Get returns. Neither does
-// it create a node that is named as a contender's is, which would block a lock: that is ErrInvalid. After
-// messages.Reason_OUTCOME_UNKNOWN the value may have been written, or may be written later.
+// it. It refuses, with ErrInvalid, to overwrite a node whose data are no count, and to create one that is named
+// as a contender's node: that would block a lock. After messages.Reason_OUTCOME_UNKNOWN the value may have
+// been written, or may be written later.
 func (c *SharedCount) Set(ctx context.Context, value int) error {
 	_, err := inspection.SetCount.One(ctx, c.at, value)
 	return err
