@@ -148,10 +148,10 @@ func TestDataOfOneClient(t *testing.T) {
 	})
 }
 
-// eagerClient renews its lease as often as it can, twice.
+// eagerClient renews its lease as often as it can.
 type eagerClient struct {
 	sent, answered uint64
-	between        chan struct{} // closed before the second half
+	stop           chan struct{}
 }
 
 // Send implements remote.ServerTransport.
@@ -165,36 +165,38 @@ func (e *eagerClient) Send(f *messages.ServerFrame) error {
 // Recv implements remote.ServerTransport.
 func (e *eagerClient) Recv() (*messages.ClientFrame, error) {
 	e.sent++
-	switch n := e.sent - 1; {
-	case n == 0:
-		return &messages.ClientFrame{Hello: &messages.Hello{Version: 1}}, nil
-	case n == 1000:
-		<-e.between
-	case n > 2000:
-		return nil, io.EOF
+	if e.sent > 1000 {
+		<-e.stop
 	}
-	return &messages.ClientFrame{Renew: &messages.Renew{Number: e.sent, Got: e.sent - 1}}, nil
+	select {
+	case <-e.stop:
+		return nil, io.EOF
+	default:
+	}
+	if e.sent == 1 {
+		return &messages.ClientFrame{Hello: &messages.Hello{Version: 1}}, nil
+	}
+	return &messages.ClientFrame{Renew: &messages.Renew{Number: e.sent - 1, Got: e.sent - 2}}, nil
 }
 
-// The server answers only so many renewals of one client.
+// The server answers only so many renewals of one client, and takes in few more.
 func TestRenewalsOfOneClient(t *testing.T) {
 	t.Parallel()
 	zktest.Bubble(t, func(t *testing.T) {
 		w := &world{T: t, zk: zktest.Virtual(t), began: time.Now(), fabric: newFabric(nil)}
 		w.startServer("server")
-		e := &eagerClient{between: make(chan struct{})}
+		e := &eagerClient{stop: make(chan struct{})}
 		done := make(chan struct{})
 		go func() { defer close(done); w.servers[0].server.Connect(e, "eager") }()
 		synctest.Wait()
-		if n := e.answered; n != 64 {
-			t.Errorf("%d of 1000 renewals at once are answered, want 64", n)
+		if e.answered != 64 || e.sent > 70 {
+			t.Errorf("%d renewals at once are answered and %d are read, want 64 and no more than 70", e.answered, e.sent)
 		}
-		<-time.After(2 * time.Second)
-		close(e.between)
-		synctest.Wait()
-		if n := e.answered; n != 64+20 {
-			t.Errorf("%d of 1000 renewals after two seconds are answered, want 20", n-64)
+		<-time.After(10*time.Second + 50*time.Millisecond)
+		if e.answered != 64+100 || e.sent > 64+550 {
+			t.Errorf("in ten seconds %d renewals are answered and %d are read, want 100 and at most 550", e.answered-64, e.sent-64)
 		}
+		close(e.stop)
 		<-done
 		w.closeServer(w.servers[0])
 	})

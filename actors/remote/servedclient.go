@@ -19,8 +19,12 @@ func (c *servedClient) Receive(_ ask.Recipient, msg any) {
 	}
 	switch msg := msg.(type) {
 	case frameReceived:
-		c.onFrame(msg.stream, msg.frame)
-		<-msg.stream.room
+		leave := func() { <-msg.stream.room }
+		if c.onFrame(msg.stream, msg.frame) {
+			leave()
+		} else {
+			time.AfterFunc(renewalPause, leave)
+		}
 	case answered:
 		c.onAnswered(msg)
 	case turn:
@@ -101,44 +105,44 @@ func (c *servedClient) startTimer() {
 	c.timer = time.AfterFunc(max(c.lease.End()-c.now(), time.Millisecond), func() { c.self.Tell(leaseTimer{}) })
 }
 
-// onFrame handles a frame of the client.
-func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) {
+// onFrame handles a frame of the client, and reports whether the next one may come at once.
+func (c *servedClient) onFrame(stream *serverStream, f *messages.ClientFrame) bool {
 	if c.stream != stream {
-		return
+		return true
 	}
 	if c.over {
 		if f.Bye {
 			c.lease.LetGo()
 		}
-		return
+		return true
 	}
 	if f.Hello != nil {
 		c.cutOff("the client breaks the protocol", errors.New("a Hello comes behind the first frame"))
-		return
+		return true
 	}
-	c.take(f)
+	return c.take(f)
 }
 
-// take handles all of a frame of the present stream but its Hello.
-func (c *servedClient) take(f *messages.ClientFrame) {
+// take handles all of a frame of the present stream but its Hello. It reports whether the frame has no
+// renewal too many.
+func (c *servedClient) take(f *messages.ClientFrame) bool {
 	seen, err := c.messages.accept(f.Received, f.First, len(f.Messages))
 	if err != nil {
 		c.cutOff("the client breaks the protocol", err)
-		return
+		return true
 	}
 	c.answers.confirm(f.Received)
 	c.sendAnswers()
 	for _, m := range f.Messages[seen:] {
 		c.onMessage(m)
 	}
-	if f.Renew != nil {
-		c.onRenew(f.Renew)
-	}
+	inTime := f.Renew == nil || c.onRenew(f.Renew)
 	if f.Bye {
 		c.lease.LetGo()
 		c.endLease(0, "")
 	}
 	c.endIfBehind() // before the next frame: each has up to maxFrameObjects messages
+	return inTime
 }
 
 // cutOff ends the stream. The lease goes on: the client may resume it.
@@ -148,17 +152,18 @@ func (c *servedClient) cutOff(why string, err error) {
 	c.stream = nil
 }
 
-// onRenew answers a renewal if the server may promise something.
-func (c *servedClient) onRenew(r *messages.Renew) {
+// onRenew answers a renewal if the server may promise something. It reports whether the client renews no
+// more often than it may.
+func (c *servedClient) onRenew(r *messages.Renew) bool {
 	bridge := c.server.manager.Bridge
 	epoch := bridge.Session().Epoch
 	if c.epoch != 0 && c.epoch != epoch {
 		c.endLease(messages.Reason_SESSION_LOST, "the ZooKeeper session of the lock server is lost")
-		return
+		return true
 	}
 	now := c.now() // before the bridge reads its clock, so that the count is not too low
 	if !c.renewals.take(now, min(renewalPause, c.server.cfg.Lease/(4*renewalsInTime))) {
-		return
+		return false
 	}
 	v := bridge.Promise(epoch, c.server.cfg.Lease)
 	if v > 0 {
@@ -174,6 +179,7 @@ func (c *servedClient) onRenew(r *messages.Renew) {
 	}
 	c.stream.frames.put(answer)
 	c.startTimer()
+	return true
 }
 
 func (c *servedClient) onSessionState(now *messages.State) {
