@@ -21,9 +21,10 @@ type Pace struct {
 }
 
 // Rest returns for how long the member must wait before it publishes; it may publish now if that is not
-// positive.
+// positive. It waits for an interval at most: that of the publications so far may have been longer, with more
+// members.
 func (p Pace) Rest(now time.Time, interval time.Duration) time.Duration {
-	return p.even.Add(-(atOnce - 1) * interval).Sub(now)
+	return min(p.even.Add(-(atOnce-1)*interval).Sub(now), interval)
 }
 
 // Note counts a publication.

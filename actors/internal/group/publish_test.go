@@ -23,10 +23,12 @@ func TestInterval(t *testing.T) {
 }
 
 // A member publishes five times at once after a time without changes, and never more often in any time than
-// five times and once in each interval.
+// five times and once in each interval. With a shorter interval, because members have left, it waits for no longer
+// than that.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		interval := time.Duration(rapid.IntRange(1, 1000).Draw(t, "interval, ms")) * time.Millisecond
+		fewer := time.Duration(rapid.IntRange(1, 1000).Draw(t, "of the interval, once members have left"))
 		now := time.Unix(0, 0)
 		var pace group.Pace
 		var all []time.Time
@@ -40,6 +42,9 @@ func TestPace(t *testing.T) {
 			now = now.Add(max(0, pace.Rest(now, interval)))
 			pace.Note(now, interval)
 			all = append(all, now)
+			if rest := pace.Rest(now, interval/fewer); rest > interval/fewer {
+				t.Fatalf("waits for %v with an interval of %v", rest, interval/fewer)
+			}
 		}
 		for first := range all {
 			for last := first; last < len(all); last++ {
