@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,4 +161,94 @@ func TestLeaveWithoutAnAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A member through a lock server that drains gives its place in the list back with its partitions, once its
+// functions have returned, and is a member through the next server.
+func TestMembersWhileDraining(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		const slow = 3 * time.Second // that a function takes to return
+		w := newWorld(t, 1, "first", "second")
+		for _, name := range w.names {
+			w.startServer(name)
+		}
+		locks := []*actors.Locks{w.dial("mover", w.names), w.dial("other", w.names[1:])}
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, len(locks))
+		var leads [2]atomic.Int32 // by path
+		for i, path := range []string{"/alone", "/together", "/together"} {
+			go func() {
+				left <- locks[i/2].Partitions(path, 8).Join(ctx, nil, func(term *actors.PartitionTerm) {
+					at := &leads[min(i, 1)]
+					at.Add(1)
+					<-term.Context().Done()
+					<-time.After(slow)
+					at.Add(-1)
+				})
+			}()
+		}
+		<-time.After(time.Minute)
+		server, began := w.servers[0].server, time.Now()
+		if err := server.Drain(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > slow+time.Second || server.Stats().LeasesLost > 0 {
+			t.Errorf("the server has drained after %v, and %d leases were lost", took, server.Stats().LeasesLost)
+		}
+		<-time.After(slow + 5*time.Second)
+		for i := range leads {
+			if n := leads[i].Load(); n != 8 {
+				t.Errorf("group %d: %d of 8 partitions are led", i, n)
+			}
+		}
+		leave()
+		for range 3 {
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		w.closeAll(locks...)
+	})
+}
+
+// A member that leaves while its lock server drains, and its process holds something else of the server, does not
+// wait for answers about campaigns that the server has not taken.
+func TestLeaveWhileDraining(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		w := newWorld(t, 1, "server")
+		w.startServer("server")
+		l := w.dial("client", w.names)
+		g := lockOf(t, l.Mutex("/held"))
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			left <- l.Partitions("/group", 2).Join(ctx, nil, func(term *actors.PartitionTerm) {
+				<-term.Context().Done()
+				if term.Partition() == 0 {
+					<-ctx.Done()
+				}
+			})
+		}()
+		<-time.After(time.Minute)
+		drained := make(chan error, 1)
+		go func() { drained <- w.servers[0].server.Drain(t.Context(), time.Hour) }()
+		<-time.After(30 * time.Second) // the member campaigns for partition 1 again
+		began := time.Now()
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the member has left after %v", took)
+		}
+		if err := g.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		w.closeAll(l)
+	})
 }

@@ -255,10 +255,14 @@ func (c *servedClient) onMessage(m *messages.ClientMessage) {
 	case *messages.ClientMessage_Acquire:
 		c.acquire(m.Acquire)
 	case *messages.ClientMessage_Cancel:
-		// The last answer to an unknown request is under way.
-		if r := c.requests[m.Cancel.GetRequestId()]; r != nil && !c.confirmLost(r) {
-			c.cancel(r, m.Cancel.GetAwaitNode())
-		}
+		switch r := c.requests[m.Cancel.GetRequestId()]; {
+		case r != nil:
+			if !c.confirmLost(r) {
+				c.cancel(r, m.Cancel.GetAwaitNode())
+			}
+		case c.draining && m.Cancel.GetAwaitNode(): // of a request that was not taken
+			c.refuse(m.Cancel.GetRequestId(), messages.Reason_CANCELLED, "")
+		} // otherwise the last answer is under way
 	case *messages.ClientMessage_HoldExpired:
 		if r := c.requests[m.HoldExpired]; r != nil && !c.confirmLost(r) {
 			c.takeBack(r, messages.Reason_HOLD_EXPIRED)

@@ -63,6 +63,39 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 	})
 }
 
+// A member that leaves while there is no session leaves at once.
+func TestLeaveWithoutASession(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		locks := v.Locks()
+		m := group.NewFollower(access.Manager(locks), v.LockPath, 1).Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
+		awaitListed(m)
+		restore := v.CutOff()
+		time.Sleep(2 * locks.Session().Timeout)
+		m.Leave()
+		began := time.Now()
+		<-m.Done()
+		if after := time.Since(began); after > time.Second {
+			t.Errorf("the member has left after %v", after)
+		}
+		restore()
+	})
+}
+
+// A member leaves whose session is lost at that moment, whether or not it knows yet that a record was granted.
+func TestLeaveAtALoss(t *testing.T) {
+	for after := time.Duration(0); after < 30*time.Millisecond; after += time.Millisecond {
+		locktest.Bubble(t, func(v *locktest.Virtual) {
+			locks := v.Locks()
+			m := group.NewFollower(access.Manager(locks), v.LockPath, 8).Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
+			awaitListed(m)
+			time.Sleep(after)
+			v.Expire(locks.Session().ID)
+			m.Leave()
+			<-m.Done()
+		})
+	}
+}
+
 // A member that leaves while the create of one of its campaigns is under way has left once the node of that
 // campaign is gone.
 func TestLeaveBehindACampaign(t *testing.T) {

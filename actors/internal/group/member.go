@@ -123,8 +123,6 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 		m.publishing.onReread(msg)
 	case overdue:
 		m.publishing.onOverdue(msg.record)
-	case giveUp:
-		m.publishing.giveUp()
 	case leave:
 		m.leaveFor(msg.why)
 	}
@@ -293,6 +291,7 @@ func (m *Membership) perform(actions []partition.Action) {
 	if m.machine.HasChanged() {
 		m.publishing.gather()
 	}
+	m.publishing.giveBack()
 }
 
 func (m *Membership) after(d time.Duration, msg any) { time.AfterFunc(d, func() { m.self.Tell(msg) }) }

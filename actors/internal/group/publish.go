@@ -36,7 +36,8 @@ type publisher struct {
 	leaving  bool
 	warned   bool // of a writer
 
-	overwritten bool // another program has overwritten a record
+	revoked     *lockRequest // the record that the member is asked to release; nil if there was none
+	overwritten bool         // another program has overwritten a record
 }
 
 // Messages of a member's actor to itself.
@@ -48,7 +49,6 @@ type (
 	}
 	// overdue says that a record may have been granted by now.
 	overdue struct{ record *lockRequest }
-	giveUp  struct{} // the member has waited long enough for a record before it leaves
 )
 
 const (
@@ -180,12 +180,21 @@ func (p *publisher) listen() {
 func (p *publisher) onAnswered(r *lockRequest, msg any) {
 	switch msg := msg.(type) {
 	case *messages.Granted:
-		r.granted = true
+		r.granted = !r.ended
 		if r == p.next {
 			p.onPublished(publishedBy(lock.NodeOf(msg)))
 		}
+	case *messages.RevokeRequested:
+		if r == p.present {
+			p.revoked = r
+			p.giveBack()
+		}
 	case *messages.Lost:
-		p.onLost(r, msg)
+		if r.ended && !r.granted { // the Cancel has come behind the loss, and has no answer
+			p.onReleased(r)
+		} else {
+			p.onLost(r, msg)
+		}
 	case *messages.Released:
 		p.onReleased(r)
 	case error:
@@ -224,11 +233,18 @@ func (p *publisher) onPublished(number int64) {
 		p.member.readAgain() // the directory may have been missing until now
 		p.rereadLater()
 	}
-	if p.leaving {
-		p.leave()
-		return
-	}
 	p.gather() // what has changed meanwhile
+}
+
+// giveBack releases the present record if the member is asked to, and leads nothing, and publishes again. A lock
+// server that drains asks all holders, and takes no request: the member's terms end, too, and the next record is
+// published through the next server, which the client asks once it holds nothing of this one.
+func (p *publisher) giveBack() {
+	if p.present != nil && p.present == p.revoked && !p.leaving && !p.member.machine.LeadsAny() {
+		p.drop(p.present)
+		p.present, p.number = nil, 0
+		p.again(0)
+	}
 }
 
 // onRefused sets a timer for the record once more, unless the error is final.
@@ -261,17 +277,13 @@ func (p *publisher) onReleased(*lockRequest) {
 	p.finishIfLeft()
 }
 
-// leave takes the member off the list. It is the last thing that the member does. A record that is on its
-// way is awaited, and then released: a Cancel is answered before its node is gone, and others would see a
-// member that has left. Without an answer that record is given up when the session that may have its node
-// can have expired.
+// leave takes the member off the list. It is the last thing that the member does. The node of a record that is on
+// its way is awaited, too: others would see a member that has left.
 func (p *publisher) leave() {
-	if !p.leaving {
-		p.leaving = true
-		p.member.after(time.Until(p.member.Manager.Session.Session().Deadline), giveUp{})
-	}
+	p.leaving = true
 	p.drop(p.present)
-	p.present = nil
+	p.drop(p.next)
+	p.present, p.next = nil, nil
 	p.finishIfLeft()
 }
 
@@ -283,23 +295,14 @@ func (p *publisher) drop(r *lockRequest) {
 	case r.granted:
 		r.release()
 	default:
-		r.cancel()
+		r.withdraw()
 	}
 	p.releases++
 }
 
-// giveUp cancels the record that has kept the member from leaving, if there is one.
-func (p *publisher) giveUp() {
-	if r := p.next; r != nil {
-		p.next = nil
-		p.releases++
-		r.cancel()
-	}
-}
-
 // finishIfLeft ends the member once it has left the list.
 func (p *publisher) finishIfLeft() {
-	if p.leaving && p.releases == 0 && p.next == nil && p.present == nil {
+	if p.leaving && p.releases == 0 {
 		p.member.finish()
 		p.member.self.Stop()
 	}

@@ -29,7 +29,7 @@ type lockRequest struct {
 	entry   *manager.Entry
 	ended   bool // a Cancel or a Release is sent
 	runs    bool // the function of the term was started
-	granted bool // of the list of members
+	granted bool // of the list of members, before ended
 	overdue bool // of the list of members: it was not granted soon
 }
 
@@ -61,7 +61,7 @@ func (r *lockRequest) cancel() {
 	}
 }
 
-// withdraw is cancel of a campaign: the last answer comes once the node is gone.
+// withdraw is cancel, but the last answer comes once the node is gone.
 func (r *lockRequest) withdraw() {
 	r.ended = true
 	if r.entry != nil {
@@ -90,7 +90,9 @@ func (r *lockRequest) Tell(msg any) {
 		return
 	case *messages.RevokeRequested:
 		r.endTerm(campaign.ErrRevoked)
-		return
+		if r.partition >= 0 {
+			return
+		}
 	}
 	r.member.self.Tell(answered{r, msg})
 }

@@ -220,6 +220,11 @@ func (m *Machine) Leaving() bool { return m.leaving }
 // Leads reports whether the member leads the partition, to its knowledge.
 func (m *Machine) Leads(p int) bool { return m.parts[p].phase == leading || m.parts[p].phase == ending }
 
+// LeadsAny reports whether the member leads a partition.
+func (m *Machine) LeadsAny() bool {
+	return slices.ContainsFunc(m.parts, func(at part) bool { return at.phase == leading || at.phase == ending })
+}
+
 // Waits reports whether the member waits for the partition, and shall lead it.
 func (m *Machine) Waits(p int) bool {
 	return m.parts[p].phase == waiting && m.self >= 0 && m.places[p].Best == m.self

@@ -3,6 +3,7 @@ package elections
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,6 +132,30 @@ func TestPartitionsWithOverwrittenMembers(t *testing.T) {
 		g.agree(v.Locks().Partitions(v.LockPath, 8), members)
 		members["one"].leaves()
 		members["two"].leaves()
+	})
+}
+
+// A program that asks for the nodes of members, as for those of any lock, moves no partition: a member that leads
+// keeps its node.
+func TestPartitionsWithRevokedMembers(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		g := newShards(v.Fixture, 8)
+		one, two := g.join(v.Locks(), "one"), g.join(v.Locks(), "two")
+		g.balanced(one, two)
+		<-time.After(45 * time.Second) // nothing is published any more
+		nodes := v.Nodes(v, group.Members(v.LockPath))
+		for _, node := range nodes {
+			_, err := v.Locks().Revoke(locktest.Within(v), group.Members(v.LockPath)+"/"+node, 0)
+			locktest.Must(v, err)
+		}
+		<-time.After(time.Minute)
+		if now := v.Nodes(v, group.Members(v.LockPath)); !slices.Equal(now, nodes) {
+			v.Errorf("the nodes of the members were %v, and are %v", nodes, now)
+		}
+		g.agree(v.Locks().Partitions(v.LockPath, 8), map[string]*shard{"one": one, "two": two})
+		one.leaves()
+		two.leaves()
 	})
 }
 
