@@ -21,8 +21,7 @@ type Pace struct {
 }
 
 // Rest returns for how long the member must wait before it publishes; it may publish now if that is not
-// positive. It waits for an interval at most: that of the publications so far may have been longer, with more
-// members.
+// positive. The member waits for the present interval at most: with more members the former one was longer.
 func (p Pace) Rest(now time.Time, interval time.Duration) time.Duration {
 	return min(p.even.Add(-(atOnce-1)*interval).Sub(now), interval)
 }
