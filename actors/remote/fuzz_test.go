@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"net"
 	"runtime"
@@ -15,11 +16,23 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/actors/remote"
 )
 
 // What the fuzz targets of the two ends share: gRPC over pipes in a bubble, streams of raw bytes, and
 // the bound on memory.
+
+// fuzzSample returns a function that reports whether a target is to run its next input: one in four by
+// habit, and each with -fuzz or -run on the command line.
+func fuzzSample(f *testing.F) func() bool {
+	for _, name := range []string{"test.fuzz", "test.run"} {
+		if flag.Lookup(name).Value.String() != "" {
+			return func() bool { return true }
+		}
+	}
+	return sample.HabitOneIn(f, 4)
+}
 
 // inmem is the network address of one process in a bubble.
 type inmem struct {

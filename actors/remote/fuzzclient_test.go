@@ -239,7 +239,11 @@ func FuzzClientFrames(f *testing.F) {
 	for _, seed := range foulSeeds() {
 		f.Add([]byte(seed))
 	}
+	sampled := fuzzSample(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
+		if !sampled() {
+			t.Skip("another run has it")
+		}
 		boundHeap(t, fuzzHeap, func() {
 			zktest.Bubble(t, func(t *testing.T) { playFoul(t, input) })
 		})

@@ -191,7 +191,11 @@ func FuzzServerFrames(f *testing.F) {
 	for _, seed := range attackSeeds() {
 		f.Add(seed.input)
 	}
+	sampled := fuzzSample(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
+		if !sampled() {
+			t.Skip("another run has it")
+		}
 		boundHeap(t, fuzzHeap, func() {
 			zktest.Bubble(t, func(t *testing.T) { attackServer(t, input) })
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
@@ -27,6 +28,7 @@ type section struct {
 // Clients with different settings of one path wait for each other, as programs with sessions of their own
 // do: no more hold than the settings allow, and the tokens of those that exclude each other increase.
 func TestDifferentSettings(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
 		s := serve(t, zk.Addr(), remote.ServerConfig{MaxRequestsPerClient: 1000})
 		path := zk.Path(t)
@@ -64,7 +66,7 @@ func TestDifferentSettings(t *testing.T) {
 						lock := h(dial(t, s.addr))
 						for range 3 {
 							work.Go(func() {
-								for range 15 {
+								for range sample.Habit(5, 15) {
 									in.use(t, lock, c.most)
 								}
 							})

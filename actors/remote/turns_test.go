@@ -137,7 +137,11 @@ func TestTurnsOfClients(t *testing.T) {
 func TestTurnsOfReleases(t *testing.T) {
 	sample.OneRaceRunIn(t, 4)
 	const locks, sampled = 3000, 20
+	next := sample.HabitOneIn(t, 2)
 	for _, byEnd := range []bool{false, true} {
+		if !next() {
+			continue
+		}
 		t.Run(fmt.Sprintf("end=%v", byEnd), func(t *testing.T) {
 			zktest.Bubble(t, func(t *testing.T) {
 				s := newTurns(t)

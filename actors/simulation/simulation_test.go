@@ -22,7 +22,7 @@ var (
 	simHistory = flag.String("sim.history", "", "file for the history of -sim.seed; without it only the history of a failing run is written")
 	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed; 0: run many")
 	simFrom    = flag.Uint64("sim.from", 1, "first of many seeds; 0: fresh seeds")
-	simFor     = flag.Duration("sim.for", time.Duration(sample.Size(400, 1100))*time.Millisecond, "how long to run many seeds, in each of TestSimulation, TestStreams, TestPartitions and TestKeeper")
+	simFor     = flag.Duration("sim.for", time.Duration(sample.Size(sample.Habit(150, 400), 1100))*time.Millisecond, "how long to run many seeds, in each of TestSimulation, TestStreams, TestPartitions and TestKeeper")
 	simShrink  = flag.Duration("sim.shrink", 0, "how long to search for a smaller plan that fails like -sim.seed")
 	simTime    = flag.Duration("sim.time", 5*time.Minute, "virtual time for which the processes of a seed work")
 )
@@ -103,7 +103,7 @@ var seeds string
 
 // TestSeeds runs the seeds that have ever failed.
 func TestSeeds(t *testing.T) {
-	sampled := sample.OneIn(t, 10)
+	sampled := sample.OneIn(t, 20)
 	for line := range strings.Lines(seeds) {
 		text, why, _ := strings.Cut(line, "#")
 		fields := strings.Fields(text)
@@ -174,7 +174,7 @@ func TestDeterminism(t *testing.T) {
 		t.Skip("takes long")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	sampled := sample.OneIn(t, 4)
+	sampled := sample.OneIn(t, 8)
 	for seed := range uint64(8) {
 		if !sampled() {
 			continue

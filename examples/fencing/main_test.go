@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
+	zktest.OneRunIn(t, 4) // it waits for the end of a session, as a user sees it
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
-	zktest.OneRunIn(t, 4) // it waits for the ends of sessions, as a user sees them
+	zktest.OneRunIn(t, 8) // it waits for the ends of sessions, as a user sees them
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
@@ -114,6 +114,7 @@ func (w *textWriter) Write(p []byte) (int, error) {
 }
 
 func TestMeasure(t *testing.T) {
+	zktest.OneRunIn(t, 4) // as TestRun
 	t.Parallel()
 	s := zktest.Embedded(t)
 	var out bytes.Buffer

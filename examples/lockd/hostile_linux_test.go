@@ -51,6 +51,7 @@ const mostOfHostile = 500 << 20
 // with a lease of its own. lockd takes little memory, below the limits of kubernetes.yaml, and another
 // client keeps its lock, and is granted others.
 func TestMemoryOfHostileClients(t *testing.T) {
+	zktest.OneRunIn(t, 4)
 	if zktest.RaceDetector {
 		t.Skip("the race detector takes several times the memory")
 	}

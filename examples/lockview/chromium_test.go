@@ -40,10 +40,10 @@ type reply struct {
 }
 
 // open starts Chromium. Without Chromium the test is skipped, as tests without a real ZooKeeper
-// are. By habit it skips the test in three runs of four.
+// are. By habit it skips the test in seven runs of eight.
 func open(t *testing.T) *browser {
 	t.Helper()
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		zktest.Lack(t, errors.New("no Chromium on this machine (install Debian's package chromium)"), err)

@@ -129,7 +129,7 @@ func startLockd(t *testing.T, zk *zktest.Server, flags ...string) (p *program, a
 
 // The client renews its lease, releases at the end of its input, and stops when the server is killed.
 func TestClient(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	interpreter := python(t)
@@ -181,7 +181,7 @@ func TestClient(t *testing.T) {
 // A client whose input ends at once ends as one whose input ends later, also before the server has
 // welcomed it.
 func TestClientWithoutInput(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	interpreter := python(t)
@@ -203,7 +203,7 @@ func TestClientWithoutInput(t *testing.T) {
 
 // The client resumes its lease when its connection breaks, and holds and waits on.
 func TestClientResumes(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	interpreter := python(t)
@@ -236,7 +236,7 @@ func TestClientResumes(t *testing.T) {
 // The module: its locks, time-outs, losses and several servers with a real lockd, and a server that
 // breaks the protocol.
 func TestModule(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	interpreter := python(t)

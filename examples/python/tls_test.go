@@ -17,7 +17,7 @@ import (
 // The client has TLS with a real lockd: its lease outlives cut streams, also when its own certificate has ended
 // and is renewed on the disk, and is over when the server is killed. Each side refuses another authority.
 func TestClientOverTLS(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	path, interpreter := zk.Path(t), python(t)
@@ -64,7 +64,7 @@ func TestClientOverTLS(t *testing.T) {
 
 // The folder can be installed, without a network, and the module then be imported from elsewhere.
 func TestInstall(t *testing.T) {
-	zktest.OneRunIn(t, 4)
+	zktest.OneRunIn(t, 8)
 	t.Parallel()
 	interpreter := python(t)
 	if text, err := exec.Command(interpreter, "-c", "import setuptools, pip").CombinedOutput(); err != nil {

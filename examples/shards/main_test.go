@@ -24,17 +24,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestRun(t *testing.T) {
+	zktest.OneRunIn(t, 4) // it waits for the ends of sessions, as a user sees them
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		check(t, "")
 	})
-	t.Run("servers", func(t *testing.T) {
-		zktest.OneRunIn(t, 4)
-		zktest.Each(t, func(t *testing.T, s *zktest.Server) {
-			t.Parallel()
-			check(t, s.Addr())
-		})
+	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
+		t.Parallel()
+		check(t, s.Addr())
 	})
 }
 

@@ -28,6 +28,26 @@ func Size(few, all int) int {
 	return few
 }
 
+// byHabit reports whether ACTORLOCK_EXHAUSTIVE is not set.
+func byHabit() bool { return os.Getenv("ACTORLOCK_EXHAUSTIVE") == "" }
+
+// Habit returns few in a run by habit, and all in one of .ci/run, also under the race detector: for a
+// test that the race detector does not make slow.
+func Habit(few, all int) int {
+	if byHabit() {
+		return few
+	}
+	return all
+}
+
+// HabitOneIn is OneIn in a run by habit. Others run each case, also under the race detector.
+func HabitOneIn(t testing.TB, n int) (next func() bool) {
+	if byHabit() {
+		return everyNth(t, n)
+	}
+	return func() bool { return true }
+}
+
 // OneIn returns a function that a test calls once for each of its cases, from one goroutine. The
 // function reports whether the test is to run that case: each case of an exhaustive run, and
 // otherwise every nth case from a random one of the first n on. The test logs which. Cases must
@@ -68,8 +88,9 @@ func OneRaceRunIn(t testing.TB, n int) {
 }
 
 // Histories sets how many random histories each check of package rapid draws, unless the command
-// line says so. A TestMain calls it first. Each run draws other histories, and rapid prints the
-// seed of a history that fails.
+// line says so: all, few under the race detector in .ci/run, and half of few in a run by habit. A
+// TestMain calls it first. Each run draws other histories, and rapid prints the seed of a history
+// that fails.
 func Histories(few, all int) {
-	flag.Set("rapid.checks", strconv.Itoa(Size(few, all))) // TestMain runs before the command line is parsed
+	flag.Set("rapid.checks", strconv.Itoa(Size(Habit(few/2, few), all))) // TestMain runs before the command line is parsed
 }

@@ -30,6 +30,19 @@ func TestOneIn(t *testing.T) {
 	}
 }
 
+// What is smaller by habit is whole in each run of .ci/run.
+func TestHabit(t *testing.T) {
+	for exhaustive, want := range map[string]int{"": 3, "1": 30, "race": 30} {
+		t.Setenv("ACTORLOCK_EXHAUSTIVE", exhaustive)
+		if n := Habit(3, 30); n != want {
+			t.Errorf("%q: size %d, not %d", exhaustive, n, want)
+		}
+		if run := casesRun(HabitOneIn(t, 10)); len(run) != want {
+			t.Errorf("%q: the cases %v of 30, not %d", exhaustive, run, want)
+		}
+	}
+}
+
 func TestExhaustive(t *testing.T) {
 	t.Setenv("ACTORLOCK_EXHAUSTIVE", "1")
 	if all := Size(1, 2) == 2; all == raceDetector {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -35,9 +36,12 @@ const (
 // The measured processes have no server.
 func TestMemory(t *testing.T) {
 	t.Parallel() // a process of its own measures
-	s := zktest.Embedded(t)
+	s, sampled := zktest.Embedded(t), sample.HabitOneIn(t, 3)
 	for what, most := range map[string]float64{"idle": mostPerIdleLock, "twice": mostPerUsedTwice, "waiter": mostPerWaiter, "ended": mostPerEndedLock,
 		"ended-twice": mostPerEndedLock} {
+		if !sampled() {
+			continue
+		}
 		p := locktest.StartProcess(t, s.Addr(), time.Minute, "")
 		p.Send("measure %s %v", what, most)
 		var bytes float64

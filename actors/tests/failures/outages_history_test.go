@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
 )
 
@@ -19,7 +20,7 @@ import (
 // last outage no lost session keeps a lock for longer than its margin.
 func TestHistoryOfOutages(t *testing.T) {
 	t.Parallel()
-	for i := range 10 {
+	for i := range sample.Habit(3, 10) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { locktest.Bubble(t, historyOfOutages) })
 	}
 }
