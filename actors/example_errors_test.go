@@ -267,9 +267,11 @@ func ExampleErrDeadlock() {
 func ExampleErrSequenceExhausted() {
 	server := exampleServer()
 	defer server.Close()
-	locks := exampleLocks(server)
-	defer locks.Close()
 	ctx := context.Background()
+	// A request waits for five ticks for the holders to end. A tick is a second, or the IdleTimeout if that is shorter.
+	locks, err := actors.Connect(ctx, server.Addr(), actors.Config{IdleTimeout: 100 * time.Millisecond})
+	check(err)
+	defer locks.Close()
 
 	stock := locks.Mutex("/stock")
 	first, err := stock.Lock(ctx)

@@ -151,7 +151,7 @@ func TestForgottenRelease(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	var logged locktest.Log
-	locks := locktest.Connect(t, s.Addr(), logged.Config)
+	locks := locktest.Connect(t, s.Addr(), logged.Config, locktest.IdleTimeout(10*time.Millisecond))
 	func() { locktest.Lock(t, locks.Mutex("/orders"), actors.WithOwner("billing")) }()
 	locktest.CollectUntil(t, func() bool {
 		lines := logged.With("grant was dropped without Release")
