@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ func TestClients(t *testing.T) {
 			t.Errorf("%q: %s", args, &p.stderr)
 		}
 	}
+	holder.signal(t, syscall.SIGTERM) // the lock server would wait for the lease of one that is killed
+	holder.code(t)
 }
 
 // A real lockd with certificates and rules lists its clients by the identities in their certificates, to whom

@@ -46,7 +46,7 @@ func TestPartitions(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) { checkPartitions(t, s, "-zk", s.Addr(), "-session", "4s") })
 	t.Run("lock server", func(t *testing.T) {
 		zk := zktest.Embedded(t)
-		addr, _ := servetest.Start(t, zk, 0, nil)
+		addr, _ := servetest.Start(t, zk, 4*time.Second, nil)
 		checkPartitions(t, zk, "-server", addr, "-insecure")
 	})
 }
