@@ -29,6 +29,7 @@ func (blockedActor) Refuse(ask.Recipient, any)    {}
 // The bridge serves requests and learns of changes of its session while other actors block all
 // goroutines of the actor system.
 func TestBridgeDoesNotWaitForOtherActors(t *testing.T) {
+	t.Parallel()
 	s := zktest.Embedded(t)
 	system := host.NewSystem(nil, nil)
 	defer system.Close()

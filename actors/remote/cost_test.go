@@ -26,6 +26,7 @@ func heap() int {
 // Requests count by the nodes that they need, and their data by the nodes that have them. A client over
 // its share is refused; others have their locks, and the server its memory.
 func TestRequestsCountByCost(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
 		s := serve(t, zk.Addr(), remote.ServerConfig{})
 		greedy, honest := dial(t, s.addr), dial(t, s.addr)
@@ -90,6 +91,7 @@ func TestRequestsCountByCost(t *testing.T) {
 
 // One peer cannot take all leases: others get theirs.
 func TestClientsPerPeer(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Embedded(t)
 	s := serve(t, zk.Addr(), remote.ServerConfig{MaxClientsPerPeer: 2})
 	first := dial(t, s.addr)
@@ -112,6 +114,7 @@ func TestClientsPerPeer(t *testing.T) {
 // The requests of all clients of a peer have limits together. A client beyond them may have few requests,
 // and clients of other peers have what they had. What has ended counts no more.
 func TestRequestsOfOnePeer(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Embedded(t)
 	s := serve(t, zk.Addr(), remote.ServerConfig{MaxRequestsPerClient: 100, MaxDataPerClient: 10_000})
 	refused := func(err error, text string) {

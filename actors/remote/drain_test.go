@@ -21,6 +21,7 @@ import (
 // A holder that releases when the server drains has released: it hears of no loss, though its client
 // then leaves the server at once.
 func TestUnlockWhileDraining(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Embedded(t)
 	for range 20 {
 		s := serve(t, zk.Addr(), remote.ServerConfig{})

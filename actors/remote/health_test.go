@@ -17,6 +17,7 @@ import (
 // The health service says that the server serves as long as it is connected to ZooKeeper, and never
 // after a drain has begun.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	zk := embedded.Run(t)
 	s := serve(t, zk.Addr(), remote.ServerConfig{})
 	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -96,6 +96,7 @@ func (s *hostileStream) frame() []byte {
 
 // Whatever a lock server sends, its client believes in no grant without a lease, and each call ends.
 func TestHostileServer(t *testing.T) {
+	t.Parallel()
 	sample.OneRaceRunIn(t, 4)
 	seeds := uint64(8)
 	if *historySeed != 0 {

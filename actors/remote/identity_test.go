@@ -60,6 +60,7 @@ func withNames(a *zktest.Authority, common string, dns []string, uris ...string)
 // The identity of a client is the URI of its certificate, else the DNS name, else the common name: to
 // Allow, and in its nodes. A certificate that nobody has verified gives none.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	zk := zktest.Embedded(t)
 	a := zktest.NewAuthority(t)
 	for _, c := range []struct {

@@ -44,6 +44,7 @@ var mineCases = map[string]mineCase{
 // The participants that hold or wait by a node which was made for a client are the client's own, and
 // no other client's.
 func TestLocalParticipants(t *testing.T) {
+	t.Parallel()
 	zktest.Each(t, func(t *testing.T, zk *zktest.Server) {
 		s := serve(t, zk.Addr(), remote.ServerConfig{})
 		clients := []*actors.Locks{dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)}

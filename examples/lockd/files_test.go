@@ -25,11 +25,11 @@ import (
 // address: it keeps its lock, and gets the next one when ZooKeeper was started again. The log has a
 // line, not one for each connection.
 func TestSilentConnections(t *testing.T) {
-	t.Setenv(fileLimit, "64")
+	t.Parallel()
 	zk := zktest.Embedded(t)
 	a, begin := zktest.NewAuthority(t), time.Now()
 	keys, trust := a.Files(a.Issue("lockd"))
-	p := start(t, zk, "-tls-cert", keys, "-tls-key", keys, "-tls-client-ca", trust)
+	p := startWith(t, []string{fileLimit + "=64"}, zk, "-tls-cert", keys, "-tls-key", keys, "-tls-client-ca", trust)
 	for range 400 {
 		c, err := net.Dial("tcp", p.addr)
 		if err != nil {
@@ -75,6 +75,7 @@ func linesSince(begin time.Time) int { return 1 + int(time.Since(begin)/(10*time
 // A client from another address gets a lock, and keeps it while ZooKeeper is started again. The log has a
 // line of each kind in ten seconds.
 func TestLeasesOfOnePeer(t *testing.T) {
+	t.Parallel()
 	const most, streams = 8, 200
 	zk, begin := zktest.Embedded(t), time.Now()
 	p := start(t, zk, "-insecure", "-max-clients-per-peer", strconv.Itoa(most))

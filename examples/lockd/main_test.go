@@ -62,6 +62,12 @@ func (p *lockd) log() string {
 // start starts lockd on a free port, and waits until it is ready. The test kills it at its end.
 func start(t testing.TB, zk *zktest.Server, flags ...string) *lockd {
 	t.Helper()
+	return startWith(t, nil, zk, flags...)
+}
+
+// startWith is start with more variables in the environment of lockd.
+func startWith(t testing.TB, env []string, zk *zktest.Server, flags ...string) *lockd {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
@@ -70,7 +76,7 @@ func start(t testing.TB, zk *zktest.Server, flags ...string) *lockd {
 	defer file.Close()
 	p := &lockd{ended: make(chan struct{}), stderr: file.Name()}
 	p.cmd = exec.CommandContext(ctx, os.Args[0], append([]string{"-zk", zk.Addr(), "-listen", "127.0.0.1:0"}, flags...)...)
-	p.cmd.Env = append(os.Environ(), asLockd+"=1", "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(append(os.Environ(), asLockd+"=1", "GORACE=atexit_sleep_ms=0"), env...)
 	p.cmd.Stderr = file
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {

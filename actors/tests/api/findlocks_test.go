@@ -95,6 +95,7 @@ func TestFind(t *testing.T) {
 // Find, Inspect and Observe return what they can read: neither a directory that is too large nor an
 // unreadable generation hides the locks.
 func TestPartialReads(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		locks, conn := b.Chroot(), b.Client(b)
 		reader := b.Chroot(func(cfg *actors.Config) { cfg.MaxReply = 1 << 20 })

@@ -15,6 +15,7 @@ import (
 // Members leave once, whatever ends them: a member that holds no partition, one that has just begun to join, and
 // one of Locks that drain.
 func TestPartitionsEndOnce(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		g := newShards(b, 1)
 		first := g.join(b.Locks(), "first")

@@ -45,6 +45,7 @@ func (a *shardActor) Receive(ctx actor.Context) {
 // Actors share the partitions: each has a child for each partition that it leads, and passes messages on
 // to it. A child that terminates is followed by another one, and so is one of an actor that restarts.
 func TestPartitionsSingletons(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		g := newShards(b, 6)
 		type member struct {
@@ -137,6 +138,7 @@ func (a *slowActor) Receive(ctx actor.Context) {
 // A partition stays with an actor that stops until its child has stopped, however long that takes: the ledger
 // finds another member that leads it before. The caller of StopFuture waits for all of it.
 func TestPartitionsSingletonsStopSlowly(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		g := newShards(b, 3)
 		system := actor.NewActorSystem()

@@ -63,6 +63,7 @@ func TestPartitions(t *testing.T) {
 
 // What a group refuses, and with what error.
 func TestPartitionsRefuse(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		g := newShards(b, 4)
 		locks := b.Locks(func(cfg *actors.Config) { cfg.MaxNodeData = 1000 })

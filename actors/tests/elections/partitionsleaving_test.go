@@ -12,6 +12,7 @@ import (
 // Two of three members leave at one time, and one function of each does not return: the third member leads
 // all other partitions meanwhile, also those of which these two were the best and the second member.
 func TestPartitionsOfLeavingMembers(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		g := newShards(b, 30)
 		returns := make(chan struct{})

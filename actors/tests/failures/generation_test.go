@@ -20,6 +20,7 @@ import (
 )
 
 func TestRaiseGeneration(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		locks, others := b.Chroot(), b.Chroot()
 		if g := b.Generation(locks); g != 0 {
@@ -81,6 +82,7 @@ func TestRaiseGenerationTogether(t *testing.T) {
 }
 
 func TestGenerationOfUnusableData(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		locks := b.Chroot()
 		b.RaiseGeneration(locks)
@@ -103,6 +105,7 @@ func TestGenerationOfUnusableData(t *testing.T) {
 // Where only their creator has rights to the nodes of locks, all clients may read the generation,
 // and only the creator may raise it.
 func TestGenerationIsReadable(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		conn := b.Client(b)
 		for _, path := range []string{b.LockPath[:len(b.LockPath)-len("/app")], b.LockPath} { // the chroot is not its own
@@ -128,6 +131,7 @@ func TestGenerationIsReadable(t *testing.T) {
 // A token is of the generation that was in force when its node was made; of a node from
 // before the last raise it may be of any that is not greater.
 func TestVerifyTokenOfAGeneration(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		locks, conn := b.Chroot(), b.Client(b)
 		mu := locks.Mutex("/lock")
@@ -182,6 +186,7 @@ func TestVerifyTokenOfAGeneration(t *testing.T) {
 // A raise costs each process its session once, and the holders their grants; later grants have the
 // new generation.
 func TestRaiseGenerationEndsGrants(t *testing.T) {
+	t.Parallel()
 	locktest.OnChroot(t, func(b *locktest.Fixture) {
 		// The lock is free when the former session is closed, the margin after its loss.
 		margin := func(cfg *actors.Config) { cfg.Margin = time.Second }

@@ -230,6 +230,7 @@ func TestRequireDirectoryOfPermits(t *testing.T) {
 // A directory may be made while an answer is on its way that it is missing. A request behind that
 // holds, and the one before it is refused.
 func TestRequireDirectoryOfPermitsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
 	locktest.OnEmbedded(t, func(b *locktest.Fixture) {
 		conn, count := b.Client(b), b.LockPath+"/permits"
 		locks := b.Locks()

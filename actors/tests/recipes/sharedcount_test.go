@@ -131,6 +131,7 @@ func TestSharedCountKeepsOtherData(t *testing.T) {
 
 // The directory of a count is a container, as with Curator, and is deleted after the count.
 func TestSharedCountDirectoryIsContainer(t *testing.T) {
+	t.Parallel()
 	onSharedCount(t, func(b *locktest.Fixture, path string) {
 		b.NeedsContainers()
 		conn := b.Client(b)
