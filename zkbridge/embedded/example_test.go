@@ -35,7 +35,9 @@ func ExampleServer_Expire() {
 		panic(err)
 	}
 	defer server.Close()
-	conn, events, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
+	// go-zookeeper waits for a second once it has tried each server.
+	servers := []string{server.Addr(), server.Addr(), server.Addr()}
+	conn, events, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
 	if err != nil {
 		panic(err)
 	}
@@ -77,7 +79,9 @@ func ExampleServer_Inject() {
 	defer server.Close()
 	fault := server.Inject(embedded.Fault{Op: embedded.OpCreate, Path: "/x", Action: embedded.DropReply})
 
-	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
+	// go-zookeeper waits for a second once it has tried each server.
+	servers := []string{server.Addr(), server.Addr()}
+	conn, _, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
 	if err != nil {
 		panic(err)
 	}

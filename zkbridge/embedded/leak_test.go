@@ -30,7 +30,10 @@ func TestManySessionsLeakNothing(t *testing.T) {
 	}
 	round(500) // the memory for reuse is allocated after that
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
-	const sessions = 5000
+	sessions := 5000
+	if !zktest.Exhaustive() {
+		sessions = 1500
+	}
 	start := time.Now()
 	for done := 0; done < sessions && time.Since(start) < 20*time.Second; done += 500 {
 		round(500)
