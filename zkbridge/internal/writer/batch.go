@@ -67,6 +67,22 @@ const (
 	watched = -3
 )
 
+func (w *Writer) newBatch() *batch {
+	n := len(w.freeBatches)
+	if n == 0 {
+		return &batch{root: len(w.cfg.Root), watched: &w.watched}
+	}
+	b := w.freeBatches[n-1]
+	w.freeBatches = w.freeBatches[:n-1]
+	return b
+}
+
+// createsIn reports whether the batch creates a node in the directory.
+func (b *batch) createsIn(directory string) bool {
+	_, creates := b.readIndex[directory]
+	return creates
+}
+
 // add puts g into the batch unless the batch is full, and reports whether it has. Without a
 // session node each create goes alone.
 func (b *batch) add(g *Group, sessionNode bool) bool {
@@ -124,12 +140,6 @@ func (b *batch) addCreate(c *Create) {
 	b.writes = append(b.writes, c)
 }
 
-// createsIn reports whether the batch creates a node in the directory.
-func (b *batch) createsIn(directory string) bool {
-	_, creates := b.readIndex[directory]
-	return creates
-}
-
 // deletesIn reports whether the transaction deletes a node in the directory, which therefore
 // exists. A delete with an unknown outcome does not show that, because the node may be gone.
 // Without this rule hot64 makes a fifth less acquires: its creates would wait for the answer to the
@@ -142,6 +152,22 @@ func (b *batch) deletesIn(directory string) bool {
 	}
 	return false
 }
+
+// addContainers has the transaction make the directory of a create, behind those above that are
+// missing.
+func (b *batch) addContainers(c *Create) {
+	c.read = newDirectory
+	for _, path := range slices.Backward(c.in.paths()) {
+		if _, known := b.readIndex[path]; !known {
+			b.readIndex[path] = newDirectory
+			b.containers = append(b.containers, container{path, c.in})
+			b.size += containerBytes(path, b.root, int(c.aclBytes))
+		}
+	}
+}
+
+// containerBytes returns the size of the operation that makes a directory.
+func containerBytes(path string, root, acl int) int { return zkconn.OpBytes + root + len(path) + acl }
 
 // deletes reports whether the transaction deletes a node. It begins with the last writes: a release
 // and the next create are mostly close to each other.
@@ -167,21 +193,74 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].WithNames = b.reads[i].WithNames || c.msg.GetListAfter()
 }
 
-// addContainers has the transaction make the directory of a create, behind those above that are
-// missing.
-func (b *batch) addContainers(c *Create) {
-	c.read = newDirectory
-	for _, path := range slices.Backward(c.in.paths()) {
-		if _, known := b.readIndex[path]; !known {
-			b.readIndex[path] = newDirectory
-			b.containers = append(b.containers, container{path, c.in})
-			b.size += containerBytes(path, b.root, int(c.aclBytes))
+// finishBatch makes the operations of a batch. It returns nil for an empty one.
+func (w *Writer) finishBatch(b *batch) *batch {
+	if len(b.writes) == 0 {
+		w.freeBatches = append(w.freeBatches, b)
+		return nil
+	}
+	b.buildOps(w.cfg.ACL, w.SessionNode)
+	return b
+}
+
+// buildOps makes the operations, in this order: containers that may be missing, creates and deletes, and the write of
+// the session node, whose zxid is the czxid of all. Nodes get the ACL. sessionNode is the path of the session node,
+// or empty.
+func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
+	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)
+	for _, made := range b.containers {
+		op := zkconn.Op{Kind: zkconn.OpContainer, Path: made.path, Data: zkconn.NoData, ACL: acl}
+		if made.of.persistent {
+			op.Kind = zkconn.OpCreate // without flags
+		}
+		b.ops = append(b.ops, op)
+	}
+	for _, w := range b.writes {
+		switch w := w.(type) {
+		case *Create:
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: w.msg.GetDirectory(), Node: w.msg.GetPrefix(), Data: w.data(), ACL: acl, Flags: zk.FlagEphemeralSequential})
+		case *NodeRelease:
+			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.msg.GetDirectory(), Node: w.msg.GetNode(), Version: zkconn.AnyVersion})
+		}
+	}
+	if sessionNode != "" && b.creates > 0 {
+		b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpSet, Path: sessionNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
+	}
+}
+
+// noteSent notes the time at which the creates are sent.
+func (b *batch) noteSent(now time.Duration) {
+	for _, w := range b.writes {
+		if c, is := w.(*Create); is {
+			c.sentAt = now
 		}
 	}
 }
 
-// containerBytes returns the size of the operation that makes a directory.
-func containerBytes(path string, root, acl int) int { return zkconn.OpBytes + root + len(path) + acl }
+// countAnswers returns a function that calls done when it is called for the transaction, for each
+// read that sets a watch and, if there are any, for the other reads.
+func (b *batch) countAnswers(done func()) (answered func()) {
+	b.answersDue.Store(int32(1 + len(b.watches) + min(1, len(b.reads))))
+	return func() {
+		if b.answersDue.Add(-1) == 0 {
+			done()
+		}
+	}
+}
+
+// writesSessionNode reports whether the last operation writes the session node.
+func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.containers)+len(b.writes) }
+
+// czxid returns the czxid of all nodes created, or 0 if the answer does not contain it. It is the
+// mzxid of each node that is answered with a stat: of containers, and of the session node.
+func (b *batch) czxid() int64 {
+	for _, i := range []int{len(b.results) - 1, 0} {
+		if stat := b.results[i].Stat; stat != nil {
+			return stat.Mzxid
+		}
+	}
+	return 0
+}
 
 // setDirectory notes in an answer what the batch has learned of the create's directory.
 func (b *batch) setDirectory(msg *messages.Created, c *Create) {
@@ -215,65 +294,6 @@ func (b *batch) namesIn(d *directory) (names []string) {
 		}
 	}
 	return names
-}
-
-// buildOps makes the operations, in this order: containers that may be missing, creates and deletes, and the write of
-// the session node, whose zxid is the czxid of all. Nodes get the ACL. sessionNode is the path of the session node,
-// or empty.
-func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
-	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)
-	for _, made := range b.containers {
-		op := zkconn.Op{Kind: zkconn.OpContainer, Path: made.path, Data: zkconn.NoData, ACL: acl}
-		if made.of.persistent {
-			op.Kind = zkconn.OpCreate // without flags
-		}
-		b.ops = append(b.ops, op)
-	}
-	for _, w := range b.writes {
-		switch w := w.(type) {
-		case *Create:
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpCreate, Path: w.msg.GetDirectory(), Node: w.msg.GetPrefix(), Data: w.data(), ACL: acl, Flags: zk.FlagEphemeralSequential})
-		case *NodeRelease:
-			b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpDelete, Path: w.msg.GetDirectory(), Node: w.msg.GetNode(), Version: zkconn.AnyVersion})
-		}
-	}
-	if sessionNode != "" && b.creates > 0 {
-		b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpSet, Path: sessionNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
-	}
-}
-
-// writesSessionNode reports whether the last operation writes the session node.
-func (b *batch) writesSessionNode() bool { return len(b.ops) > len(b.containers)+len(b.writes) }
-
-// noteSent notes the time at which the creates are sent.
-func (b *batch) noteSent(now time.Duration) {
-	for _, w := range b.writes {
-		if c, is := w.(*Create); is {
-			c.sentAt = now
-		}
-	}
-}
-
-// countAnswers returns a function that calls done when it is called for the transaction, for each
-// read that sets a watch and, if there are any, for the other reads.
-func (b *batch) countAnswers(done func()) (answered func()) {
-	b.answersDue.Store(int32(1 + len(b.watches) + min(1, len(b.reads))))
-	return func() {
-		if b.answersDue.Add(-1) == 0 {
-			done()
-		}
-	}
-}
-
-// czxid returns the czxid of all nodes created, or 0 if the answer does not contain it. It is the
-// mzxid of each node that is answered with a stat: of containers, and of the session node.
-func (b *batch) czxid() int64 {
-	for _, i := range []int{len(b.results) - 1, 0} {
-		if stat := b.results[i].Stat; stat != nil {
-			return stat.Mzxid
-		}
-	}
-	return 0
 }
 
 // reset makes the batch empty. It keeps the memory.

@@ -13,7 +13,9 @@
 //   - config.go: what the writer needs to know, and how it begins.
 //   - batch.go: one transaction of such requests, and the reads of directories behind it.
 //   - writer.go: a create on its way to ZooKeeper and back.
-//   - queue.go: the queue of requests, and which of them a batch takes.
+//   - queue.go: the batches in flight, and what goes back in front of the queue.
+//   - shares.go: what a batch takes from a queue that is too long for it.
+//   - watched.go: directories that need no read behind a create, because they are watched.
 //   - result.go: what the answer to a batch means for its requests if ZooKeeper did not execute it.
 //   - directory.go: creates in directories that may be missing. They wait in the line of the
 //     directory; a create that need not wait is in the queue.
