@@ -67,6 +67,7 @@ const (
 	watched = -3
 )
 
+// newBatch returns an empty batch, which buildBatch or buildNewBatch fills.
 func (w *Writer) newBatch() *batch {
 	n := len(w.freeBatches)
 	if n == 0 {
@@ -120,6 +121,8 @@ func (b *batch) fits(g *Group, sessionNode bool) bool {
 // bytesOf returns the size of a group's own operations in the message.
 func (b *batch) bytesOf(g *Group) int { return g.bytes() + b.root*max(1, len(g.creates)) }
 
+// addCreate adds a create, and what says in which directory its node is (setDirectory): the transaction
+// makes the directory, or deletes a node there, or the directory is watched, or read behind the transaction.
 func (b *batch) addCreate(c *Create) {
 	b.creates++
 	b.mayFail = b.mayFail || !c.exists && !b.deletesIn(c.msg.GetDirectory())
@@ -193,7 +196,7 @@ func (b *batch) addRead(c *Create) {
 	b.reads[i].WithNames = b.reads[i].WithNames || c.msg.GetListAfter()
 }
 
-// finishBatch makes the operations of a batch. It returns nil for an empty one.
+// finishBatch makes the operations of a batch that has what it can take. It returns nil for an empty one.
 func (w *Writer) finishBatch(b *batch) *batch {
 	if len(b.writes) == 0 {
 		w.freeBatches = append(w.freeBatches, b)
@@ -203,9 +206,9 @@ func (w *Writer) finishBatch(b *batch) *batch {
 	return b
 }
 
-// buildOps makes the operations, in this order: containers that may be missing, creates and deletes, and the write of
-// the session node, whose zxid is the czxid of all. Nodes get the ACL. sessionNode is the path of the session node,
-// or empty.
+// buildOps makes the operations, in this order: containers that may be missing, creates and deletes, and
+// the write of the session node, whose zxid is the czxid of all. Nodes get the ACL. sessionNode is the path
+// of the session node, or empty.
 func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	b.ops = slices.Grow(b.ops, len(b.containers)+len(b.writes)+1)
 	for _, made := range b.containers {
@@ -262,7 +265,7 @@ func (b *batch) czxid() int64 {
 	return 0
 }
 
-// setDirectory notes in an answer what the batch has learned of the create's directory.
+// setDirectory notes in an answer what the batch has learned of the create's directory (addCreate).
 func (b *batch) setDirectory(msg *messages.Created, c *Create) {
 	switch c.read {
 	case noReadNeeded: // the same transaction has deleted the node After

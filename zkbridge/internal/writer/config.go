@@ -24,10 +24,6 @@ const (
 	fewNewInFlight = 2
 	// MaxInFlight bounds the batches of either kind that are in flight.
 	MaxInFlight = 16
-	// maxWait is how long requests wait at most for a fuller batch. Where a round trip takes longer
-	// than the server needs for a batch, they would otherwise wait for most of a round trip. A
-	// timer of an idle Go process is up to a millisecond late.
-	maxWait = 500 * time.Microsecond
 	// MaxSingle bounds the requests in flight that are not part of a batch, and the batches of a
 	// writer without a session node. There each create goes alone, since only a request of its own
 	// returns its czxid.

@@ -6,6 +6,20 @@
 // A [Writer] belongs to one epoch and runs in the bridge's actor, which the [Epoch] stands for. No
 // method blocks, and none may be called from another goroutine.
 //
+// The way of a create whose directory is in use: Create and add put it into the queue. Flush, which the
+// bridge's actor calls when its mailbox is empty, has sendBatches send what waits: buildBatch takes groups
+// from the queue (addToBatch, batch.add, addCreate) and makes a transaction of them (buildOps), and send
+// writes that to the connection, with reads of directories behind it. When all of them are answered,
+// onBatchDone calls onSuccess, which sends each lock's actor a Created: with the node's name, its czxid, and
+// what is known of the directory (setDirectory).
+//
+// The way of the first create in a directory: the bridge keeps it beside the writer until there are few
+// others like it. Then Create and add have it stand in the line of the directory (mayBeNew, enter). The next
+// Flush has buildNewBatch take the lines (addLine) into a batch of their own. Its transaction makes the
+// directory first (addContainers) if the writer takes it for missing. The rest is the same, but that
+// onInUse has those that came meanwhile go from the line into the queue. If the writer was wrong, ZooKeeper has
+// executed nothing, and the line is sent again (missing.go).
+//
 // The files, in reading order:
 //
 //   - epoch.go: what the writer needs of the bridge.

@@ -15,7 +15,7 @@ type flight struct {
 
 // bounds are those of a flight.
 type bounds struct {
-	few        int // batches beside which another one is sent if it is full enough (minBatch)
+	few        int // batches beside which another one is sent if it is full enough (isWorthAnother)
 	operations int // beside which another batch is sent if it is overdue; the reads behind batches count, too
 }
 

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -11,9 +12,8 @@ import (
 )
 
 // Writer sends creates and deletes, first come, first sent. Those that the actor's mailbox holds
-// together make one batch: the bridge calls Flush when its mailbox is empty, or after 64 messages. It is sent at once if no batch is in flight; otherwise more are
-// collected until they are worth another batch (minBatch), or have waited for maxWait. The fewer
-// writes are in flight, the fewer are enough.
+// together make one batch, which is sent at once if no batch is in flight. Otherwise more are
+// collected until they are worth another batch (isWorthAnother), or have waited for maxWait.
 //
 // Batches keep their order, and so do contenders of one lock, also if their directory is missing.
 // There are two exceptions, in which a request may be sent again behind later ones: ZooKeeper has
@@ -54,7 +54,8 @@ type Writer struct {
 	orphans        orphans
 }
 
-// Create creates the node of a create, or those of all parts of an atomic create, or none.
+// Create creates the node of a create, or those of all parts of an atomic create, or none. The epoch
+// calls it when the session is ready, and so does resubmit for what ZooKeeper has not executed.
 func (w *Writer) Create(g *Group) {
 	if c := g.creates[0]; len(g.creates) == 1 && c.msg.GetGuard() != "" {
 		w.createGuarded(c)
@@ -66,6 +67,7 @@ func (w *Writer) Create(g *Group) {
 // Release deletes the node of a request.
 func (w *Writer) Release(r *NodeRelease) { w.add(&r.group) }
 
+// add has a group wait for Flush, in the queue or in the lines of its directories.
 func (w *Writer) add(added *Group) {
 	if added.release == nil && added.arrival == 0 {
 		w.arrivals++
@@ -83,7 +85,8 @@ func (w *Writer) add(added *Group) {
 
 // Flush sends batches from the queue, and from the lines of directories, until what is left is too
 // little for another batch, or too many batches are in flight. It sends none while batches wait for
-// a retry: they come first.
+// a retry: they come first. The bridge's actor calls Flush when its mailbox is empty, or after 64
+// messages.
 func (w *Writer) Flush() {
 	if !w.changed {
 		return
@@ -94,10 +97,16 @@ func (w *Writer) Flush() {
 		most, mostNew = bounds{MaxSingle, MaxSingle}, bounds{MaxSingle, MaxSingle}
 	}
 	w.sendBatches(&w.inFlight, most, func() int { return len(w.queue) }, w.buildBatch)
-	w.sendBatches(&w.newInFlight, mostNew, func() int { return len(w.readyAgain) + len(w.ready) }, w.buildNewBatch)
+	w.sendBatches(&w.newInFlight, mostNew, w.NewWaiting, w.buildNewBatch)
 }
 
-// sendBatches sends the batches that build returns, while what waits is worth another batch.
+// maxWait is how long requests wait at most for a fuller batch. Where a round trip takes longer than
+// the server needs for a batch, they would otherwise wait for most of a round trip. A timer of an idle
+// Go process is up to a millisecond late.
+const maxWait = 500 * time.Microsecond
+
+// sendBatches sends the batches that build returns, while what waits is worth another batch. build is
+// buildBatch, or buildNewBatch for the lines of directories.
 func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build func() *batch) {
 	for len(w.unsent) == 0 && f.isWorthAnother(waiting(), most) {
 		b := build()
@@ -108,7 +117,7 @@ func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build f
 		f.add(b)
 		w.cfg.OnBatch(len(b.writes))
 		b.noteSent(w.cfg.Clock.Now())
-		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) })
+		b.send(w.epoch.Client(), func() { w.epoch.Post(func() { w.onBatchDone(b) }) }) // in the actor again
 	}
 	if waiting() == 0 {
 		f.endWait()
@@ -123,14 +132,11 @@ func (f *flight) isWorthAnother(waiting int, most bounds) bool {
 	for _, b := range f.batches {
 		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.watches)+len(b.reads)
 	}
-	full := len(f.batches) < most.few && waiting >= minBatch(writes)
+	// As many as the writes in flight are enough. Otherwise small batches would follow large ones, as the
+	// actors that wait for an answer send their next requests one after the other.
+	full := len(f.batches) < most.few && waiting >= min(writes, maxOps/2)
 	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)
 }
-
-// minBatch returns how many groups are worth a batch beside so many writes in flight: as many, but
-// no more than half of what fits. Otherwise small batches would follow large ones, as the actors
-// that wait for an answer send their next requests one after the other.
-func minBatch(writes int) int { return min(writes, maxOps/2) }
 
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
@@ -171,8 +177,8 @@ func (w *Writer) addToBatch(b *batch, added *Group) bool {
 	return b.add(added, w.SessionNode != "")
 }
 
-// send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when all are
-// answered.
+// send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when
+// all are answered.
 func (b *batch) send(client zkconn.Client, done func()) {
 	answered := b.countAnswers(done)
 	executed := func(results []zk.MultiResponse, err error) {
@@ -197,7 +203,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 func (w *Writer) onBatchDone(b *batch) {
 	w.inFlight.remove(b)
 	w.newInFlight.remove(b)
-	w.stuck = stuck{}
+	w.stuck = stuck{} // what waited for this answer may go
 	for _, r := range b.watches {
 		w.watched.onRead(r)
 	}
@@ -212,8 +218,8 @@ func (w *Writer) onBatchDone(b *batch) {
 
 // onSuccess answers the requests of a batch that ZooKeeper has executed.
 func (w *Writer) onSuccess(b *batch) {
-	czxid, results := b.czxid(), b.results[len(b.containers):]
-	answers := make([]messages.Created, b.creates) // one allocation for all
+	czxid, results := b.czxid(), b.results[len(b.containers):] // the writes' results are behind those of the containers (buildOps)
+	answers := make([]messages.Created, b.creates)             // one allocation for all
 	for i, sent := range b.writes {
 		c, is := sent.(*Create)
 		if !is {
@@ -236,7 +242,7 @@ func (w *Writer) onSuccess(b *batch) {
 	w.freeBatches = append(w.freeBatches, b)
 }
 
-// created answers a create.
+// created answers a create, whose sender is mostly a lock's actor.
 func (w *Writer) created(c *Create, msg *messages.Created) {
 	msg.Generation, msg.Recent = w.Generation, c.sentAt > 0 && w.cfg.Clock.Now()-c.sentAt <= recently
 	w.epoch.Answer(c, msg)
