@@ -49,27 +49,3 @@ func (a *bridgeActor) openCreates(g *writer.Group, n int) {
 	}
 	a.epoch.Create(g)
 }
-
-// hasNewCreates reports whether creates wait that the writer can take.
-func (a *bridgeActor) hasNewCreates() bool {
-	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
-}
-
-// takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
-// send that may be new.
-func (a *bridgeActor) takeUpNewCreates() {
-	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
-		a.openCreates(a.fresh.removeFirst(), 0)
-	}
-	if a.hasNewCreates() {
-		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
-	}
-}
-
-// failNewCreates answers all creates that wait.
-func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
-	for _, g := range a.fresh.waiting {
-		g.Fail(why, detail)
-	}
-	a.fresh = newCreates{}
-}

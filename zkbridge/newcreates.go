@@ -1,6 +1,9 @@
 package zkbridge
 
-import "github.com/actorlock/actorlock/zkbridge/internal/writer"
+import (
+	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge/internal/writer"
+)
 
 // newCreates are the creates of the present epoch in directories that this session has not seen. They wait
 // here until the writer has few such directories to send. To take up a create takes the bridge ten
@@ -16,6 +19,20 @@ type newCreates struct {
 // how many of these are taken up in a row.
 const maxNewCreates = 128
 
+func (f *newCreates) add(g *writer.Group) {
+	for _, c := range g.Creates() {
+		if isFirst(c) {
+			continue
+		}
+		if f.in == nil {
+			f.in = map[string]int{}
+		}
+		f.in[c.Message().GetDirectory()]++
+	}
+	f.waiting = append(f.waiting, g)
+	f.n += len(g.Creates())
+}
+
 // isFirst reports whether a create is the first of its sender in a directory: see Create.list_after.
 // The sender sees the directory by the answer to it, so that what it creates then comes later. (An
 // answer to a create that the sender has given up before this one is an exception: a later create may
@@ -23,6 +40,22 @@ const maxNewCreates = 128
 func isFirst(c *writer.Create) bool {
 	msg := c.Message()
 	return msg.GetListAfter() && !msg.GetDirectoryExists() && !msg.GetDirectorySeen()
+}
+
+// hasNewCreates reports whether creates wait that the writer can take.
+func (a *bridgeActor) hasNewCreates() bool {
+	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
+}
+
+// takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
+// send that may be new.
+func (a *bridgeActor) takeUpNewCreates() {
+	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
+		a.openCreates(a.fresh.removeFirst(), 0)
+	}
+	if a.hasNewCreates() {
+		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
+	}
 }
 
 func (f *newCreates) removeFirst() *writer.Group {
@@ -45,16 +78,10 @@ func (f *newCreates) removeFirst() *writer.Group {
 	return first
 }
 
-func (f *newCreates) add(g *writer.Group) {
-	for _, c := range g.Creates() {
-		if isFirst(c) {
-			continue
-		}
-		if f.in == nil {
-			f.in = map[string]int{}
-		}
-		f.in[c.Message().GetDirectory()]++
+// failNewCreates answers all creates that wait.
+func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
+	for _, g := range a.fresh.waiting {
+		g.Fail(why, detail)
 	}
-	f.waiting = append(f.waiting, g)
-	f.n += len(g.Creates())
+	a.fresh = newCreates{}
 }

@@ -202,6 +202,28 @@ func (ep *Epoch) End(why messages.Reason, detail string) {
 // Add adds a request that is not answered.
 func (ep *Epoch) Add(r reply.Request) { ep.open.Add(r) }
 
+// Create has the writer create contenders when the session is ready, or answers why they have no
+// token.
+func (ep *Epoch) Create(g *writer.Group) {
+	switch {
+	case !ep.Ready:
+		ep.WhenReady(func() { ep.Create(g) })
+	case ep.noGeneration != nil:
+		ep.Writer.Fail(g, requests.ReasonOf(ep.noGeneration), ep.noGeneration)
+	default:
+		ep.Writer.Create(g)
+	}
+}
+
+// WhenReady calls f when the session is ready for requests, at once if it is.
+func (ep *Epoch) WhenReady(f func()) {
+	if ep.Ready {
+		f()
+		return
+	}
+	ep.awaitingReady = append(ep.awaitingReady, f)
+}
+
 // Len returns how many requests are not answered.
 func (ep *Epoch) Len() int { return ep.open.Len() }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/generation"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
-	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -150,30 +149,8 @@ func (ep *Epoch) refuseCreates(err error, again func()) {
 	ep.setReady()
 }
 
-// WhenReady calls f when the session is ready for requests, at once if it is.
-func (ep *Epoch) WhenReady(f func()) {
-	if ep.Ready {
-		f()
-		return
-	}
-	ep.awaitingReady = append(ep.awaitingReady, f)
-}
-
 // Tokens returns the generation of a session that is ready, or why it has no tokens.
 func (ep *Epoch) Tokens() (uint64, error) { return ep.Writer.Generation, ep.noGeneration }
-
-// Create has the writer create contenders when the session is ready, or answers why they have no
-// token.
-func (ep *Epoch) Create(g *writer.Group) {
-	switch {
-	case !ep.Ready:
-		ep.WhenReady(func() { ep.Create(g) })
-	case ep.noGeneration != nil:
-		ep.Writer.Fail(g, requests.ReasonOf(ep.noGeneration), ep.noGeneration)
-	default:
-		ep.Writer.Create(g)
-	}
-}
 
 // noteFirstZxid notes the zxid of the session's first transaction.
 func (ep *Epoch) noteFirstZxid(zxid int64) {
