@@ -10,14 +10,14 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
-// accept opens a request for the present session, and reports whether it has. It answers all other
-// requests at once. invalid is what is wrong with the request, or nil.
-func (a *bridgeActor) accept(r reply.Request, epoch uint64, invalid error) bool {
+// accept opens a request of the epoch with the number, and reports whether it has: the epoch must have the
+// present session. It answers all other requests at once. invalid is what is wrong with the request, or nil.
+func (a *bridgeActor) accept(r reply.Request, number uint64, invalid error) bool {
 	n := 1
 	if onlyDeletes(r) {
 		n = 0 // it is never over the limit: its nodes would stay, and hold a lock
 	}
-	if !a.mayOpen(r, epoch, n, invalid) {
+	if !a.mayOpen(r, number, n, invalid) {
 		return false
 	}
 	a.epoch.Add(r)
@@ -35,15 +35,15 @@ func onlyDeletes(r reply.Request) bool {
 	return false
 }
 
-// mayOpen reports whether the bridge can open requests for the present session, of which n count for
+// mayOpen reports whether the bridge can open requests of the epoch with the number, of which n count for
 // the limit. Otherwise it answers r at once.
-func (a *bridgeActor) mayOpen(r reply.Failer, epoch uint64, n int, invalid error) bool {
+func (a *bridgeActor) mayOpen(r reply.Failer, number uint64, n int, invalid error) bool {
 	switch max := a.cfg.maxOutstanding; {
 	case invalid != nil:
 		r.Fail(messages.Reason_INVALID, invalid.Error())
-	case a.session.Epoch != epoch || a.session.State == messages.SessionState_LOST || a.epoch == nil:
+	case !a.isPresent(number):
 		r.Fail(messages.Reason_SESSION_LOST, fmt.Sprintf("the request is for epoch %d; now the session of epoch %d is %v",
-			epoch, a.session.Epoch, a.session.State))
+			number, a.session.Epoch, a.session.State))
 	case max > 0 && n > 0 && a.outstanding()+n > max:
 		r.Fail(messages.Reason_LIMIT_EXCEEDED, fmt.Sprintf("%d requests to the bridge wait for an answer; "+
 			"Config.MaxOutstanding allows no more than %d", a.outstanding(), max))
@@ -51,6 +51,11 @@ func (a *bridgeActor) mayOpen(r reply.Failer, epoch uint64, n int, invalid error
 		return true
 	}
 	return false
+}
+
+// isPresent reports whether the epoch with the number has the present session, and that is not lost.
+func (a *bridgeActor) isPresent(number uint64) bool {
+	return a.epoch != nil && a.session.Epoch == number && a.session.State != messages.SessionState_LOST
 }
 
 // requestMessage is a message that the bridge answers.

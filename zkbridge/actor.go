@@ -32,7 +32,7 @@ type bridgeActor struct {
 	subscriptions uint64                   // so far
 	timers        jobs.Timers              // beside those of the epoch
 
-	fresh        newCreates // creates that are to be opened in the present epoch
+	newCreates   newCreates // creates that are to be opened in the present epoch
 	rooms        rooms
 	former       generation.Former
 	lostSessions []*lostSession // that may live on at the servers
@@ -68,7 +68,7 @@ func (a *bridgeActor) outstanding() int {
 	if a.epoch == nil {
 		return 0
 	}
-	return a.epoch.Len() + a.fresh.n
+	return a.epoch.Len() + a.newCreates.n
 }
 
 // replyTo returns where to send the answer to a message.

@@ -74,6 +74,6 @@ func (a *bridgeActor) endEpoch(why messages.Reason, detail string, retire func(*
 	retire(ep.Conn)
 	a.former.Add(ep.Writer.Generation, ep.Conn.Zxid())
 	ep.End(why, detail)
-	a.rooms.answers += uint64(a.fresh.n)
+	a.rooms.answers += uint64(a.newCreates.n)
 	a.failNewCreates(why, detail)
 }

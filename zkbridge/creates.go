@@ -11,10 +11,11 @@ func (a *bridgeActor) Create(from ask.Recipient, msg *messages.Create, _ ask.Rep
 	a.create(writer.NewCreate(a.cfg.replyTo(from, msg), msg, a.cfg.ACL).Group())
 }
 
-// create opens a create, or an atomic create, or has it wait among the newCreates until Flush.
+// create opens a create, or the atomic create of a writer.Group that CreateAtomically has sent, or has it
+// wait among the newCreates until Flush.
 func (a *bridgeActor) create(g *writer.Group) {
 	if a.mustWait(g) {
-		a.fresh.add(g)
+		a.newCreates.add(g)
 	} else {
 		a.openCreates(g, len(g.Creates()))
 	}
@@ -27,16 +28,17 @@ func (a *bridgeActor) mustWait(g *writer.Group) bool {
 	isNew := false
 	for _, c := range g.Creates() {
 		msg := c.Message()
-		if a.epoch == nil || c.Epoch != a.session.Epoch || a.session.State == messages.SessionState_LOST {
+		if !a.isPresent(c.Epoch) {
 			return false
 		}
-		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || a.fresh.in[msg.GetDirectory()] > 0
+		isNew = isNew || !msg.GetDirectoryExists() && !msg.GetDirectorySeen() || a.newCreates.in[msg.GetDirectory()] > 0
 	}
 	max := a.cfg.maxOutstanding
 	return isNew && (max == 0 || a.outstanding()+len(g.Creates()) <= max)
 }
 
-// openCreates opens creates, of which n count for the limit: none if they are within it already.
+// openCreates opens creates, or answers why it does not. n of them count for the limit: none of those that
+// were newCreates, which were within it.
 func (a *bridgeActor) openCreates(g *writer.Group, n int) {
 	invalid := g.Validate(a.cfg.Root)
 	for _, c := range g.Creates() {

@@ -44,17 +44,17 @@ func isFirst(c *writer.Create) bool {
 
 // hasNewCreates reports whether creates wait that the writer can take.
 func (a *bridgeActor) hasNewCreates() bool {
-	return len(a.fresh.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
+	return len(a.newCreates.waiting) > 0 && a.epoch.Writer.NewWaiting() < maxNewCreates
 }
 
 // takeUpNewCreates passes on creates, in their order, as long as the writer has few directories to
-// send that may be new.
+// send that may be new. Flush calls it.
 func (a *bridgeActor) takeUpNewCreates() {
 	for i := 0; i < maxNewCreates && a.hasNewCreates(); i++ {
-		a.openCreates(a.fresh.removeFirst(), 0)
+		a.openCreates(a.newCreates.removeFirst(), 0)
 	}
 	if a.hasNewCreates() {
-		a.self.Tell(task(func(*bridgeActor) {})) // so that Flush is called again, behind the requests that have come
+		a.self.Tell(posted(func() {})) // a message that does nothing: Flush comes again behind it, and behind the requests that have come
 	}
 }
 
@@ -80,8 +80,8 @@ func (f *newCreates) removeFirst() *writer.Group {
 
 // failNewCreates answers all creates that wait.
 func (a *bridgeActor) failNewCreates(why messages.Reason, detail string) {
-	for _, g := range a.fresh.waiting {
+	for _, g := range a.newCreates.waiting {
 		g.Fail(why, detail)
 	}
-	a.fresh = newCreates{}
+	a.newCreates = newCreates{}
 }

@@ -56,7 +56,7 @@ func TestNewDirectoriesHoldUpNoOthers(t *testing.T) {
 		}
 		u.createInNew(last)
 		u.createInSeen(home)
-		u.bridge.ref.Tell(task(func(a *bridgeActor) { takenUp <- manyNew + 1 - a.fresh.n }))
+		u.bridge.ref.Tell(task(func(a *bridgeActor) { takenUp <- manyNew + 1 - a.newCreates.n }))
 		u.createInSeen(last)
 	})
 	if n := <-takenUp; n > 4*maxNewCreates {

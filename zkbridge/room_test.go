@@ -39,7 +39,7 @@ func TestRoomOrder(t *testing.T) {
 	var ended []int
 	wait := func(i, n int) { roomWait{n: n, f: func() { ended = append(ended, i) }}.handle(a) }
 	answer := func(n int) { // of the requests that are unanswered
-		a.fresh.n -= n
+		a.newCreates.n -= n
 		a.rooms.answers += uint64(n)
 	}
 	check := func(n int) {
@@ -49,7 +49,7 @@ func TestRoomOrder(t *testing.T) {
 			t.Fatalf("%v have ended, not %d", ended, n)
 		}
 	}
-	a.fresh.n = maxBacklog
+	a.newCreates.n = maxBacklog
 	wait(0, maxBacklog)
 	wait(1, 1)
 	wait(2, 1)
@@ -57,31 +57,31 @@ func TestRoomOrder(t *testing.T) {
 	answer(1)
 	check(1) // there is room for one
 	check(1) // its requests may be on their way
-	a.fresh.n += maxBacklog
+	a.newCreates.n += maxBacklog
 	answer(maxBacklog)
 	check(2)
 	answer(1)
 	check(3)
 
 	// Others always have too many.
-	a.fresh.n = 10 * maxBacklog
+	a.newCreates.n = 10 * maxBacklog
 	wait(3, 1)
 	for range 9 {
 		answer(maxBacklog)
-		a.fresh.n += maxBacklog
+		a.newCreates.n += maxBacklog
 		check(3)
 	}
 	answer(maxBacklog)
-	a.fresh.n += maxBacklog
+	a.newCreates.n += maxBacklog
 	check(4)
 
 	wait(4, maxBacklog)
 	wait(5, maxBacklog)
-	a.fresh.n = 0
+	a.newCreates.n = 0
 	check(6)
 
 	// The bridge ends beside two that wait.
-	a.fresh.n = 10 * maxBacklog
+	a.newCreates.n = 10 * maxBacklog
 	a.rooms.granted = a.rooms.answers + 10*maxBacklog
 	wait(6, 1)
 	wait(7, 1)

@@ -202,8 +202,8 @@ func (ep *Epoch) End(why messages.Reason, detail string) {
 // Add adds a request that is not answered.
 func (ep *Epoch) Add(r reply.Request) { ep.open.Add(r) }
 
-// Create has the writer create contenders when the session is ready, or answers why they have no
-// token.
+// Create has the writer create contenders, which were added, when the session is ready, or answers why they
+// have no token.
 func (ep *Epoch) Create(g *writer.Group) {
 	switch {
 	case !ep.Ready:
