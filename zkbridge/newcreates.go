@@ -20,6 +20,13 @@ type newCreates struct {
 const maxNewCreates = 128
 
 func (f *newCreates) add(g *writer.Group) {
+	f.waiting = append(f.waiting, g)
+	f.count(g, 1)
+}
+
+// count counts the nodes of a group that begins (1) or ends (-1) to wait.
+func (f *newCreates) count(g *writer.Group, more int) {
+	f.n += more * len(g.Creates())
 	for _, c := range g.Creates() {
 		if isFirst(c) {
 			continue
@@ -27,10 +34,11 @@ func (f *newCreates) add(g *writer.Group) {
 		if f.in == nil {
 			f.in = map[string]int{}
 		}
-		f.in[c.Message().GetDirectory()]++
+		directory := c.Message().GetDirectory()
+		if f.in[directory] += more; f.in[directory] == 0 {
+			delete(f.in, directory)
+		}
 	}
-	f.waiting = append(f.waiting, g)
-	f.n += len(g.Creates())
 }
 
 // isFirst reports whether a create is the first of its sender in a directory: see Create.list_after.
@@ -62,16 +70,7 @@ func (f *newCreates) removeFirst() *writer.Group {
 	first := f.waiting[0]
 	f.waiting[0] = nil
 	f.waiting = f.waiting[1:]
-	for _, c := range first.Creates() {
-		f.n--
-		if isFirst(c) {
-			continue
-		}
-		directory := c.Message().GetDirectory()
-		if f.in[directory]--; f.in[directory] == 0 {
-			delete(f.in, directory)
-		}
-	}
+	f.count(first, -1)
 	if len(f.waiting) == 0 {
 		*f = newCreates{} // the memory of many would stay
 	}

@@ -281,23 +281,17 @@ func (w *Writer) leave(g *Group) {
 	w.forget(g)
 }
 
-// makeReadyAgain has the lines of a batch sent again that ZooKeeper has not executed.
+// makeReadyAgain has the lines of a batch sent again that ZooKeeper has not executed. It puts them in the
+// order of arrival again: a create that was sent again has stood behind those of the batch that was under
+// way, though it came earlier. All lines need one order: otherwise two atomic creates may wait for each
+// other for ever.
 func (w *Writer) makeReadyAgain(b *batch) {
 	for _, d := range b.directories {
 		d.sent, d.batch = 0, nil
-		d.sort()
+		slices.SortFunc(d.line, byArrival)
 		w.makeReady(d, true)
 	}
 	w.changed = true
-}
-
-// sort puts the line in the order of arrival again. A create that was sent again has stood behind those of
-// the batch that was under way, though it came earlier. All lines need one order: otherwise two atomic
-// creates may wait for each other for ever.
-func (d *directory) sort() {
-	if !slices.IsSortedFunc(d.line, byArrival) {
-		slices.SortFunc(d.line, byArrival)
-	}
 }
 
 // noteMissing notes that ZooKeeper has said that a directory is missing.

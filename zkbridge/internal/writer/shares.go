@@ -35,7 +35,7 @@ func (w *Writer) takeShares(b *batch) {
 	end := min(len(queue), lookAhead)
 	for i := w.stuck.groups; i < end && !b.isFull(); i++ {
 		g := queue[i]
-		if usedUp != "" && g.isOnlyIn(usedUp) { // as most of a long queue
+		if usedUp != "" && g.eachDirectory(func(d string) bool { return d == usedUp }) { // as most of a long queue
 			continue
 		}
 		mayTake := g.eachDirectory(func(d string) bool { return shares[d] < share })
@@ -83,11 +83,6 @@ func withoutPlaces(queue []*Group, places []int) []*Group {
 // isFull reports whether not even a small group fits.
 func (b *batch) isFull() bool {
 	return len(b.containers)+len(b.writes)+2 > maxOps || b.size >= MaxBytes
-}
-
-// isOnlyIn reports whether all nodes of the group are in a directory.
-func (g *Group) isOnlyIn(directory string) bool {
-	return g.eachDirectory(func(d string) bool { return d == directory })
 }
 
 // eachDirectory calls f for the directories of the group's nodes until it returns false, and reports
