@@ -78,6 +78,24 @@ func (w *Writer) newBatch() *batch {
 	return b
 }
 
+// addToBatch adds a group to the batch unless the batch is full, and reports whether it has. A
+// create waits for the earlier creates of its directory: as long as these stand in a line, or are
+// in a batch that may have to be sent again because a directory is missing. A batch that deletes a
+// node of a directory before it creates there shows that the directory is not missing.
+func (w *Writer) addToBatch(b *batch, added *Group) bool {
+	if len(w.directories) > 0 && w.mayBeNew(added) {
+		w.forget(added)
+		w.enter(added, false)
+		return true
+	}
+	for _, c := range added.creates {
+		if slices.ContainsFunc(w.inFlight.batches, func(f *batch) bool { return f.mayFail && f.createsIn(c.msg.GetDirectory()) }) {
+			return false
+		}
+	}
+	return b.add(added, w.SessionNode != "")
+}
+
 // createsIn reports whether the batch creates a node in the directory.
 func (b *batch) createsIn(directory string) bool {
 	_, creates := b.readIndex[directory]
@@ -228,6 +246,28 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 	}
 	if sessionNode != "" && b.creates > 0 {
 		b.ops = append(b.ops, zkconn.Op{Kind: zkconn.OpSet, Path: sessionNode, Data: zkconn.NoData, Version: zkconn.AnyVersion})
+	}
+}
+
+// send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when
+// all are answered.
+func (b *batch) send(client zkconn.Client, done func()) {
+	answered := b.countAnswers(done)
+	executed := func(results []zk.MultiResponse, err error) {
+		b.results, b.err = results, err
+		answered()
+	}
+	switch first := b.ops[0]; {
+	case len(b.ops) > 1:
+		client.Multi(b.ops, executed)
+	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is answered with its czxid
+		client.CreateSequential(zkpath.Join(first.Path, first.Node), first.Data, executed)
+	default:
+		client.Delete(zkpath.Join(first.Path, first.Node), executed)
+	}
+	b.sendWatches(client, answered)
+	if len(b.reads) > 0 {
+		client.ReadDirectories(b.reads, answered)
 	}
 }
 

@@ -13,9 +13,9 @@
 // onBatchDone calls onSuccess, which sends each lock's actor a Created: with the node's name, its czxid, and
 // what is known of the directory (setDirectory).
 //
-// The way of the first create in a directory: the bridge keeps it beside the writer until there are few
-// others like it. Then Create and add have it stand in the line of the directory (mayBeNew, enter). The next
-// Flush has buildNewBatch take the lines (addLine) into a batch of their own. Its transaction makes the
+// The way of the first create in a directory: the bridge keeps it until the writer has few others
+// like it. Then Create and add have it stand in the line of the directory (mayBeNew, enter). Flush
+// has buildNewBatch take the lines (addLine) into a batch of their own. Its transaction makes the
 // directory first (addContainers) if the writer takes it for missing. The rest is the same, but that
 // onInUse has those that came meanwhile go from the line into the queue. If the writer was wrong, ZooKeeper has
 // executed nothing, and the line is sent again (missing.go).

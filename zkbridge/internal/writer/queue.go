@@ -19,6 +19,18 @@ type bounds struct {
 	operations int // beside which another batch is sent if it is overdue; the reads behind batches count, too
 }
 
+// isWorthAnother reports whether so many groups that wait are worth another batch.
+func (f *flight) isWorthAnother(waiting int, most bounds) bool {
+	writes, operations := 0, 0
+	for _, b := range f.batches {
+		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.watches)+len(b.reads)
+	}
+	// As many as the writes in flight are enough. Otherwise small batches would follow large ones, as the
+	// actors that wait for an answer send their next requests one after the other.
+	full := len(f.batches) < most.few && waiting >= min(writes, maxOps/2)
+	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)
+}
+
 func (f *flight) add(b *batch) { f.batches = append(f.batches, b) }
 
 func (f *flight) remove(b *batch) {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 	"github.com/actorlock/actorlock/zkbridge/zkpath"
@@ -126,18 +124,6 @@ func (w *Writer) sendBatches(f *flight, most bounds, waiting func() int, build f
 	}
 }
 
-// isWorthAnother reports whether so many groups that wait are worth another batch.
-func (f *flight) isWorthAnother(waiting int, most bounds) bool {
-	writes, operations := 0, 0
-	for _, b := range f.batches {
-		writes, operations = writes+len(b.writes), operations+len(b.ops)+len(b.watches)+len(b.reads)
-	}
-	// As many as the writes in flight are enough. Otherwise small batches would follow large ones, as the
-	// actors that wait for an answer send their next requests one after the other.
-	full := len(f.batches) < most.few && waiting >= min(writes, maxOps/2)
-	return waiting > 0 && (full || f.overdue && len(f.batches) < MaxInFlight && operations < most.operations)
-}
-
 // buildBatch takes a batch from the queue. It returns nil if the queue has nothing to send.
 func (w *Writer) buildBatch() *batch {
 	b, n := w.newBatch(), 0
@@ -157,46 +143,6 @@ func (w *Writer) buildBatch() *batch {
 		w.queue = w.queue[n:]
 	}
 	return w.finishBatch(b)
-}
-
-// addToBatch adds a group to the batch unless the batch is full, and reports whether it has. A
-// create waits for the earlier creates of its directory: as long as these stand in a line, or are
-// in a batch that may have to be sent again because a directory is missing. A batch that deletes a
-// node of a directory before it creates there shows that the directory is not missing.
-func (w *Writer) addToBatch(b *batch, added *Group) bool {
-	if len(w.directories) > 0 && w.mayBeNew(added) {
-		w.forget(added)
-		w.enter(added, false)
-		return true
-	}
-	for _, c := range added.creates {
-		if slices.ContainsFunc(w.inFlight.batches, func(f *batch) bool { return f.mayFail && f.createsIn(c.msg.GetDirectory()) }) {
-			return false
-		}
-	}
-	return b.add(added, w.SessionNode != "")
-}
-
-// send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when
-// all are answered.
-func (b *batch) send(client zkconn.Client, done func()) {
-	answered := b.countAnswers(done)
-	executed := func(results []zk.MultiResponse, err error) {
-		b.results, b.err = results, err
-		answered()
-	}
-	switch first := b.ops[0]; {
-	case len(b.ops) > 1:
-		client.Multi(b.ops, executed)
-	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is answered with its czxid
-		client.CreateSequential(zkpath.Join(first.Path, first.Node), first.Data, executed)
-	default:
-		client.Delete(zkpath.Join(first.Path, first.Node), executed)
-	}
-	b.sendWatches(client, answered)
-	if len(b.reads) > 0 {
-		client.ReadDirectories(b.reads, answered)
-	}
 }
 
 // onBatchDone answers the requests of a batch, or sends them again.
