@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
-	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -52,15 +51,6 @@ func (a *acquisition) prepare(ctx context.Context, p *ask.Promise[*Grant], optio
 	a.promise.Store(p)
 	return true
 }
-
-// plainAcquires are the requests without options, by kind. All such requests share these
-// messages, which are a good part of the memory of a waiter.
-var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
-	for kind := range all {
-		all[kind] = &messages.Acquire{Kind: uint32(kind)}
-	}
-	return all
-}()
 
 func (a *acquisition) fill(ctx context.Context, options []Option) error {
 	if ctx == nil {
@@ -118,11 +108,7 @@ func (a *acquisition) Unwrap() (ask.Recipient, any) { return a, a.msg }
 // Tell implements ask.Recipient.
 func (a *acquisition) Tell(msg any) { messages.DispatchOwner(a, struct{}{}, msg, nil) }
 
-// Granted implements messages.OwnerHandler.
-func (a *acquisition) Granted(_ struct{}, g *messages.Granted) { a.OnGranted(g, g.Step) }
-
-// OnGranted implements lock.Acquisition. Granted calls it. The actor of a local queue calls it
-// directly, since its grants by one node share one message (lock.Actor.GrantStep).
+// OnGranted implements lock.Acquisition. Grants by one node of a local queue share one message.
 func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step

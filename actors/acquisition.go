@@ -13,6 +13,7 @@ import (
 
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
+	"github.com/actorlock/actorlock/actors/queue"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -86,6 +87,15 @@ func (a *acquisition) contextsLocked() []context.CancelCauseFunc {
 	}
 	return slices.Collect(maps.Values(a.notifications.contexts))
 }
+
+// plainAcquires are the requests without options, by kind. All such requests share these
+// messages, which are a good part of the memory of a waiter.
+var plainAcquires = func() (all [queue.MaxKinds]*messages.Acquire) {
+	for kind := range all {
+		all[kind] = &messages.Acquire{Kind: uint32(kind)}
+	}
+	return all
+}()
 
 func (a *acquisition) cancel(e *manager.Entry) {
 	messages.LockRef{To: e.Self}.SendCancel(&messages.Cancel{}, a)

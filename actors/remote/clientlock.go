@@ -285,7 +285,7 @@ func (l *clientLock) onIncoming(in incoming) {
 		if l.open[id].hold = by; by != (hold{}) {
 			l.holdCounts[by]++
 		}
-		l.Grant(r, msg)
+		l.Grant(r, msg, msg.Step)
 	case *messages.Refused:
 		l.forget(id)
 		l.Detail = l.detail(msg.Detail)

@@ -14,10 +14,6 @@ import (
 
 // Tell implements ask.Recipient.
 func (r *servedRequest) Tell(msg any) {
-	if g, is := msg.(*messages.Granted); is {
-		r.OnGranted(g, g.Step)
-		return
-	}
 	r.client.self.RunInlineIfIdle(answered{request: r, message: msg})
 }
 

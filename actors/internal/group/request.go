@@ -78,9 +78,6 @@ func (r *lockRequest) release() {
 // Tell implements ask.Recipient.
 func (r *lockRequest) Tell(msg any) {
 	switch msg := msg.(type) {
-	case *messages.Granted:
-		r.OnGranted(msg, msg.Step)
-		return
 	case *messages.Lost:
 		r.endTerm(msg)
 	case *messages.Suspended:

@@ -16,21 +16,12 @@ func tell(to ask.Recipient, msg any) {
 	}
 }
 
-// TokenOf returns the token of a grant that has the message, with a step of its own: see GrantStep.
+// TokenOf returns the token of a grant that has the message, with a step of its own: see Grant.
 func TokenOf(granted *messages.Granted, step uint32) requests.Token {
 	return requests.Token{Generation: granted.GetGeneration(), Czxid: granted.GetCzxid(), Step: step}
 }
 
-// GrantStep is Grant for an Acquisition by a message that other grants share. step is the step of
-// the grant's token. It spares an acquire by a local queue one message, a tenth of its time.
-func (l *Actor) GrantStep(r *Request, granted *messages.Granted, step uint32) {
-	l.markGranted(r, granted, step)
-	r.Acquisition().OnGranted(granted, step)
-	l.tellIfSuspended(r)
-}
-
-// Answer performs an effect for the owner of a request, unless it is a Grant: see Grant and
-// GrantStep.
+// Answer performs an effect for the owner of a request, unless it is a Grant: see Grant.
 func (l *Actor) Answer(news *requests.Effect) {
 	switch news.Kind {
 	case requests.Refuse:

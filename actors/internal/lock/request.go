@@ -73,8 +73,9 @@ type Acquisition interface {
 	// Context returns the context that the request was made with. The actor calls it once, and only
 	// if the manager has a Monitor.
 	Context() context.Context
-	// OnGranted receives a grant whose token has a step of its own. Grants by one node can share
-	// the message, which nothing may write to.
+	// OnGranted receives a grant whose token has a step of its own, in place of a Granted by Tell.
+	// Grants by one node can share the message, which nothing may write to: that spares an acquire by
+	// a local queue one message, a tenth of its time.
 	OnGranted(granted *messages.Granted, step uint32)
 	// IsElsewhere reports that the owner is in another process, and believes in a grant until a
 	// message reaches it. It answers Lost by Release then. A TakeBack comes if it has not in time.

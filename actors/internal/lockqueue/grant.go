@@ -11,8 +11,8 @@ import (
 // will report the next change: a list, a watch or a proof. The contenders behind wait for the same,
 // or for a contender of nextToHold.
 func (s *State) grantEligible() {
-	for slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) }) {
-		// tryGrant has granted a contender, or refused tries: look at the next ones.
+	for again := true; again; { // others may be next when one has been granted, or its tries refused
+		again = slices.ContainsFunc(s.nextToHold(), func(c *contender) bool { return s.tryGrant(c.entry) })
 	}
 }
 

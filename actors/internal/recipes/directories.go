@@ -19,7 +19,7 @@ type directories struct {
 	session    int64      // ZooKeeper's number of the session, for the grants
 	lost       bool       // the session of epoch is lost
 	cleaningUp bool       // the actor has stopped, and its nodes are not deleted yet
-	queue      directory  // a semaphore's request queue
+	queue      directory  // of the lock, or a semaphore's request queue
 	leases     *directory // of a semaphore; nil for other locks
 }
 
@@ -43,7 +43,7 @@ func (ds *directories) each(do func(d *directory)) {
 // idOf returns the id of a question to the bridge. The lowest bit says which directory asks.
 func (d *directory) idOf(serial uint64) uint64 {
 	id := serial << 1
-	if d.isLeases {
+	if d == d.in.leases {
 		id |= 1
 	}
 	return id

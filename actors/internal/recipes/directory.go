@@ -14,18 +14,17 @@ import (
 // lockqueue.State: the requests of owners, and what the bridge answers (bridgeanswers.go). Most effects
 // become messages to the bridge.
 type directory struct {
-	in        *directories          // those of the actor
-	news      func(requests.Effect) // takes the effects for owners, or for the machine of a semaphore or local queue
-	path      string
-	recipe    *manager.Recipe
-	state     *lockqueue.State
-	mustExist bool                          // the lock's directory must exist: nothing makes it
-	isLeases  bool                          // of a semaphore: see idOf
-	left      departure                     // the latest departure since the last grant, for the count of hand-offs
-	delay     *time.Timer                   // of the LockDelay under way
-	creates   map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
-	together  *[]*zkbridge.Create           // collected by acquireWith; nil at other times
-	awaited   []awaitedNode                 // that leave, and whose end is awaited
+	in       *directories          // those of the actor
+	news     func(requests.Effect) // takes the effects for owners, or for the machine of a semaphore or local queue
+	path     string
+	recipe   *manager.Recipe
+	state    *lockqueue.State
+	required string                        // the lock's path, which must exist; "" if the bridge makes the directory
+	left     departure                     // the latest departure since the last grant, for the count of hand-offs
+	delay    *time.Timer                   // of the LockDelay under way
+	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
+	together *[]*zkbridge.Create           // collected by acquireWith; nil at other times
+	awaited  []awaitedNode                 // that leave, and whose end is awaited
 }
 
 // feed applies an event to the state and performs the effects.
@@ -88,7 +87,7 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 func (d *directory) create(f *lockqueue.Effect) {
 	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Guard: f.Guard,
 		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
-		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required()}
+		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required}
 	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only
 		d.createWithOthers(f.ID, msg)
 		return

@@ -13,14 +13,6 @@ import (
 
 // The effects of a directory that few locks have, transactions, the lock-delay and hand-offs.
 
-// required returns the path of the lock's directory if that must exist, or "".
-func (d *directory) required() string {
-	if d.mustExist {
-		return d.in.Path
-	}
-	return ""
-}
-
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
 	case requests.RestoreData:

@@ -161,11 +161,10 @@ func (l *localQueueActor) grant(f *requests.Effect) {
 		by = l.holds[1]
 	}
 	r := l.Request(f.ID)
-	if r.Acquisition() != nil {
-		l.GrantStep(r, by, f.Token.Step)
-		return
+	if r.Acquisition() == nil { // it needs a message of its own
+		by = l.granted(l.Path, by.Node, f.Token)
 	}
-	l.Grant(r, l.granted(l.Path, by.Node, f.Token))
+	l.Grant(r, by, f.Token.Step)
 }
 
 // ---- the end

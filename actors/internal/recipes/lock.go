@@ -3,16 +3,28 @@ package recipes
 import (
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
+	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
 // lockActor is the actor of a lock with one directory, whose queue its owners stand in. It passes
-// the requests of its lock.Actor on to the directory, and the answers back.
+// the requests of its lock.Actor on to the directory, and the answers back. (Its directories embed a pointer to
+// the same lock.Actor: what both have is found in the nearer one, the Actor.)
 type lockActor struct {
 	lock.Actor
 	directories
+}
+
+func newLock(e *manager.Entry) host.Actor {
+	l := &lockActor{}
+	l.Init(e, l)
+	l.directories.Actor = &l.Actor
+	l.queue = l.newDirectory(e.Path, e.Recipe, l.answer)
+	l.beginSession(l.SessionChanged)
+	return l
 }
 
 // ---- from the owner to the bridge
@@ -52,7 +64,8 @@ func (l *lockActor) ReceiveOther(from ask.Recipient, msg any) bool {
 func (l *lockActor) answer(news requests.Effect) {
 	switch {
 	case news.Kind == requests.Grant:
-		l.Grant(l.Request(news.ID), l.grantedAlone(l.Path, news.Node, news.Token))
+		granted := l.grantedAlone(l.Path, news.Node, news.Token)
+		l.Grant(l.Request(news.ID), granted, granted.Step)
 		return
 	case news.Kind == requests.Refuse && news.Reason == requests.WouldDeadlock:
 		l.Detail = l.deadlockDetail(l.Request(news.ID).OwnerName())

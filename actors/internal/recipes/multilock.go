@@ -221,7 +221,7 @@ func (m *multiLockActor) Granted(_ ask.Recipient, msg *messages.Granted) {
 func (m *multiLockActor) grant(a *attempt, r *lock.Request) {
 	first := a.grants[0] // all members have its token: one transaction has created their nodes
 	m.Grant(r, &messages.Granted{Path: first.Path, Node: first.Node, Generation: first.Generation, Czxid: first.Czxid, Step: first.Step,
-		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants})
+		SessionId: first.SessionId, Epoch: first.Epoch, Parts: a.grants}, first.Step)
 	if a.members.Revoked() {
 		m.RequestRevoke(r.ID)
 	}

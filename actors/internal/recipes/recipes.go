@@ -12,7 +12,6 @@ import (
 	"github.com/actorlock/actorlock/actors/internal/manager"
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
-	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -72,22 +71,13 @@ func Custom(name string, rule queue.Rule, kinds []string) *manager.Recipe {
 	return r
 }
 
-func newLock(e *manager.Entry) host.Actor {
-	l := &lockActor{}
-	l.Init(e, l)
-	l.directories.Actor = &l.Actor
-	l.queue = l.newDirectory(e.Path, e.Recipe, l.answer)
-	l.beginSession(l.SessionChanged)
-	return l
-}
-
 // newDirectory returns the queue of the directory at a path.
 func (ds *directories) newDirectory(path string, recipe *manager.Recipe, news func(requests.Effect)) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
 	d := directory{in: ds, news: news, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 	if ds.Recipe.RequireDirectory {
-		d.mustExist = true
+		d.required = ds.Path
 		d.state.KeepDirectory()
 	}
 	return d

@@ -37,7 +37,6 @@ func newSemaphore(e *manager.Entry) host.Actor {
 	add := s.stack.Add
 	s.queue = s.newDirectory(e.Directories[0], e.Recipe.Directories[0].Recipe, add)
 	leases := s.newDirectory(e.Directories[1], e.Recipe.Directories[1].Recipe, add)
-	leases.isLeases = true
 	s.leases = &leases
 	if e.Recipe.CountPath != "" {
 		s.count = newPermitCount(s)
@@ -208,7 +207,7 @@ func (s *semaphoreActor) grant(id requests.ID, leases []*requests.Effect) {
 			all.Parts = append(all.Parts, one(l))
 		}
 	}
-	s.Grant(s.Request(id), all)
+	s.Grant(s.Request(id), all, all.Step)
 }
 
 // ---- the end
