@@ -18,7 +18,8 @@
 //
 // A file uses only what stands before it in this list. What the State knows: event.go and effect.go,
 // what comes in and goes out; names.go, what a name says of its maker; entry.go, the contenders;
-// entrytable.go; numbers.go, how near their end the numbers are; rule.go; state.go, the State.
+// entrytable.go; numbers.go, how near their end the numbers are; rule.go; asked.go, what is not answered
+// yet; state.go, the State.
 //
 // Reading and noting: view.go, the list of contenders; ownentries.go, those of this process;
 // requests.go, their requests; questions.go, what the actor asks. Asking: list.go, lists
