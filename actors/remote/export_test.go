@@ -65,3 +65,8 @@ func ClientsByAnswer(n int) (restore func()) {
 	maxClientsOfAnswer = n
 	return func() { maxClientsOfAnswer = before }
 }
+
+// TakesIn reports whether a server makes the messages of a frame of a client: there are not too many.
+func TakesIn(frame []byte) bool {
+	return countObjects(frame, (&messages.ClientFrame{}).ProtoReflect().Descriptor(), maxFrameObjects) >= 0
+}
