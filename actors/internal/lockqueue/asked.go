@@ -2,7 +2,7 @@ package lockqueue
 
 import "github.com/actorlock/actorlock/actors/internal/requests"
 
-// What the State has asked for and is not answered yet, and what the answers prove.
+// The questions of the State that are not answered yet, and what the answers prove.
 
 // proofs holds what State.proven asks. A contender may only hold if its node was seen after the last
 // departure that this process has heard of: without it another contender may hold already. Each doubt
