@@ -7,6 +7,7 @@ import "iter"
 type entryTable struct {
 	one  *entry            // nil if there are none, or all are in more
 	more map[uint64]*entry // the others
+	gone *[]uint64         // the serials of those that were removed; nil if they are not noted
 }
 
 func (t *entryTable) at(serial uint64) *entry {
@@ -27,6 +28,9 @@ func (t *entryTable) put(e *entry) {
 }
 
 func (t *entryTable) remove(serial uint64) {
+	if t.gone != nil {
+		*t.gone = append(*t.gone, serial)
+	}
 	if t.one != nil && t.one.serial == serial {
 		t.one = nil
 	} else {

@@ -45,6 +45,21 @@ func (s *State) Leaves(serial uint64) bool {
 	return e != nil && len(e.requests) == 0
 }
 
+// NoteGone begins to note, for Gone, which entries are removed in the present session, or ends that.
+func (s *State) NoteGone(note bool) {
+	if s.entries.gone = nil; note {
+		s.entries.gone = new([]uint64)
+	}
+}
+
+// Gone returns the serials of the entries that were removed since NoteGone or the last Gone, in order.
+func (s *State) Gone() (serials []uint64) {
+	if noted := s.entries.gone; noted != nil {
+		serials, *noted = *noted, nil
+	}
+	return serials
+}
+
 // Nodes returns serial and name of the nodes of this process that are known to exist, in the order
 // of serials: a failed actor deletes them.
 func (s *State) Nodes() iter.Seq2[uint64, string] {

@@ -24,7 +24,7 @@ type directory struct {
 	delay    *time.Timer                   // of the LockDelay under way
 	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
 	together *[]*zkbridge.Create           // collected by acquireWith; nil at other times
-	awaited  []awaitedNode                 // that leave, and whose end is awaited
+	awaited  map[uint64][]func()           // what is to be called once a node is gone that leaves, by its serial
 }
 
 // feed applies an event to the state and performs the effects.
@@ -41,7 +41,9 @@ func feed[E lockqueue.Event](d *directory, e E) {
 		d.perform(&effects[i], grants)
 	}
 	d.state.Performed()
-	d.callBehindNodes(func(n awaitedNode) bool { return !d.state.Leaves(n.serial) })
+	if len(d.awaited) > 0 {
+		d.callBehindNodes(e)
+	}
 }
 
 // acquire begins a request. With an atomic create its node is made together with those of other
