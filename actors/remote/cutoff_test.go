@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,22 +151,22 @@ func TestDataOfOneClient(t *testing.T) {
 
 // eagerClient renews its lease as often as it can.
 type eagerClient struct {
-	sent, answered uint64
+	sent, answered atomic.Uint64
 	stop           chan struct{}
 }
 
 // Send implements remote.ServerTransport.
 func (e *eagerClient) Send(f *messages.ServerFrame) error {
 	if f.Renewed != nil {
-		e.answered++
+		e.answered.Add(1)
 	}
 	return nil
 }
 
 // Recv implements remote.ServerTransport.
 func (e *eagerClient) Recv() (*messages.ClientFrame, error) {
-	e.sent++
-	if e.sent > 1000 {
+	sent := e.sent.Add(1)
+	if sent > 1000 {
 		<-e.stop
 	}
 	select {
@@ -173,10 +174,10 @@ func (e *eagerClient) Recv() (*messages.ClientFrame, error) {
 		return nil, io.EOF
 	default:
 	}
-	if e.sent == 1 {
+	if sent == 1 {
 		return &messages.ClientFrame{Hello: &messages.Hello{Version: 1}}, nil
 	}
-	return &messages.ClientFrame{Renew: &messages.Renew{Number: e.sent - 1, Got: e.sent - 2}}, nil
+	return &messages.ClientFrame{Renew: &messages.Renew{Number: sent - 1, Got: sent - 2}}, nil
 }
 
 // The server answers only so many renewals of one client, and takes in few more.
@@ -189,12 +190,12 @@ func TestRenewalsOfOneClient(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); w.servers[0].server.Connect(e, "eager") }()
 		synctest.Wait()
-		if e.answered != 64 || e.sent > 70 {
-			t.Errorf("%d renewals at once are answered and %d are read, want 64 and no more than 70", e.answered, e.sent)
+		if answered, sent := e.answered.Load(), e.sent.Load(); answered != 64 || sent > 70 {
+			t.Errorf("%d renewals at once are answered and %d are read, want 64 and no more than 70", answered, sent)
 		}
 		<-time.After(10*time.Second + 50*time.Millisecond)
-		if e.answered != 64+100 || e.sent > 64+550 {
-			t.Errorf("in ten seconds %d renewals are answered and %d are read, want 100 and at most 550", e.answered-64, e.sent-64)
+		if answered, sent := e.answered.Load(), e.sent.Load(); answered != 64+100 || sent > 64+550 {
+			t.Errorf("in ten seconds %d renewals are answered and %d are read, want 100 and at most 550", answered-64, sent-64)
 		}
 		close(e.stop)
 		<-done
