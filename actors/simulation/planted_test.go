@@ -28,7 +28,7 @@ func TestPlantedCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampled := sample.OneIn(t, 50)
+	sampled := sample.OneIn(t, 400) // by habit mostly none: a compilation takes six seconds
 	var all []overlay
 	for _, patch := range plantedPatches(t) {
 		replace, err := applyPlanted(git, root, patch, t.TempDir())

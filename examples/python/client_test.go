@@ -236,7 +236,7 @@ func TestClientResumes(t *testing.T) {
 // The module: its locks, time-outs, losses and several servers with a real lockd, and a server that
 // breaks the protocol.
 func TestModule(t *testing.T) {
-	zktest.OneRunIn(t, 8)
+	zktest.OneRunIn(t, 40) // it takes half a minute
 	t.Parallel()
 	zk := zktest.Embedded(t)
 	interpreter := python(t)

@@ -20,7 +20,7 @@ import (
 // the other and several at a time. The table finds no message whose effect came twice or not at all. In the
 // end all consumers lead shards.
 func TestChaos(t *testing.T) {
-	zktest.OneRunInAlways(t, 8) // it takes half a minute
+	zktest.OneRunInAlways(t, 40) // it takes half a minute
 	t.Parallel()
 	zktest.Each(t, func(t *testing.T, s *zktest.Server) {
 		t.Parallel()
