@@ -81,19 +81,47 @@ func TestLeaveWithoutASession(t *testing.T) {
 	})
 }
 
-// A member leaves whose session is lost at that moment, whether or not it knows yet that a record was granted.
-func TestLeaveAtALoss(t *testing.T) {
-	for after := time.Duration(0); after < 30*time.Millisecond; after += time.Millisecond {
-		locktest.Bubble(t, func(v *locktest.Virtual) {
-			locks := v.Locks()
-			m := group.NewFollower(access.Manager(locks), v.LockPath, 8).Join(context.Background(), nil, func(_ int, term *campaign.Term) { <-term.Context().Done() })
-			awaitListed(m)
-			time.Sleep(after)
-			v.Expire(locks.Session().ID)
-			m.Leave()
-			<-m.Done()
-		})
+// holdUp is a Monitor that holds up the actor of a list of members when it grants a record.
+type holdUp struct {
+	path          string
+	granting, end chan struct{}
+}
+
+func (holdUp) Start(func() actors.Stats) func() { return func() {} }
+func (holdUp) Batch(int)                        {}
+func (holdUp) Refused(time.Duration, error)     {}
+func (holdUp) Ended(time.Duration, error)       {}
+
+func (h holdUp) Request(_ context.Context, r actors.MonitoredRequest) actors.RequestMonitor {
+	if r.Path != h.path {
+		return nil
 	}
+	return h
+}
+
+func (h holdUp) Granted(time.Duration, actors.Token) {
+	h.granting <- struct{}{}
+	<-h.end
+}
+
+// A member leaves though its session is lost between the grant of its record and its Cancel, which has no answer.
+func TestLeaveAtALoss(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		h := holdUp{group.Members(v.LockPath), make(chan struct{}), make(chan struct{})}
+		locks := v.Locks(func(cfg *actors.Config) { cfg.Monitor = h })
+		m := group.NewFollower(access.Manager(locks), v.LockPath, 1).Join(context.Background(), nil, func(int, *campaign.Term) {})
+		<-h.granting
+		v.Expire(locks.Session().ID)
+		<-time.After(time.Minute) // the actor of the list has yet to hear of the loss
+		m.Leave()
+		synctest.Wait()
+		close(h.end)
+		select {
+		case <-m.Done():
+		case <-time.After(time.Minute):
+			t.Error("the member has not left")
+		}
+	})
 }
 
 // A member that leaves while the create of one of its campaigns is under way has left once the node of that

@@ -21,7 +21,7 @@ type Pace struct {
 }
 
 // Rest returns for how long the member must wait before it publishes; it may publish now if that is not
-// positive. The member waits for the present interval at most: with more members the former one was longer.
+// positive. It is the present interval at most: the former one was longer if members have left.
 func (p Pace) Rest(now time.Time, interval time.Duration) time.Duration {
 	return min(p.even.Add(-(atOnce-1)*interval).Sub(now), interval)
 }
