@@ -189,6 +189,11 @@ func TestMembersWhileDraining(t *testing.T) {
 			}()
 		}
 		<-time.After(time.Minute)
+		time.AfterFunc(slow/2, func() {
+			if nodes := w.zk.Nodes(t, "/alone/members"); len(nodes) != 1 {
+				t.Errorf("functions of the member run, and the list has the nodes %v", nodes)
+			}
+		})
 		server, began := w.servers[0].server, time.Now()
 		if err := server.Drain(t.Context(), time.Hour); err != nil {
 			t.Error(err)
