@@ -87,7 +87,8 @@ func TestPartitionsWithForeignWriter(t *testing.T) {
 }
 
 // Processes that come know a member whose node another program has overwritten: it publishes again. It does
-// so every 30 s at most, also if that program overwrites each of its nodes.
+// so every 30 s at most, also if that program overwrites each of its nodes. If the program is sooner than the
+// others' reads, they take the member for one that has left: what it waits for changes, and it publishes that, too.
 func TestPartitionsWithOverwrittenMembers(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(v *locktest.Virtual) {
@@ -122,7 +123,7 @@ func TestPartitionsWithOverwrittenMembers(t *testing.T) {
 			writes += overwrite()
 			<-time.After(time.Second)
 		}
-		if writes < 30 || writes > 42 {
+		if writes < 30 || writes > 84 {
 			v.Errorf("two members have published %d times in ten minutes", writes)
 		}
 		if n := len(log.With("WARN", "overwrites the node of a member", v.LockPath)); n != 1 {
