@@ -3,11 +3,14 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
+	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/embedded"
 	"github.com/actorlock/actorlock/zkbridge/zktest"
@@ -255,5 +258,28 @@ func TestLeaveWhileDraining(t *testing.T) {
 			t.Error(err)
 		}
 		w.closeAll(l)
+	})
+}
+
+// A member that may do all but read the list of members does not stay in it without leading anything.
+func TestMemberThatMayNotInspect(t *testing.T) {
+	zktest.Bubble(t, func(t *testing.T) {
+		_, connect, close := virtualServer(t, remote.ServerConfig{Logger: slog.New(slog.DiscardHandler), Allow: func(_ remote.Peer, path string, verb remote.Verb) error {
+			if path == "/group/members" && verb == remote.VerbInspect {
+				return errPolicy
+			}
+			return nil
+		}})
+		l := connect()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := l.Partitions("/group", 2).Join(ctx, nil, func(*actors.PartitionTerm) { t.Error("the member leads") })
+		if !errors.Is(err, actors.ErrNoAuth) || !strings.Contains(err.Error(), "/group") || !strings.Contains(err.Error(), errPolicy.Error()) {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		close()
 	})
 }

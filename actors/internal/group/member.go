@@ -184,6 +184,10 @@ func (m *Membership) onChanged() {
 	m.publishing.onSeen()
 	s := m.state.Load()
 	m.report(s.Wrong)
+	if s.View == nil && errors.Is(s.Err, messages.Reason_NO_AUTH) { // a lock server's rules may let it acquire only
+		m.leaveFor(fmt.Errorf("members of %s cannot be read: %w", m.Path, s.Err))
+		return
+	}
 	v := s.View
 	if v == m.seen || m.left {
 		return
