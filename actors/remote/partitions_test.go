@@ -50,7 +50,8 @@ func TestOverwrittenMember(t *testing.T) {
 }
 
 // leaveWorld is a group with one partition: a member leads it, and another one has just begun to campaign,
-// through a lock server. ZooKeeper's answer to its create takes a time, and so does a delete.
+// through a lock server. ZooKeeper's answer to its create takes a time, and so does a delete. Meanwhile a lock's
+// actor that needs nothing retires.
 type leaveWorld struct {
 	*turns
 	leave context.CancelFunc
@@ -60,7 +61,7 @@ type leaveWorld struct {
 
 func newLeaveWorld(t *testing.T, alter func(*messages.ServerFrame)) *leaveWorld {
 	t.Helper()
-	w := &leaveWorld{turns: newTurnsBy(t, alter)}
+	w := &leaveWorld{turns: newTurnsBy(t, alter, actors.Config{IdleTimeout: createTime / 10})}
 	join := func(locks *actors.Locks) (leave context.CancelFunc, left chan error) {
 		ctx, leave := context.WithCancel(t.Context())
 		left = make(chan error, 1)

@@ -37,11 +37,12 @@ type turns struct {
 
 func newTurns(t *testing.T) *turns {
 	t.Helper()
-	return newTurnsBy(t, nil)
+	return newTurnsBy(t, nil, actors.Config{})
 }
 
-// newTurnsBy is newTurns with frames of the server that are altered, unless alter is nil.
-func newTurnsBy(t *testing.T, alter func(*messages.ServerFrame)) *turns {
+// newTurnsBy is newTurns with frames of the server that are altered, unless alter is nil, and a configuration of
+// the clients.
+func newTurnsBy(t *testing.T, alter func(*messages.ServerFrame), cfg actors.Config) *turns {
 	t.Helper()
 	zk := zktest.Virtual(t)
 	own, err := actors.Connect(t.Context(), zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, OmitHolder: true,
@@ -61,7 +62,7 @@ func newTurnsBy(t *testing.T, alter func(*messages.ServerFrame)) *turns {
 	f.alter = alter
 	f.slow(time.Nanosecond, false) // at most: a frame waits for the one before, and thousands of messages may be in as many frames
 	connect := func(name string) *actors.Locks {
-		l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{})
+		l, err := remote.DialBy(t.Context(), f.dialer(name), []string{"server"}, remote.DialConfig{Config: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}
