@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/gen/ask"
@@ -113,7 +112,7 @@ func (a *acquisition) OnGranted(granted *messages.Granted, step uint32) {
 	a.mu.Lock()
 	a.granted, a.step = granted, step
 	if a.msg.HoldNanos > 0 {
-		a.notificationsLocked().holdEnd = time.Now().Add(time.Duration(a.msg.HoldNanos))
+		a.notificationsLocked().holdFrom = a.handle.manager.Session.Now()
 	}
 	a.mu.Unlock()
 	g := &Grant{a}

@@ -63,7 +63,7 @@ type notifications struct {
 	done     chan struct{} // closed when the grant is over
 	revoked  chan struct{} // closed when revokeRequested is set
 	contexts map[context.Context]context.CancelCauseFunc
-	holdEnd  time.Time // when the grant ends by HoldAtMost; zero without
+	holdFrom time.Duration // when the time of HoldAtMost began, by the clock of the session
 	// heldSince is when the lock was granted, known once leak detection is armed; zero before.
 	heldSince time.Time
 	// ctx is the context of the request until the lock's actor asks for it; nil without a Monitor.

@@ -55,12 +55,13 @@ func (a *acquisition) announceEndLocked() {
 }
 
 // checkEnded returns why the grant is over, or nil. It ends the grant if the session must be taken
-// for lost, or if the time of HoldAtMost is over: a process that was paused may not have noticed
-// that yet.
+// for lost, or if the time of HoldAtMost is over: a process that was paused, or whose machine was
+// suspended, may not have noticed that yet.
 func (a *acquisition) checkEnded() error {
 	a.mu.Lock()
 	ended, announced := a.ended, a.announced
-	holdExpired := a.notifications != nil && !a.notifications.holdEnd.IsZero() && !time.Now().Before(a.notifications.holdEnd)
+	hold := time.Duration(a.msg.HoldNanos)
+	holdExpired := hold > 0 && a.handle.manager.Session.Now()-a.notifications.holdFrom >= hold
 	a.mu.Unlock()
 	switch {
 	case announced:

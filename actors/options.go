@@ -91,10 +91,12 @@ func Try() Option {
 // HoldAtMost ends the grant with ErrHoldExpired when the lock has been held for d, which must be
 // positive, whatever the holder does. Grant.Revoked is closed when three quarters of d are over, so
 // that the holder can finish its work and release. At the end Err, Done and the contexts of the
-// grant change first, and then the node is deleted, unless it serves other grants. As after any
-// loss, only a resource that checks tokens keeps a holder that goes on from doing harm. A re-entry
-// is a grant of its own, by which the owner goes on to hold the lock. After the end a named owner
-// is refused the lock until it calls Release, as WithOwner says of a loss.
+// grant change first, and then the node is deleted, unless it serves other grants. The time for
+// which the machine is suspended counts: the first Err after it shows the end, and the rest follows
+// within a second. As after any loss, only a resource that checks tokens keeps a holder that goes on
+// from doing harm. A re-entry is a grant of its own, by which the owner goes on to hold the lock.
+// After the end a named owner is refused the lock until it calls Release, as WithOwner says of a
+// loss.
 func HoldAtMost(d time.Duration) Option {
 	return requestOption(func(m *messages.Acquire) error {
 		if d <= 0 {

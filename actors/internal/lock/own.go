@@ -98,6 +98,7 @@ func (l *Actor) onTick() {
 			a.ArmLeakDetection(l.Manager.Session.TimeOf(r.since))
 		}
 		l.reportNested(r)
+		l.endOverdueHold(r)
 	}
 	l.unwatchIdleSenders()
 	l.used = !idle // a request that is open now is use after this tick, too

@@ -76,6 +76,15 @@ func (l *Actor) onHoldTime(id requests.ID) {
 	}
 }
 
+// endOverdueHold ends a grant whose time is over. Its timer has stood still if the machine was suspended.
+func (l *Actor) endOverdueHold(r *Request) {
+	if x := r.extras; x != nil && x.hold > 0 && r.Holds() && l.now()-r.since >= x.hold {
+		r.stopTimer()
+		x.revoked = true
+		l.onHoldTime(r.ID)
+	}
+}
+
 // TakeBack ends the request of an Acquisition that stands for an owner elsewhere, which has not
 // released in time. A grant ends as by HoldAtMost, but needs no Release. Why is why the owner lost it.
 type TakeBack struct {

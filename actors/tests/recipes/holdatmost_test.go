@@ -2,14 +2,19 @@ package recipes
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/actors/internal/locktest"
+	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
+	"github.com/actorlock/actorlock/zkbridge"
 )
 
 // The holder gets a request to release after three quarters of the time. At the end it loses the
@@ -136,6 +141,33 @@ func TestHoldAtMostReentry(t *testing.T) {
 		locktest.Unlock(v, inner)
 		locktest.Unlock(v, locktest.Lock(v, mu))
 		outer.Release()
+	})
+}
+
+// The time of HoldAtMost goes on while the machine is suspended, though timers do not.
+func TestHoldAtMostWhileSuspended(t *testing.T) {
+	locktest.Bubble(t, func(v *locktest.Virtual) {
+		var suspended atomic.Int64
+		system := host.NewSystem(nil, slog.New(slog.DiscardHandler))
+		bridge, err := zkbridge.Open(system, zkbridge.Config{Servers: v.Fixture.Addr(), SessionTimeout: locktest.LongSession, Dial: v.Fixture.Dial,
+			SuspendedFor: func() time.Duration { return time.Duration(suspended.Load()) }})
+		locktest.Must(v, err)
+		locks := actors.New(system, bridge, actors.Config{})
+		g := locktest.Lock(v, locks.Mutex(v.LockPath), actors.HoldAtMost(20*time.Second))
+		next := v.Mutex().Acquire(locktest.Within(v))
+		<-time.After(5500 * time.Millisecond)
+		locktest.Must(v, g.Err())
+		suspended.Store(int64(15 * time.Second))
+		start := time.Now()
+		<-time.After(time.Millisecond)
+		locktest.Is(v, g.Err(), actors.ErrHoldExpired)
+		locktest.Unlock(v, locktest.Result(v, next))
+		if d := time.Since(start); d > time.Second {
+			v.Errorf("the next contender holds after %v", d)
+		}
+		locktest.Is(v, g.Unlock(locktest.Within(v)), actors.ErrHoldExpired)
+		locktest.Must(v, errors.Join(locks.Close(), bridge.Close()))
+		system.Close()
 	})
 }
 
