@@ -57,6 +57,24 @@ func TestNoSuspendIsSeen(t *testing.T) {
 	}
 }
 
+// Where the wall clock shows suspends, one that is set back hides none that comes later.
+func TestClockThatIsSetBack(t *testing.T) {
+	var s stepSum
+	for i, step := range []struct{ ahead, want time.Duration }{
+		{999 * time.Millisecond, 0},
+		{time.Second, time.Second},
+		{-time.Hour, time.Second},                       // set back
+		{-time.Hour + 20*time.Second, 21 * time.Second}, // suspended
+		{-time.Hour + 20*time.Second + 1, 21 * time.Second},
+		{-time.Hour + 19*time.Second, 21 * time.Second},
+		{-time.Hour + 20*time.Second, 22 * time.Second}, // too much rather than too little
+	} {
+		if got := s.add(func() time.Duration { return step.ahead }); got != step.want {
+			t.Errorf("step %d: %v, not %v", i, got, step.want)
+		}
+	}
+}
+
 func BenchmarkClock(b *testing.B) {
 	c := NewClock(nil)
 	for b.Loop() {

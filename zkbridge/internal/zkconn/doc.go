@@ -15,7 +15,7 @@
 //   - conn.go, handshake.go, requests.go: one connection, how it opens or resumes the session, and the
 //     requests on it.
 //   - sessionconn.go: the session and its connections.
-//   - deadline.go, clock.go: until when the session is believed in, and by which clock.
+//   - deadline.go, clock.go, clock_steps.go: until when the session is believed in, and by which clock.
 //   - optional.go, probe.go: the requests that not every server knows, and how the client finds out.
 //   - client.go, multiread.go, noderead.go, watchagain.go: the requests that the bridge sends; directory.go:
 //     how it makes a directory.
