@@ -59,7 +59,7 @@ func (s *State) requestCreate(e *entry) {
 	s.awaitAnswer(e)
 	create := s.ask(requests.CreateNode, e.serial)
 	create.Node, create.Data, create.Owner = s.incarnation.prefix(e.serial, s.rule.Markers[e.kind]), []byte(e.data), e.owner
-	create.ListAfter, create.DirectoryExists, create.DirectorySeen = e.listAfter, s.listsOwn(), s.directory != 0
+	create.ListAfter, create.DirectoryExists, create.DirectorySeen = e.listAfter, s.listsOwn(), s.directoryCzxid != 0
 	if e.downgrade.of != nil {
 		e.downgrade.of.downgrade.pending++
 		create.Node, create.Guard = queue.WithSeq(create.Node, e.downgrade.of.seq), e.downgrade.of.name

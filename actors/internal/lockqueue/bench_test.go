@@ -22,7 +22,7 @@ func BenchmarkHandOff(b *testing.B) {
 			acquire := func() {
 				next++
 				serial := Step(s, Acquire{ID: next})[0].Serial
-				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.prefix(serial, "-lock-"), next-1), Token: requests.Token{Czxid: int64(next) + 1}, Directory: 1}
+				created := Created{Serial: serial, Node: fmt.Sprintf("%s%010d", s.incarnation.prefix(serial, "-lock-"), next-1), Token: requests.Token{Czxid: int64(next) + 1}, DirectoryCzxid: 1}
 				if next == 1 {
 					created.Children = []string{created.Node}
 				}

@@ -28,11 +28,11 @@ func TestContentionAmongMany(t *testing.T) {
 		for i := range many {
 			children = append(children, fmt.Sprintf("other-__READ__%010d", i+1))
 		}
-		effects := lists(Step(s, Created{Serial: create.Serial, Node: children[0], Token: requests.Token{Czxid: 7}, Directory: 1, Children: children}))
+		effects := lists(Step(s, Created{Serial: create.Serial, Node: children[0], Token: requests.Token{Czxid: 7}, DirectoryCzxid: 1, Children: children}))
 		if len(effects) != 1 || !effects[0].Watch {
 			t.Fatalf("after the grant: %+v", effects)
 		}
-		Step(s, Listed{Serial: effects[0].Serial, Directory: 1, Children: children})
+		Step(s, Listed{Serial: effects[0].Serial, DirectoryCzxid: 1, Children: children})
 		effects = lists(Step(s, Wake{Epoch: 1}))
 		if atOnce := len(effects) == 1; atOnce != (many < maxAtOnce) {
 			t.Fatalf("beside %d: %+v", many, effects)
@@ -43,7 +43,7 @@ func TestContentionAmongMany(t *testing.T) {
 		if len(effects) != 1 || !effects[0].Watch {
 			t.Fatalf("beside %d, at the Tick: %+v", many, effects)
 		}
-		contended := Step(s, Listed{Serial: effects[0].Serial, Directory: 1, Children: append(children, "other-__WRIT__0000000099")})
+		contended := Step(s, Listed{Serial: effects[0].Serial, DirectoryCzxid: 1, Children: append(children, "other-__WRIT__0000000099")})
 		if !slices.ContainsFunc(contended, func(e Effect) bool { return e.Kind == requests.NotifyContended && e.ID == 1 }) {
 			t.Fatalf("a writer waits beside %d: %+v", many, contended)
 		}

@@ -11,14 +11,14 @@ func (ev Created) apply(s *State) {
 	if e == nil || e.answered() {
 		return
 	}
-	s.enterDirectory(ev.Directory)
+	s.enterDirectory(ev.DirectoryCzxid)
 	sentAt := e.sentAt // of this CreateNode: settle may ask for another
 	// hasChildren reports whether ev.Children is the whole directory: the effect had ListAfter and the
 	// directory was read (an empty one has lost the new node, too), or the bridge had to look for the node.
-	hasChildren := ev.Directory != 0 && e.listAfter || len(ev.Children) > 0
+	hasChildren := ev.DirectoryCzxid != 0 && e.listAfter || len(ev.Children) > 0
 	unwanted := e.stage == abandoned
 	s.markAnswered(e)
-	if ev.Token.Czxid < s.directory { // it went with a former directory: no reason to doubt nodes in the present one
+	if ev.Token.Czxid < s.directoryCzxid { // it went with a former directory: no reason to doubt nodes in the present one
 		s.goOnWithoutNode(e)
 		return
 	}
@@ -36,14 +36,14 @@ func (ev Created) apply(s *State) {
 // shown the node already. (The names that come with this Created are merged later.) It takes the
 // entry out of s.contenders, until settle adds it.
 func (s *State) noteNode(e *entry, ev Created) (alreadyListed bool) {
-	// With SameDirectory, or after a read of the directory, the node is known to be in s.directory.
-	// (apply has returned if s.directory was created after the node.)
-	e.inDirectory = ev.SameDirectory || ev.Directory != 0
+	// With SameDirectory, or after a read of the directory, the node is known to be in the present directory.
+	// (apply has returned if that was created after the node.)
+	e.inDirectory = ev.SameDirectory || ev.DirectoryCzxid != 0
 	// A list that shows the node before its Created sets e.name (recogniseOwn). All that is listed
-	// is of s.directory, where no name comes twice. So once the node is known to be in s.directory,
-	// an equal name proves that a list has shown it. A node not known to be there may be another
-	// one than the listed: the bridge repeats a create whose answer was lost, and in the next
-	// directory, where the numbers begin anew, it may get the same name.
+	// is of the present directory, where no name comes twice. So once the node is known to be there, an
+	// equal name proves that a list has shown it. A node not known to be there may be another one than
+	// the listed: the bridge repeats a create whose answer was lost, and in the next directory, where
+	// the numbers begin anew, it may get the same name.
 	alreadyListed = e.listed && e.name == ev.Node && e.inDirectory
 	s.removeFromList(&e.contender) // a repeated creation may have given the node another place
 	if !alreadyListed {

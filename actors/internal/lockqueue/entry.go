@@ -20,7 +20,7 @@ type contender struct {
 	seq  int64
 	kind queue.Kind
 	// listed reports whether the contender is in directoryView.contenders, and inDirectory whether
-	// its node is known to be in State.directory. Of another process's contender a list has shown
+	// its node is known to be in the present directory. Of another process's contender a list has shown
 	// that.
 	listed, inDirectory bool
 	proof

@@ -65,10 +65,10 @@ type Created struct {
 	// of the node among all nodes with the same czxid, in any directory: see grantedAlone. The nodes
 	// of an atomic create share the place of the last of them.
 	Token requests.Token
-	// Directory is the czxid of the directory, read after the creation; 0 if it was not read. A
+	// DirectoryCzxid is that of the directory, read after the creation; 0 if it was not read. A
 	// greater czxid than before is a new directory at the same path: the one before and all in it
 	// were deleted.
-	Directory int64
+	DirectoryCzxid int64
 	// Children are the names in the directory if it was read and the effect had ListAfter. They may
 	// also come if the bridge had to look for the node.
 	Children []string
@@ -84,8 +84,8 @@ type Created struct {
 type Listed struct {
 	Serial   uint64
 	Children []string
-	// Directory is the czxid of the directory; 0 if it is missing.
-	Directory int64
+	// DirectoryCzxid is 0 if the directory is missing.
+	DirectoryCzxid int64
 }
 
 // Watched answers WatchNodes: all nodes except those Gone are watched now. It answers

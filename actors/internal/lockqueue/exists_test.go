@@ -30,7 +30,7 @@ func TestCreateInExistingDirectory(t *testing.T) {
 	if first.DirectoryExists || second.DirectoryExists {
 		t.Errorf("DirectoryExists before the first node: %v, %v", first.DirectoryExists, second.DirectoryExists)
 	}
-	Step(s, Created{Serial: first.Serial, Node: first.Node + "0000000000", Token: requests.Token{Czxid: 9}, Directory: 8, Children: []string{first.Node + "0000000000"}})
+	Step(s, Created{Serial: first.Serial, Node: first.Node + "0000000000", Token: requests.Token{Czxid: 9}, DirectoryCzxid: 8, Children: []string{first.Node + "0000000000"}})
 	if third := create(Step(s, Acquire{ID: 3})); !third.DirectoryExists {
 		t.Error("no DirectoryExists beside the first node")
 	}

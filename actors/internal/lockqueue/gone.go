@@ -46,19 +46,19 @@ func (s *State) requeue(e *entry) {
 	s.requestCreate(e)
 }
 
-// enterDirectory notes the directory that an answer is about, which is 0 if the answer does not
-// say. It returns false for a former directory. What was known of a former directory does not hold
+// enterDirectory notes the czxid of the directory that an answer is about, which is 0 if the answer does
+// not say. It returns false for a former directory. What was known of a former directory does not hold
 // for the next, and a node that was made before the next directory is not in it.
-func (s *State) enterDirectory(directory int64) bool {
-	if directory <= s.directory {
-		return directory == s.directory
+func (s *State) enterDirectory(czxid int64) bool {
+	if czxid <= s.directoryCzxid {
+		return czxid == s.directoryCzxid
 	}
-	s.directory, s.lastDeleted, s.numbers = directory, nil, newNumbers()
+	s.directoryCzxid, s.lastDeleted, s.numbers = czxid, nil, newNumbers()
 	for _, e := range s.forget() {
 		switch {
 		case !e.answered():
 			e.name = "" // a list showed the node before its Created: it was in the deleted directory
-		case e.token.Czxid < directory:
+		case e.token.Czxid < czxid:
 			s.ownNodeDeleted(e)
 		default: // made since, in this directory or one that comes after it
 			e.inDirectory = false

@@ -96,7 +96,7 @@ func (m *model) serve(p *process, i int, batch bool) {
 		m.create(p, creates, deleted)
 	case requests.ListDirectory:
 		p.directoryWatched = p.directoryWatched || f.Watch && p.follower.directory != 0
-		p.reply(Listed{Serial: f.Serial, Children: m.children(p), Directory: p.follower.directory})
+		p.reply(Listed{Serial: f.Serial, Children: m.children(p), DirectoryCzxid: p.follower.directory})
 	case requests.WatchNodes:
 		var gone []string
 		for _, name := range f.Nodes {
@@ -180,7 +180,7 @@ func (m *model) create(p *process, creates []Effect, deleted map[string]bool) {
 		read.created = append(read.created, created)
 		read.listAfter[f.Serial] = f.ListAfter
 		if missing && len(creates) == 1 { // the transaction makes the directory, too
-			read.created[0].Directory, read.created[0].Children = m.directory, []string{n.name}
+			read.created[0].DirectoryCzxid, read.created[0].Children = m.directory, []string{n.name}
 		} else if f.DirectorySeen && !f.ListAfter {
 			read.byWatch[f.Serial] = true
 			read.setsWatch = read.setsWatch || p.knownDirectory == 0
@@ -209,7 +209,7 @@ func (m *model) findOrRepeatCreate(p *process) {
 	for _, n := range m.nodes {
 		if strings.HasPrefix(n.name, f.Node) && n.process == p && n.epoch == p.epoch {
 			created := n.created(f.Serial, f.step)
-			created.Directory = p.follower.directory
+			created.DirectoryCzxid = p.follower.directory
 			if f.ListAfter || rapid.Bool().Draw(m.t, "names come with the node") {
 				created.Children = m.children(p)
 			}
@@ -234,14 +234,14 @@ func (m *model) serveRead(p *process) {
 			continue
 		}
 		switch {
-		case e.SameDirectory || e.Directory != 0:
+		case e.SameDirectory || e.DirectoryCzxid != 0:
 		case read.byWatch[e.Serial]:
 			if read.setsWatch && !fails && p.knownDirectory == 0 {
 				p.knownDirectory, p.selfWatched = p.follower.directory, p.follower.directory != 0
 			}
-			e.Directory = p.knownDirectory
+			e.DirectoryCzxid = p.knownDirectory
 		case !fails:
-			e.Directory = p.follower.directory
+			e.DirectoryCzxid = p.follower.directory
 			if read.listAfter[e.Serial] {
 				e.Children = m.children(p)
 			}
@@ -270,7 +270,7 @@ func (m *model) createGuarded(p *process, f Effect) {
 	m.insert(n)
 	m.catchUp(p)
 	created := n.created(f.Serial, 0)
-	created.Directory, created.Children = m.directory, m.children(p)
+	created.DirectoryCzxid, created.Children = m.directory, m.children(p)
 	p.reply(created)
 	p.createdIn[f.Serial] = p.ticks
 	p.answers[len(p.answers)-1].due = p.ticks + 1 // the State grants by it however late it comes

@@ -62,7 +62,7 @@ func (s *State) placeKnown(e *entry) bool {
 // number of the new node is expected to follow on completeThrough. If it does not, listGap asks for a
 // list, which then takes a round trip of its own.
 func (s *State) mayHaveMissed() bool {
-	return s.directory == 0 || s.completeThrough == nothingKnown || s.foreign > 0 || s.othersCame > 0
+	return s.directoryCzxid == 0 || s.completeThrough == nothingKnown || s.foreign > 0 || s.othersCame > 0
 }
 
 // manyCreates is how many creates in a row must follow on each other before no list is read with the

@@ -13,16 +13,16 @@ func (ev Listed) apply(s *State) {
 		return
 	}
 	s.listing.serial = 0
-	s.listArrived(ev.Directory != 0)
-	if ev.Directory == 0 && len(ev.Children) > 0 {
+	s.listArrived(ev.DirectoryCzxid != 0)
+	if ev.DirectoryCzxid == 0 && len(ev.Children) > 0 {
 		s.contention.later = true // the server contradicts itself, and is not asked again at once
 	}
-	if ev.Directory != 0 && !s.enterDirectory(ev.Directory) {
+	if ev.DirectoryCzxid != 0 && !s.enterDirectory(ev.DirectoryCzxid) {
 		s.listing.former = min(s.listing.former+1, requests.MaxRepeats)
 	} else {
 		s.listing.former = 0
 		s.merge(ev.Children, s.listing.askedAt)
-		s.listedOutside(ev.Directory, len(ev.Children))
+		s.listedOutside(ev.DirectoryCzxid, len(ev.Children))
 	}
 	if s.listing.again {
 		s.listing.again = false

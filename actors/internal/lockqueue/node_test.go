@@ -27,7 +27,7 @@ func TestNode(t *testing.T) {
 		t.Errorf("Nodes() = %v before the first Created", nodes)
 	}
 	own := first.Node + "0000000001"
-	Step(s, Created{Serial: first.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
+	Step(s, Created{Serial: first.Serial, Node: own, Token: requests.Token{Czxid: 10}, DirectoryCzxid: 1, Children: []string{own}})
 	expect(first.Serial, own, true)
 	if nodes := maps.Collect(s.Nodes()); !maps.Equal(nodes, map[uint64]string{first.Serial: own}) {
 		t.Errorf("Nodes() = %v after the first Created", nodes)
@@ -53,7 +53,7 @@ func TestNodesInOrder(t *testing.T) {
 	for id := requests.ID(1); id <= 20; id++ {
 		e := Step(s, Acquire{ID: id})[0]
 		children = append(children, fmt.Sprintf("%s%010d", e.Node, id))
-		Step(s, Created{Serial: e.Serial, Node: children[id-1], Token: requests.Token{Czxid: int64(id)}, Directory: 1, Children: slices.Clone(children)})
+		Step(s, Created{Serial: e.Serial, Node: children[id-1], Token: requests.Token{Czxid: int64(id)}, DirectoryCzxid: 1, Children: slices.Clone(children)})
 		want = append(want, e.Serial)
 	}
 	for serial := range s.Nodes() {
@@ -70,7 +70,7 @@ func reconnect(s *State, children ...string) {
 	for _, f := range append([]Effect(nil), Step(s, Session{Epoch: s.epoch, State: Connected})...) {
 		switch f.Kind {
 		case requests.ListDirectory:
-			Step(s, Listed{Serial: f.Serial, Directory: 1, Children: children})
+			Step(s, Listed{Serial: f.Serial, DirectoryCzxid: 1, Children: children})
 		case requests.WatchNodes:
 			Step(s, Watched{Serial: f.Serial})
 		}
@@ -110,7 +110,7 @@ func TestIdleAfterAllReleases(t *testing.T) {
 	create := Step(s, Session{Epoch: 1, State: Connected})[0]
 	expect("CreateNode", false)
 	own := create.Node + "0000000001"
-	Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})
+	Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, DirectoryCzxid: 1, Children: []string{own}})
 	expect("the grant", false)
 	Step(s, Release{ID: 1})
 	expect("the release", false)
@@ -125,7 +125,7 @@ func TestEndingOfAClosedLockWithoutASession(t *testing.T) {
 		Step(s, Session{Epoch: 1, State: Connected})
 		create := Step(s, Acquire{ID: 1})[0]
 		own := create.Node + "0000000001"
-		marker := Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, Directory: 1, Children: []string{own}})[0]
+		marker := Step(s, Created{Serial: create.Serial, Node: own, Token: requests.Token{Czxid: 10}, DirectoryCzxid: 1, Children: []string{own}})[0]
 		Step(s, Transacted{Serial: marker.Serial, Done: true})
 		release := Step(s, Release{ID: 1})[0]
 		Step(s, Close{Reason: requests.Closed})

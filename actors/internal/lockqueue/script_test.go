@@ -74,10 +74,10 @@ func (s *script) event(line machinetest.Line) Event {
 		return Resize{int(line.Number("permits", 0))}
 	case "created":
 		return Created{Serial: serial, Node: s.name(line.Text("node")), Token: requests.Token{Czxid: line.Number("czxid", 100), Step: uint32(line.Number("step", 0))},
-			Children: s.names(line.List("children")), Directory: line.Number("directory", 1),
+			Children: s.names(line.List("children")), DirectoryCzxid: line.Number("directory", 1),
 			SameDirectory: line.Has("same"), Recent: line.Has("recent")}
 	case "listed":
-		return Listed{Serial: serial, Children: s.names(line.List("children")), Directory: line.Number("directory", 1)}
+		return Listed{Serial: serial, Children: s.names(line.List("children")), DirectoryCzxid: line.Number("directory", 1)}
 	case "watched":
 		return Watched{Serial: serial, Gone: s.names(line.List("gone")), Data: s.data(line)}
 	case "wake":

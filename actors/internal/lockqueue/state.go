@@ -25,7 +25,7 @@ type State struct {
 	keepsDirectory     bool            // see KeepDirectory
 	clients            clients         // those that had contenders of other processes here, at any time
 
-	directoryView                 // contenders, completeThrough, directory and others
+	directoryView                 // contenders, completeThrough, directoryCzxid and others
 	ownEntries                    // entries, unanswered, waiting, requests and others
 	proofs                        // allDoubtedAt, staleBefore, watches and others
 	listing       listing         // the list of the directory that is not answered yet
@@ -52,9 +52,9 @@ type directoryView struct {
 	foreign    int
 	// completeThrough is a number. It is nothingKnown before the first list of the directory.
 	completeThrough int64
-	// directory is the czxid of the directory, 0 if it is not known yet. It only grows within
-	// a session. All else here is about this directory.
-	directory int64
+	// directoryCzxid is 0 if it is not known yet. It only grows within a session. All else here is about
+	// the directory with this czxid, the present one.
+	directoryCzxid int64
 	// unseenDowngrades are the kinds of the downgrades that contenders of other processes may have
 	// left at their places when they went, such as a reader at the place of a writer. unseenSince
 	// is the clock at which the last of them went. A list asked for later shows such downgrades.

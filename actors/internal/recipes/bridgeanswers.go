@@ -22,7 +22,7 @@ func (ds *directories) Created(_ ask.Recipient, msg *messages.Created) {
 	d, serial := ds.of(msg.Id)
 	feed(d, lockqueue.Created{Serial: serial, Node: msg.Node,
 		Token:    requests.Token{Generation: msg.Generation, Czxid: msg.Czxid, Step: msg.Step},
-		Children: msg.Children, Directory: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory, Recent: msg.Recent})
+		Children: msg.Children, DirectoryCzxid: msg.DirectoryCzxid, SameDirectory: msg.SameDirectory, Recent: msg.Recent})
 }
 
 // Wake implements messages.BridgeClientHandler.
@@ -40,7 +40,7 @@ func (ds *directories) Wake(_ ask.Recipient, msg *messages.Wake) {
 // Listed implements messages.BridgeClientHandler.
 func (ds *directories) Listed(_ ask.Recipient, msg *messages.Listed) {
 	d, serial := ds.of(msg.Id)
-	feed(d, lockqueue.Listed{Serial: serial, Children: msg.Children, Directory: msg.DirectoryCzxid})
+	feed(d, lockqueue.Listed{Serial: serial, Children: msg.Children, DirectoryCzxid: msg.DirectoryCzxid})
 }
 
 // Watched implements messages.BridgeClientHandler.

@@ -43,7 +43,7 @@ func (ds *directories) each(do func(d *directory)) {
 // idOf returns the id of a question to the bridge. The lowest bit says which directory asks.
 func (d *directory) idOf(serial uint64) uint64 {
 	id := serial << 1
-	if d == d.in.leases {
+	if d == d.actor.leases {
 		id |= 1
 	}
 	return id
@@ -155,6 +155,6 @@ func (d *directory) noteUndeleted(serial uint64, why messages.Reason) {
 	node, made := d.state.Node(serial)
 	lost := why == messages.Reason_SESSION_LOST
 	if node != "" && (made && why != messages.Reason_CLOSED || lost) {
-		d.in.Manager.NoteUndeleted(d.nodePath(node))
+		d.actor.Manager.NoteUndeleted(d.nodePath(node))
 	}
 }

@@ -14,7 +14,7 @@ import (
 // lockqueue.State: the requests of owners, and what the bridge answers (bridgeanswers.go). Most effects
 // become messages to the bridge.
 type directory struct {
-	in       *directories          // those of the actor
+	actor    *directories          // all of the actor, which they embed
 	news     func(requests.Effect) // takes the effects for owners, or for the machine of a semaphore or local queue
 	path     string
 	recipe   *manager.Recipe
@@ -76,9 +76,9 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 	case requests.CreateNode:
 		d.create(f)
 	case requests.ListDirectory:
-		d.in.bridge().SendList(&messages.List{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Watch: f.Watch}, d.in.Self)
+		d.actor.bridge().SendList(&messages.List{Id: d.idOf(f.Serial), Epoch: d.actor.epoch, Directory: d.path, Watch: f.Watch}, d.actor.Self)
 	case requests.WatchNodes:
-		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, d.in.Self)
+		d.actor.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.actor.epoch, Directory: d.path, Nodes: f.Nodes, WithData: f.WithData, Since: f.Since}, d.actor.Self)
 	case requests.DeleteNode:
 		d.releaseNode(f.Serial, f.Node, grants)
 	default:
@@ -87,12 +87,12 @@ func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 }
 
 func (d *directory) create(f *lockqueue.Effect) {
-	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: d.path, Prefix: f.Node, Guard: f.Guard,
-		Data: d.in.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
+	msg := &messages.Create{Id: d.idOf(f.Serial), Epoch: d.actor.epoch, Directory: d.path, Prefix: f.Node, Guard: f.Guard,
+		Data: d.actor.Manager.NodeData(f.Data, f.Owner), ListAfter: f.ListAfter, After: f.After, DirectoryExists: f.DirectoryExists,
 		DirectorySeen: f.DirectorySeen, ParentIsOwn: d.recipe.OwnsParent, Required: d.required}
 	if f.ID != 0 || d.together != nil { // f.ID is set for an atomic create only
 		d.createWithOthers(f.ID, msg)
 		return
 	}
-	d.in.bridge().SendCreate(msg, d.in.Self)
+	d.actor.bridge().SendCreate(msg, d.actor.Self)
 }

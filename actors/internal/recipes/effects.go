@@ -16,8 +16,8 @@ import (
 func (d *directory) performRare(f *lockqueue.Effect) {
 	switch f.Kind {
 	case requests.RestoreData:
-		if data := d.in.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
-			d.in.bridge().SendTransact(&messages.Transact{Epoch: d.in.epoch, Ops: []*messages.Op{
+		if data := d.actor.Manager.NodeData(f.Data, f.Owner); len(data) > 0 {
+			d.actor.bridge().SendTransact(&messages.Transact{Epoch: d.actor.epoch, Ops: []*messages.Op{
 				{Kind: messages.Op_SET, Path: d.nodePath(f.Node), Data: data}}}, nil)
 		}
 	case requests.DeleteDirectory:
@@ -41,7 +41,7 @@ func (d *directory) acquireWith(more bool, r requests.Incoming, with *atomicCrea
 	}
 	d.acquire(r, with)
 	if !more && d.together != nil {
-		d.in.Manager.Bridge.CreateEach(*d.together)
+		d.actor.Manager.Bridge.CreateEach(*d.together)
 		d.together = nil
 	}
 }
@@ -72,7 +72,7 @@ func (d *directory) expect(id requests.ID, with *atomicCreate) {
 // createWithOthers creates a node together with nodes of other requests: of an atomic create if id
 // is not 0, and of acquireWith otherwise.
 func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
-	create := d.in.Manager.Bridge.NewCreate(d.in.Self, msg)
+	create := d.actor.Manager.Bridge.NewCreate(d.actor.Self, msg)
 	switch c := d.creates[id]; {
 	case c != nil:
 		delete(d.creates, id)
@@ -88,12 +88,12 @@ func (d *directory) nodePath(node string) string { return zkpath.Join(d.path, no
 
 // releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
 func (d *directory) releaseNode(serial uint64, node string, relaxed bool) {
-	d.in.bridge().SendReleaseNode(&messages.ReleaseNode{Id: d.idOf(serial), Epoch: d.in.epoch, Directory: d.path, Node: node, Relaxed: relaxed}, d.in.Self)
+	d.actor.bridge().SendReleaseNode(&messages.ReleaseNode{Id: d.idOf(serial), Epoch: d.actor.epoch, Directory: d.path, Node: node, Relaxed: relaxed}, d.actor.Self)
 }
 
 // transact has all operations done or none.
 func (d *directory) transact(serial uint64, ops ...*messages.Op) {
-	d.in.bridge().SendTransact(&messages.Transact{Id: d.idOf(serial), Epoch: d.in.epoch, Ops: ops}, d.in.Self)
+	d.actor.bridge().SendTransact(&messages.Transact{Id: d.idOf(serial), Epoch: d.actor.epoch, Ops: ops}, d.actor.Self)
 }
 
 // delayElapsed is the message of a lock to itself that its delay is over.
@@ -114,15 +114,15 @@ func (d *directory) performDelay(f *lockqueue.Effect) {
 			&messages.Op{Kind: messages.Op_DELETE, Path: marker})
 	case requests.ReadHeldMarker:
 		directory, name := zkpath.Split(marker)
-		d.in.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.in.epoch, Directory: directory,
-			Nodes: []string{name}, WithData: true}, d.in.Self)
+		d.actor.bridge().SendWatch(&messages.Watch{Id: d.idOf(f.Serial), Epoch: d.actor.epoch, Directory: directory,
+			Nodes: []string{name}, WithData: true}, d.actor.Self)
 	case requests.StartDelay:
-		d.in.Manager.Log.Info("lock was not released by its last holder; its delay begins", "path", d.path, "delay", d.recipe.Delay)
+		d.actor.Manager.Log.Info("lock was not released by its last holder; its delay begins", "path", d.path, "delay", d.recipe.Delay)
 		elapsed := delayElapsed{f.Serial} // the memory of f is another effect's by then
-		d.delay = time.AfterFunc(d.recipe.Delay, func() { d.in.Self.Tell(elapsed) })
+		d.delay = time.AfterFunc(d.recipe.Delay, func() { d.actor.Self.Tell(elapsed) })
 	case requests.ReportHeldMarker:
-		d.in.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
-			"path", d.path, "marker", marker, "why", d.in.Detail,
+		d.actor.Manager.Log.Warn("held marker of a lock cannot be removed: the next holder will wait for the lock-delay",
+			"path", d.path, "marker", marker, "why", d.actor.Detail,
 			"do", "grant DELETE on the marker's directory, or delete the marker")
 	}
 }
@@ -150,7 +150,7 @@ func (d *directory) countHandOff(event any) {
 	case lockqueue.Created, lockqueue.Acquire:
 	default:
 		if d.left != noDeparture {
-			d.in.CountHandOff(d.left == localDeparture)
+			d.actor.CountHandOff(d.left == localDeparture)
 		}
 	}
 	d.left = noDeparture

@@ -76,8 +76,8 @@ func reportMisuse(m *manager.Manager, path string, here *manager.Recipe, child s
 // reportClients logs once for each path that programs use it whose libraries do not wait for each
 // other.
 func (d *directory) reportClients() {
-	if d.in.Manager.FirstMisuse(d.path, "clients") {
-		d.in.Manager.Log.Error("Curator's clients do not wait for others on this path, because they do not know the form of the others' names",
+	if d.actor.Manager.FirstMisuse(d.path, "clients") {
+		d.actor.Manager.Log.Error("Curator's clients do not wait for others on this path, because they do not know the form of the others' names",
 			"path", d.path, "do", "give kazoo's nodes Curator's names: see \"Java and Python on one path\" in the README")
 	}
 }
@@ -85,8 +85,8 @@ func (d *directory) reportClients() {
 // reportPermits logs once for each path that another process uses it with another number of
 // permits.
 func (d *directory) reportPermits(node string, permits int) {
-	if d.in.Manager.FirstMisuse(d.path, "permits") {
-		d.in.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
+	if d.actor.Manager.FirstMisuse(d.path, "permits") {
+		d.actor.Manager.Log.Error("two processes use one path with different numbers of permits: more may hold than the smaller number",
 			"path", strings.TrimSuffix(d.path, queue.LeasesSuffix), "here", d.recipe.Rule.Permits, "there", permits, "node", d.nodePath(node),
 			"do", "give the same number in all programs, or use SharedPermits")
 	}
@@ -97,12 +97,12 @@ func (d *directory) reportUnknownChild(name string) {
 	switch {
 	case d.recipe.Rule.CountUnknown && queue.IsKazooLease(name): // of a semaphore in Curator's directories
 	case d.recipe.Rule.CountUnknown:
-		d.in.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", d.path, "name", name,
+		d.actor.Manager.Log.Warn("child of a semaphore's leases is no lease and takes a permit", "path", d.path, "name", name,
 			"do", "delete it if it is not a permit of yours")
 	case otherRecipe(name) != "":
-		reportOthers(d.in.Manager, d.path, d.recipe, []string{name})
+		reportOthers(d.actor.Manager, d.path, d.recipe, []string{name})
 	default:
-		d.in.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", d.path, "name", name,
+		d.actor.Manager.Log.Warn("child of a lock's directory is no contender and is ignored", "path", d.path, "name", name,
 			"do", "delete it if it is not data of yours")
 	}
 }
@@ -110,8 +110,8 @@ func (d *directory) reportUnknownChild(name string) {
 // reportPersistent logs, once for each, the persistent nodes that a contender waits for.
 func (d *directory) reportPersistent(nodes []string) {
 	for _, node := range nodes {
-		if path := d.nodePath(node); d.in.Manager.FirstMisuse(path, "persistent") {
-			d.in.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", d.path, "node", path,
+		if path := d.nodePath(node); d.actor.Manager.FirstMisuse(path, "persistent") {
+			d.actor.Manager.Log.Warn("a lock waits for a persistent node, which no end of a session deletes", "path", d.path, "node", path,
 				"do", "delete it if no client holds the lock by it")
 		}
 	}

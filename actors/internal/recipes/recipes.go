@@ -75,7 +75,7 @@ func Custom(name string, rule queue.Rule, kinds []string) *manager.Recipe {
 func (ds *directories) newDirectory(path string, recipe *manager.Recipe, news func(requests.Effect)) directory {
 	var in lockqueue.Incarnation
 	rand.Read(in[:])
-	d := directory{in: ds, news: news, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
+	d := directory{actor: ds, news: news, path: path, recipe: recipe, state: lockqueue.New(&recipe.Rule, in)}
 	if ds.Recipe.RequireDirectory {
 		d.required = ds.Path
 		d.state.KeepDirectory()
