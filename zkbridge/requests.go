@@ -60,8 +60,9 @@ func (a *bridgeActor) List(from ask.Recipient, msg *messages.List, _ ask.Reply[*
 	}
 }
 
-// Watch implements messages.BridgeHandler. One message sets all watches if the
-// sender names the zxid since which it has to hear of changes; otherwise a read of each node sets its watch. The event of the watch wakes the sender (package watches).
+// Watch implements messages.BridgeHandler. One message sets all watches if the sender names the zxid since
+// which it has to hear of changes; otherwise a read of each node sets its watch. The event of the watch wakes
+// the sender (package watches).
 func (a *bridgeActor) Watch(from ask.Recipient, msg *messages.Watch, _ ask.Reply[*messages.Watched]) {
 	w, invalid := requests.NewWatch(a.cfg.replyTo(from, msg), msg)
 	if a.accept(w, msg.GetEpoch(), invalid) {
