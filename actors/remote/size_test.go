@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/actorlock/actorlock/actors/internal/sample"
 	"github.com/actorlock/actorlock/messages"
 )
 
@@ -70,7 +71,7 @@ func TestSizes(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	plain, refused := map[string]int{}, 0
-	const n = 4_000
+	n := sample.Habit(1_000, 4_000)
 	for i := range n {
 		var m proto.Message = &messages.ClientMessage{}
 		if i%2 == 0 {

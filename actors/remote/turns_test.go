@@ -138,7 +138,7 @@ func TestTurnsOfClients(t *testing.T) {
 func TestTurnsOfReleases(t *testing.T) {
 	sample.OneRaceRunIn(t, 4)
 	const locks, sampled = 3000, 20
-	next := sample.HabitOneIn(t, 2)
+	next := sample.HabitOneIn(t, 20)
 	for _, byEnd := range []bool{false, true} {
 		if !next() {
 			continue

@@ -46,8 +46,11 @@ func parseFlags() {
 	}
 }
 
+// By default each actor system makes 1,024 maps: a third of the processor time of the tests, and of the
+// programs that they run of the test's binary.
+func init() { cmap.SHARD_COUNT = 1 }
+
 func run(tests func() int, report func(string), ignore ...goleak.Option) int {
-	cmap.SHARD_COUNT = 1 // by default each actor system makes 1,024 maps, a third of the processor time of the tests
 	shared.manage()
 	code := tests()
 	if err := shared.stop(); err != nil {
