@@ -217,7 +217,8 @@ type fuzzedServer struct {
 // serveInmem starts a lock server, whose ZooKeeper takes some time for each byte.
 func serveInmem(t *testing.T, log *slog.Logger) *fuzzedServer {
 	s := &fuzzedServer{zk: zktest.Virtual(t), at: newInmem()}
-	slow := &wire{dial: s.zk.Dial, perByte: 100 * time.Nanosecond}
+	// Three attackers may have 24,000 leases in one directory, whose list is one answer of 1.4 MB: 70 ms.
+	slow := &wire{dial: s.zk.Dial, perByte: 50 * time.Nanosecond}
 	var err error
 	s.own, err = actors.Connect(t.Context(), s.zk.Addr(), actors.Config{SessionTimeout: sessionTimeout, Margin: sessionMargin, Dial: slow.Dial, OmitHolder: true, Logger: log})
 	if err != nil {
