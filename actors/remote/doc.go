@@ -32,9 +32,9 @@
 // clientstream.go, the beginning and the end of streams; clientframes.go, what comes by a stream; client.go,
 // which takes all messages; dial.go.
 //
-// The server: serverconfig.go, peers.go, files_unix.go, files_other.go, rate.go, insight.go (its counters),
-// clients.go, serverstream.go, answerqueue.go; serverstate.go, the server, its clients and their
-// requests. Then server.go, which makes and ends clients. The actor of a client: servedsend.go;
+// The server: serverconfig.go, peers.go, hungup_linux.go, hungup_other.go, listener.go (connections before their
+// handshakes), files_unix.go, files_other.go, rate.go, insight.go (its counters), clients.go, serverstream.go,
+// answerqueue.go; serverstate.go, the server, its clients and their requests. Then server.go, which makes and ends clients. The actor of a client: servedsend.go;
 // servedrequest.go, the owner of a request; servedturn.go (clients with many requests take turns);
 // servedclients.go; servedend.go, the end of a lease; servedquestion.go; servedacquire.go, requests and the
 // locks' answers; servedclient.go, which takes all messages. Streams over gRPC: grpcserver.go. For tests of

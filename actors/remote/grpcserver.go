@@ -59,11 +59,11 @@ func (s *LockServer) GRPC(secured *tls.Config) (*GRPCServer, error) {
 }
 
 // Serve is grpc.Server.Serve with bounds: MaxClients and the limit of open files bound all connections,
-// and MaxClientsPerPeer bounds the connections of one address.
+// and MaxClientsPerPeer bounds the connections of one address. The addresses begin their handshakes in turn.
 func (g *GRPCServer) Serve(l net.Listener) error {
 	cfg := &g.server.cfg
 	all, perAddress := maxConnections(cfg.MaxClients, cfg.MaxClientsPerPeer, openFiles())
-	return g.Server.Serve(&listener{Listener: l, all: all, perAddress: perAddress, byAddress: map[string]int{}, refused: func(address string, full bool) {
+	return g.Server.Serve(newListener(l, all, perAddress, func(address string, full bool) {
 		if full {
 			g.server.counts.countRefusal(LimitConnections)
 			g.server.warn("lock server refuses a connection: it has as many as it takes", "address", address, "connections", all,
@@ -73,7 +73,7 @@ func (g *GRPCServer) Serve(l net.Listener) error {
 		g.server.counts.countRefusal(LimitConnectionsPerAddress)
 		g.server.warn("lock server refuses a connection: its address has as many as one may have", "address", address, "connections", perAddress,
 			"do", "look at the clients at the address, or raise MaxClientsPerPeer and the limit of open files")
-	}})
+	}))
 }
 
 // peerOf returns the client that has opened a stream. verifies reports that the program has verified

@@ -5,6 +5,7 @@ package remote_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -51,7 +52,13 @@ func BenchmarkBesideHostile(b *testing.B) {
 
 func benchHostile(b *testing.B, zk *zktest.Server, name string, nice bool) {
 	_, _, addr := benchServerOf(b, zk)
-	honest, err := remote.Dial(b.Context(), addr, remote.DialConfig{Insecure: true})
+	cfg := remote.DialConfig{Insecure: true}
+	if name == "hellos" {
+		a := zktest.NewAuthority(b)
+		addr = serveTLS(b, zk.Addr(), &tls.Config{Certificates: []tls.Certificate{a.Issue("server")}}, remote.ServerConfig{})
+		cfg = remote.DialConfig{Config: actors.Config{TLS: &tls.Config{RootCAs: a.Pool()}}}
+	}
+	honest, err := remote.Dial(b.Context(), addr, cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -212,12 +219,15 @@ var attacks = map[string]func(addr string){
 	},
 	// Connections that begin, and break.
 	"connections": func(addr string) {
-		parallel(16, func() {
-			if c, err := net.Dial("tcp", addr); err == nil {
-				c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-				c.Close()
-			}
-		})
+		attackByConnections(addr, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	},
+	// Connections that begin with one and the same message of TLS, and break.
+	"hellos": func(addr string) {
+		client, server := net.Pipe()
+		go tls.Client(client, &tls.Config{ServerName: "localhost", NextProtos: []string{"h2"}}).Handshake()
+		hello := make([]byte, 16<<10)
+		n, _ := server.Read(hello)
+		attackByConnections(addr, hello[:n])
 	},
 	// Renewals.
 	"renewals": func(addr string) {
@@ -239,6 +249,16 @@ var attacks = map[string]func(addr string){
 			return s.send(marshal(f))
 		})
 	},
+}
+
+// attackByConnections opens connections, sends something by each, and closes them.
+func attackByConnections(addr string, sends []byte) {
+	parallel(16, func() {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Write(sends)
+			c.Close()
+		}
+	})
 }
 
 func attackByLocks(addr string, do func(*actors.Locks)) {

@@ -19,7 +19,7 @@ import (
 )
 
 // serveTLS runs a lock server with TLS until the test ends, and returns its address.
-func serveTLS(t *testing.T, zk string, secured *tls.Config, cfg remote.ServerConfig) string {
+func serveTLS(t testing.TB, zk string, secured *tls.Config, cfg remote.ServerConfig) string {
 	t.Helper()
 	locks, err := actors.Connect(t.Context(), zk, actors.Config{OmitHolder: true})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 )
 
@@ -101,59 +100,3 @@ func maxConnections(maxClients, maxClientsPerPeer int, files uint64) (all, perAd
 
 // unlimitedFiles is the number of open files where the system does not bound them.
 const unlimitedFiles = math.MaxInt32
-
-// listener bounds the connections, from before their handshake on. It closes at once what is over the
-// bounds.
-type listener struct {
-	net.Listener
-	all, perAddress int
-	refused         func(address string, all bool)
-
-	mu        sync.Mutex
-	open      int
-	byAddress map[string]int
-}
-
-// Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		address := addressOf(c.RemoteAddr().String())
-		l.mu.Lock()
-		full, takesAll := l.open >= l.all, l.byAddress[address] >= l.perAddress
-		if !full && !takesAll {
-			l.open++
-			l.byAddress[address]++
-			l.mu.Unlock()
-			return &boundedConn{Conn: c, closed: sync.OnceFunc(func() { l.ended(address) })}, nil
-		}
-		l.mu.Unlock()
-		c.Close()
-		l.refused(address, full)
-	}
-}
-
-func (l *listener) ended(address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	if l.byAddress[address]--; l.byAddress[address] == 0 {
-		delete(l.byAddress, address)
-	}
-}
-
-// boundedConn is a connection that a listener has counted.
-type boundedConn struct {
-	net.Conn
-	closed func()
-}
-
-// Close implements net.Conn.
-func (c *boundedConn) Close() error {
-	err := c.Conn.Close()
-	c.closed()
-	return err
-}

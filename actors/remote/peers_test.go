@@ -1,8 +1,6 @@
 package remote
 
 import (
-	"errors"
-	"net"
 	"testing"
 	"time"
 )
@@ -36,72 +34,6 @@ func TestMaxConnections(t *testing.T) {
 	}
 	if n := openFiles(); n < 3 {
 		t.Errorf("%d open files", n)
-	}
-}
-
-// A listener closes the connections that are over its bounds, of an address and of all, before anything
-// was said on them, and takes new ones when others have ended.
-func TestListener(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := make(chan bool, 10)
-	bounded := &listener{Listener: l, all: 3, perAddress: 2, byAddress: map[string]int{}, refused: func(_ string, full bool) { refused <- full }}
-	accepted := make(chan net.Conn, 10)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			c, err := bounded.Accept()
-			if err != nil {
-				ended <- err
-				return
-			}
-			accepted <- c
-		}
-	}()
-	dial := func(from string) net.Conn {
-		t.Helper()
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		c, err := d.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
-	var open []net.Conn
-	for range 2 {
-		dial("127.0.0.1")
-		open = append(open, <-accepted)
-	}
-	silent := dial("127.0.0.1")
-	if full := <-refused; full {
-		t.Error("the address is over its bound, not all")
-	}
-	silent.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open")
-	}
-	open[0].Close()
-	open[0].Close() // counts once
-	dial("127.0.0.1")
-	open = append(open, <-accepted)
-	dial("127.0.0.2") // another address has room
-	open = append(open, <-accepted)
-	dial("127.0.0.3")
-	if full := <-refused; !full {
-		t.Error("there is room for all")
-	}
-	l.Close()
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
-	for _, c := range open {
-		c.Close()
-	}
-	if bounded.open != 0 || len(bounded.byAddress) != 0 {
-		t.Errorf("%d are open: %v", bounded.open, bounded.byAddress)
 	}
 }
 
