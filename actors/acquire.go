@@ -89,7 +89,7 @@ func (a *acquisition) send() {
 	a.mu.Lock()
 	a.entry = e
 	a.mu.Unlock()
-	e.Self.RunInlineIfIdle(a) // as the envelope of its Acquire
+	e.Self.RunInlineIfIdle(a) // a is an envelope: the actor gets what Unwrap returns
 	a.mu.Lock()
 	abandoned := a.abandoned
 	a.mu.Unlock()

@@ -50,6 +50,11 @@ func (s *State) requestCreate(e *entry) {
 		s.listOutside()
 		return
 	}
+	s.createNode(e)
+}
+
+// createNode asks for the entry's node.
+func (s *State) createNode(e *entry) {
 	s.lastSerial++
 	e.stage, e.name, e.serial, e.sentAt = creating, "", s.lastSerial, s.clock
 	e.createdAt, e.proof, e.revoked, e.inDirectory = 0, proof{}, false, false

@@ -59,11 +59,8 @@ func (d *directory) acquire(r requests.Incoming, with *atomicCreate) {
 	feed(d, lockqueue.Acquire(r))
 }
 
-// perform performs one effect of an event. grants reports whether the event also grants the lock to
-// a contender of this process. The bridge may then put the deletion of a node into a later batch,
-// because other processes mostly wait for the new holder, too. (An exception: this process releases
-// a writer and grants readers. A reader of another process behind them waits only for the writer's
-// node to be deleted, and so is delayed with it.)
+// perform performs one effect of an event: the news for owners by d.news, the others by the bridge. grants
+// reports whether the event also grants the lock to a contender of this process: see releaseNode.
 func (d *directory) perform(f *lockqueue.Effect, grants bool) {
 	if f.Kind == requests.Refuse {
 		delete(d.creates, f.ID) // it is still there if the request had no CreateNode

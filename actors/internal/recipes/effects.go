@@ -86,7 +86,10 @@ func (d *directory) createWithOthers(id requests.ID, msg *messages.Create) {
 
 func (d *directory) nodePath(node string) string { return zkpath.Join(d.path, node) }
 
-// releaseNode deletes a node. relaxed reports that the lock was handed on within this process.
+// releaseNode deletes a node. relaxed reports that the lock was handed on within this process. The bridge may
+// then put the deletion into a later batch, because other processes mostly wait for the new holder, too. (An
+// exception: this process releases a writer and grants readers. A reader of another process behind them waits
+// only for the writer's node to be deleted, and so is delayed with it.)
 func (d *directory) releaseNode(serial uint64, node string, relaxed bool) {
 	d.actor.bridge().SendReleaseNode(&messages.ReleaseNode{Id: d.idOf(serial), Epoch: d.actor.epoch, Directory: d.path, Node: node, Relaxed: relaxed}, d.actor.Self)
 }
