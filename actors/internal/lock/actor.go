@@ -71,9 +71,7 @@ func (l lockHandler) Acquire(from ask.Recipient, msg *messages.Acquire, _ ask.Re
 
 // Grant tells the owner of the request that it holds the lock. step is the step of the grant's token.
 // Grants of Acquisitions can share the message, which nothing writes to then. For another owner Grant
-// writes its number of the request, request_id in lock.proto, into granted. To a future of protoactor
-// (RequestFuture) it sends granted from an alias, which is a second PID of this actor: if the future is
-// gone, granted comes back to the alias, and the lock takes the grant back (senders.go).
+// writes its number of the request, request_id in lock.proto, into granted.
 func (l *Actor) Grant(r *Request, granted *messages.Granted, step uint32) {
 	l.markGranted(r, granted, step)
 	if a := r.Acquisition(); a != nil {

@@ -99,8 +99,9 @@ func (l *Actor) senderEnded(who host.Identity) {
 	}
 }
 
-// recipientOfGranted returns the owner as the recipient of Granted. A future gets it from the PID
-// of an alias, to which the message comes back if the future is gone: see undelivered.
+// recipientOfGranted returns the owner as the recipient of Granted. A future of protoactor (RequestFuture) gets
+// it from an alias, which is a second PID of this actor: if the future is gone, Granted comes back to the alias,
+// and the lock takes the grant back (undelivered).
 func (l *Actor) recipientOfGranted(r *Request) ask.Recipient {
 	future, is := r.owner.(host.Sender)
 	if !is || !future.IsFuture() {
