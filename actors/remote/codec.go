@@ -15,12 +15,13 @@ import (
 	"github.com/actorlock/actorlock/messages"
 )
 
-// maxFrameObjects bounds the messages in a frame of a client, those within others included: each takes
-// some hundred bytes of memory, and two on the wire. A client of ours sends maxFrameMessages at most,
-// multi-locks of 64 members at worst, which have two messages each.
+// maxFrameObjects bounds the messages in a frame, those within others included: each takes some hundred
+// bytes of memory, and two on the wire. A client of ours sends maxFrameMessages at most, multi-locks of 64
+// members at worst, which have two messages each. What a server of ours sends most of is the nodes of a grant,
+// whose names take more bytes than would fit into maxMessage.
 const maxFrameObjects = maxFrameMessages * (2*64 + 28)
 
-// frameCodec is the codec of a lock server: gRPC's for protobuf, but it refuses a frame of a client that
+// frameCodec is the codec of lock servers and their clients: gRPC's for protobuf, but it refuses a frame that
 // would take far more memory than its bytes, before it makes the messages of it. It reads large frames in
 // turn.
 type frameCodec struct {
@@ -34,8 +35,14 @@ func newFrameCodec(turns frameTurns) frameCodec {
 
 // Unmarshal implements encoding.CodecV2.
 func (c frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	frame, is := v.(*messages.ClientFrame)
-	if !is || data.Len() <= smallFrameBytes {
+	var frame proto.Message
+	switch v := v.(type) {
+	case *messages.ClientFrame:
+		frame = v
+	case *messages.ServerFrame:
+		frame = v
+	}
+	if frame == nil || data.Len() <= smallFrameBytes {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	defer c.turns.take()()

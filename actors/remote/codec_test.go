@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,10 +40,20 @@ func TestFramesAreBoundedByTheirMessages(t *testing.T) {
 	for range 500_000 {
 		empty.Messages = append(empty.Messages, &messages.ClientMessage{What: &messages.ClientMessage_Acquire{Acquire: &messages.AcquireLock{}}})
 	}
+	grants := &messages.ServerFrame{}
+	for range 500_000 {
+		grants.Messages = append(grants.Messages, &messages.ServerMessage{What: &messages.ServerMessage_Granted{Granted: &messages.Granted{}}})
+	}
+	nodes := &messages.Granted{}
+	for i := range 25_000 {
+		nodes.Parts = append(nodes.Parts, &messages.Granted{Path: "/a", Node: fmt.Sprintf("leases/_c_01234567-0123-0123-0123-%012x-lease-%010d", i, i), Czxid: 1 << 40})
+	}
 	for name, c := range map[string]struct {
-		frame *messages.ClientFrame
+		frame proto.Message
 		taken bool
 	}{
+		"empty grants":         {grants, false},
+		"nodes of a grant":     {&messages.ServerFrame{Messages: []*messages.ServerMessage{{What: &messages.ServerMessage_Granted{Granted: nodes}}}}, true},
 		"empty acquires":       {empty, false},
 		"empty members":        {acquires(1, members(900_000, &messages.Member{}), nil), false},
 		"members of members":   {acquires(100, members(100, &messages.Member{Lock: members(50, &messages.Member{})}), nil), false},
@@ -55,11 +66,11 @@ func TestFramesAreBoundedByTheirMessages(t *testing.T) {
 		if err != nil || len(text) > maxMessage {
 			t.Fatalf("%s: %d bytes, %v", name, len(text), err)
 		}
+		got := c.frame.ProtoReflect().New().Interface()
 		c.frame = nil
-		var got messages.ClientFrame
 		allocated := testing.AllocsPerRun(1, func() {
-			got.Reset()
-			err = newFrameCodec(newFrameTurns()).Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, &got)
+			proto.Reset(got)
+			err = newFrameCodec(newFrameTurns()).Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, got)
 		})
 		if taken := err == nil; taken != c.taken || !taken && (status.Code(err) != codes.ResourceExhausted || allocated > 100) {
 			t.Errorf("%s: %d bytes: %v, %v allocations", name, len(text), err, allocated)

@@ -3,6 +3,8 @@ package remote
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/actorlock/actorlock/actors"
 	"github.com/actorlock/actorlock/gen/host"
 	"github.com/actorlock/actorlock/messages"
@@ -66,7 +68,8 @@ func ClientsByAnswer(n int) (restore func()) {
 	return func() { maxClientsOfAnswer = before }
 }
 
-// TakesIn reports whether a server makes the messages of a frame of a client: there are not too many.
-func TakesIn(frame []byte) bool {
-	return countObjects(frame, (&messages.ClientFrame{}).ProtoReflect().Descriptor(), maxFrameObjects) >= 0
+// TakesIn reports whether the other end makes the messages of a frame, which is read into f: there are not too
+// many.
+func TakesIn(frame []byte, f proto.Message) bool {
+	return countObjects(frame, f.ProtoReflect().Descriptor(), maxFrameObjects) >= 0
 }

@@ -145,7 +145,7 @@ func (a *attacker) frame() []byte {
 
 func (a *attacker) count(frame []byte) {
 	var f messages.ClientFrame // which may take a hundred times the bytes of a frame that the server refuses
-	if remote.TakesIn(frame) && proto.Unmarshal(frame, &f) == nil && len(f.Messages) > 0 {
+	if remote.TakesIn(frame, &f) && proto.Unmarshal(frame, &f) == nil && len(f.Messages) > 0 {
 		a.sent = max(a.sent, f.First+uint64(len(f.Messages))-1)
 	}
 }

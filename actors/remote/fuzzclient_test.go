@@ -233,9 +233,9 @@ func (p *foulPlay) step() {
 	<-time.After(time.Millisecond)
 }
 
-// foulHeap bounds what an input takes. A client does not count the messages in a frame, as a server does: it
-// relies on the server anyway. A frame of 2 MiB that is full of empty messages takes 134 MB.
-const foulHeap = 192 << 20
+// foulHeap bounds what an input takes: a frame of 2 MiB full of empty grants, which the client refuses, would
+// take 110 MB.
+const foulHeap = 64 << 20
 
 // Whatever the frames of a lock server are, its client believes in no grant that no frame has granted,
 // or longer than its lease, and it is served as soon as an honest server is there.

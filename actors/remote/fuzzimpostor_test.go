@@ -3,6 +3,7 @@ package remote_test
 import (
 	"sync"
 
+	"github.com/actorlock/actorlock/actors/remote"
 	"github.com/actorlock/actorlock/messages"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -112,7 +113,7 @@ func (v *impostor) take(f *messages.ClientFrame) {
 
 func (v *impostor) count(frame []byte) {
 	var f messages.ServerFrame
-	if proto.Unmarshal(frame, &f) == nil && len(f.Messages) > 0 {
+	if remote.TakesIn(frame, &f) && proto.Unmarshal(frame, &f) == nil && len(f.Messages) > 0 {
 		v.sent = max(v.sent, f.First+uint64(len(f.Messages))-1)
 	}
 }

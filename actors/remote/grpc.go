@@ -38,6 +38,7 @@ const flowWindow = 256 << 10
 // grpcDialer has a connection for each server.
 type grpcDialer struct {
 	credentials credentials.TransportCredentials
+	codec       frameCodec
 	hint        string                                                               // why a server may hang up on these credentials
 	dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as gRPC does
 
@@ -53,7 +54,7 @@ type grpcConn struct {
 }
 
 func newGRPCDialer(secured *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) *grpcDialer {
-	d := &grpcDialer{credentials: insecure.NewCredentials(), hint: "it may want TLS", dial: dial, conns: map[string]*grpcConn{}}
+	d := &grpcDialer{credentials: insecure.NewCredentials(), codec: newFrameCodec(newFrameTurns()), hint: "it may want TLS", dial: dial, conns: map[string]*grpcConn{}}
 	if secured != nil {
 		d.credentials = credentials.NewTLS(secured)
 		d.hint = "it may want a certificate of the client"
@@ -145,7 +146,7 @@ func (d *grpcDialer) abandon(server string) {
 func (d *grpcDialer) newConn(server string) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(d.credentials), grpc.WithDisableServiceConfig(),
 		grpc.WithStaticStreamWindowSize(flowWindow), grpc.WithStaticConnWindowSize(flowWindow),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(d.codec), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second})}
 	if d.dial != nil {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return d.dial(ctx, "tcp", address) }))
