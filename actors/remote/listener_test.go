@@ -140,15 +140,16 @@ func TestListenerTurns(t *testing.T) {
 			t.Errorf("the listener has left %d to the system before its first pause, want %d", n, want)
 		}
 		<-time.After(time.Second) // the others wait
-		began, last := time.Now(), 0
+		began, last, others := time.Now(), 0, 0
 		const enough = 101
 		for n := 1; n < enough; n++ {
 			if accept() != "10.0.0.1" {
 				last = n
+				others++
 			}
 		}
-		if last > 6 {
-			t.Errorf("the connections of others are handed over by place %d", last)
+		if last > 6 || others != 4 {
+			t.Errorf("%d of 4 connections of others are handed over, the last by place %d", others, last)
 		}
 		if lasted, want := time.Since(began), listenerPause*time.Duration((enough-1)/runtime.GOMAXPROCS(0)); lasted != want {
 			t.Errorf("%d connections take %v, want %v", enough, lasted, want)
