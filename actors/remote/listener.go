@@ -109,7 +109,8 @@ func (p *paced) wait(each int) {
 	}
 }
 
-// take has a connection wait for its turn if it is within the bounds. Otherwise full reports whether that of all is reached.
+// take has a connection wait for its turn if it is within the bounds. Otherwise full reports whether that
+// of all connections is reached.
 func (l *listener) take(c net.Conn, address string) (full, within bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
