@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +16,8 @@ import (
 )
 
 // All connections of a fleet behind one address break at one moment, beside as many of its address
-// that come and say nothing. None of its clients loses its lock, and all are served again within two seconds.
+// that come and say nothing. None of its clients loses its lock, and all are served again within two seconds,
+// or four on a machine with one processor.
 func TestFleetBehindOneAddressComesBack(t *testing.T) {
 	clients := sample.Size(30, 1000)
 	silent := sample.Size(100, 1000)
@@ -71,7 +73,7 @@ func TestFleetBehindOneAddressComesBack(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if d := time.Since(began); d > 2*time.Second {
+		if d := time.Since(began); d > 4*time.Second/time.Duration(min(2, runtime.GOMAXPROCS(0))) {
 			t.Errorf("the last client is served after %v", d)
 		}
 		for i, l := range fleet {
