@@ -74,12 +74,18 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// temporary is the error of a system that has no file or no memory at the moment. (gRPC, too, asks in this way.)
+type temporary interface {
+	error
+	Temporary() bool
+}
+
 // takeAll takes the connections from the system, whose queue is one for all addresses, until the listener is closed.
 func (l *listener) takeAll() {
 	for taken := paced(0); ; taken++ {
 		taken.wait(takenInPause)
 		c, err := l.Listener.Accept()
-		if e, is := errors.AsType[net.Error](err); is && e.Temporary() {
+		if e, is := errors.AsType[temporary](err); is && e.Temporary() {
 			time.Sleep(filesPause)
 			continue
 		}
