@@ -37,7 +37,9 @@ func ExampleServer_Expire() {
 	defer server.Close()
 	// go-zookeeper waits for a second once it has tried each server.
 	servers := []string{server.Addr(), server.Addr(), server.Addr()}
-	conn, events, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit))
+	states := make(chan zk.State, 100) // go-zookeeper's own channel drops what comes behind six events that wait
+	conn, _, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(noLog{}), zk.WithDialer(dialWithoutLimit),
+		zk.WithEventCallback(func(e zk.Event) { states <- e.State }))
 	if err != nil {
 		panic(err)
 	}
@@ -48,8 +50,8 @@ func ExampleServer_Expire() {
 	}
 
 	await := func(state zk.State) {
-		for e := range events {
-			if e.State == state {
+		for s := range states {
+			if s == state {
 				return
 			}
 		}
