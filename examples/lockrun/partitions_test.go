@@ -94,7 +94,7 @@ func TestPartitionsGrace(t *testing.T) {
 	t.Parallel()
 	s := zktest.Embedded(t)
 	path := s.Path(t)
-	flags := lockFlags(s, path, "-partitions", "2", "-grace", "100ms", "--", "sh", "-c")
+	flags := lockFlags(s, path, "-partitions", "2", "-grace", "2s", "--", "sh", "-c")
 	first := launch(t, "", append(flags, `trap "echo asked $0" TERM; echo up $0; while :; do sleep 0.02; done`, "{}")...)
 	first.line(t)
 	first.line(t)
@@ -103,7 +103,7 @@ func TestPartitionsGrace(t *testing.T) {
 	if number, is := strings.CutPrefix(asked, "asked "); !is || up != "up "+number {
 		t.Errorf("%q and %q", asked, up)
 	}
-	if text := first.stderr.String(); !strings.Contains(text, "has not ended 100ms after the signal, and is killed") {
+	if text := first.stderr.String(); !strings.Contains(text, "has not ended 2s after the signal, and is killed") {
 		t.Errorf("%s", text)
 	}
 	first.signal(t, syscall.SIGINT) // to its other command, too, which ignores it
