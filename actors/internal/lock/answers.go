@@ -44,7 +44,6 @@ func (l *Actor) RefuseRequest(id requests.ID, why requests.Reason) {
 	if r.lost != 0 {
 		return // it was told Lost, and is the Actor's: see awaitRelease
 	}
-	l.Remove(r)
 	refusal := l.refusal(r.Number(), messages.Reason(why), l.Detail)
 	if why == requests.TimedOut {
 		if outage := l.Manager.Session.OutageText(); outage != "" {
@@ -52,6 +51,7 @@ func (l *Actor) RefuseRequest(id requests.ID, why requests.Reason) {
 		}
 	}
 	l.countRefusal(r, refusal.Reason)
+	l.Remove(r)
 	if r.Released {
 		tell(r.releaser, refusal)
 		return
@@ -170,8 +170,8 @@ func (l lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 // hold the lock yet.
 func (l *Actor) ConfirmRelease(id requests.ID, stillHeld int) {
 	r := l.Request(id)
-	l.Remove(r)
 	l.countRelease(r)
+	l.Remove(r)
 	answer := plainReleased
 	if r.Acquisition() == nil {
 		answer = &messages.Released{RequestId: r.Number(), StillHeld: uint32(stillHeld)}

@@ -128,7 +128,8 @@ func (l *Actor) Accept(from ask.Recipient, msg *messages.Acquire) *Request {
 	return r
 }
 
-// Remove takes a request out that is answered, or that needs no answer.
+// Remove takes a request out that is answered, or that needs no answer. Its end must be counted before: Drain may
+// return at once.
 func (l *Actor) Remove(r *Request) {
 	r.stopTimer()
 	l.removeFromSender(r)

@@ -25,6 +25,7 @@ type CountingMonitor struct {
 	Requests               []actors.MonitoredRequest
 	Contexts               []context.Context
 	Took                   []time.Duration // the times of waiting and of holding, in the order of their ends
+	Delay                  time.Duration   // for which the end of a request or of a grant takes to be counted
 }
 
 // NewCountingMonitor returns a monitor that has counted nothing.
@@ -85,6 +86,7 @@ func (r *countingRequest) Granted(waited time.Duration, token actors.Token) {
 }
 
 func (r *countingRequest) Refused(waited time.Duration, err error) {
+	time.Sleep(r.m.Delay)
 	m := r.change("", actors.RequestLost, waited)
 	defer m.mu.Unlock()
 	m.waiting--
@@ -92,6 +94,7 @@ func (r *countingRequest) Refused(waited time.Duration, err error) {
 }
 
 func (r *countingRequest) Ended(held time.Duration, err error) {
+	time.Sleep(r.m.Delay)
 	m := r.change(actors.RequestHeld, actors.RequestLost, held)
 	defer m.mu.Unlock()
 	if m.held--; err == nil {

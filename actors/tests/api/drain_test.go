@@ -154,6 +154,31 @@ func TestDrainMessages(t *testing.T) {
 	})
 }
 
+// When Drain returns, the statistics and the monitor have counted all ends that it has waited for.
+func TestDrainCounts(t *testing.T) {
+	locktest.EachRecipe(t, func(v *locktest.Virtual, _ *actors.Locks, r locktest.Recipe) {
+		m := locktest.NewCountingMonitor(v)
+		m.Delay = time.Second
+		locks := v.Locks(m.Config)
+		mu := r.At(locks, v.LockPath)
+		g := locktest.Lock(v, mu)
+		waiting := mu.Acquire(locktest.Within(v))
+		synctest.Wait()
+		go func() {
+			if next, err := waiting.Wait(locktest.Within(v)); err == nil {
+				next.Release()
+			}
+		}()
+		g.Release()
+		locktest.Must(v, locks.Drain(locktest.Within(v)))
+		s := locks.Stats()
+		if s.Held+s.Waiting != 0 {
+			v.Error(locktest.StatsText(s))
+		}
+		locktest.Must(v, m.Compare(s))
+	})
+}
+
 // Goroutines acquire and release while Drain begins. No grant is left when it returns, and all
 // requests end.
 func TestDrainMeanwhile(t *testing.T) {
