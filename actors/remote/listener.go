@@ -35,8 +35,8 @@ type atAddress struct {
 }
 
 // In each pause a listener takes so many connections from the system for each processor, and hands over so
-// many: the rest of the time is for what clients have sent. Two processors hand over some 2,000 in a second,
-// and more TLS handshakes than that would take them both.
+// many: the rest of the time is for what clients have sent. On two processors a listener hands over some 2,000
+// connections in a second. More TLS handshakes would take both processors.
 const (
 	listenerPause = time.Millisecond
 	takenInPause  = 8

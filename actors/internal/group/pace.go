@@ -20,8 +20,9 @@ type Pace struct {
 	even time.Time // when a publication would be due if all, those at once too, were an Interval apart
 }
 
-// Rest returns for how long the member must wait before it publishes; it may publish now if that is not
-// positive. It is the present interval at most: the former one was longer if members have left.
+// Rest returns for how long the member must wait before it publishes. The member may publish now if the result
+// is not positive. The result is at most the present interval. A publication in a larger
+// group, from which members have left since, may have set even further ahead.
 func (p Pace) Rest(now time.Time, interval time.Duration) time.Duration {
 	return min(p.even.Add(-(atOnce-1)*interval).Sub(now), interval)
 }

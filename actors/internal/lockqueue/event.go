@@ -65,9 +65,9 @@ type Created struct {
 	// of the node among all nodes with the same czxid, in any directory: see grantedAlone. The nodes
 	// of an atomic create share the place of the last of them.
 	Token requests.Token
-	// DirectoryCzxid is that of the directory, read after the creation; 0 if it was not read. A
-	// greater czxid than before is a new directory at the same path: the one before and all in it
-	// were deleted.
+	// DirectoryCzxid is the czxid of the directory, which was read after the creation; 0 without a
+	// read. A greater czxid than before is a new directory at the same path: the one before and all
+	// in it were deleted.
 	DirectoryCzxid int64
 	// Children are the names in the directory if it was read and the effect had ListAfter. They may
 	// also come if the bridge had to look for the node.
