@@ -107,6 +107,7 @@ func TestDelayedRequestOutlivesConnection(t *testing.T) {
 		s.Inject(embedded.Fault{Op: embedded.OpCreate, Action: embedded.DelayRequest, Delay: 3 * time.Second})
 		c := memorySession(t, s, 40*time.Second)
 		sendCreate(c, "/late")
+		synctest.Wait() // else the session may have its next connection before the server looks at the request
 		c.nc.Close()
 		next := dialMemory(t, s, "")
 		want(t, "connected", next.connect(40*time.Second, c.id, c.password, 0), true)
