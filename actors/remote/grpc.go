@@ -105,10 +105,14 @@ func (d *grpcDialer) explain(err error) error {
 	return fmt.Errorf("%w: the server hangs up: %s", err, d.hint)
 }
 
-// conn returns the connection for a stream, which ends with ctx.
+// conn returns the connection for a stream, which ends with ctx. An ended ctx gets none: behind close, which ctx
+// ends before, nothing would close it.
 func (d *grpcDialer) conn(ctx context.Context, server string) (*grpcConn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c := d.conns[server]
 	if c == nil {
 		made, err := d.newConn(server)

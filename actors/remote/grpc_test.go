@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -62,6 +63,18 @@ func TestAbandonedConnection(t *testing.T) {
 	third()
 	d.abandon(listener.Addr().String())
 	within("closed", closed)
+}
+
+// A session that is closed opens no connection, also not for a stream that it had begun to open.
+func TestNoConnectionBehindClose(t *testing.T) {
+	d := newGRPCDialer(nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.close()
+	_, err := d.connect(ctx, "127.0.0.1:1")
+	if !errors.Is(err, context.Canceled) || len(d.conns) > 0 {
+		t.Errorf("%v, and %d connections", err, len(d.conns))
+	}
 }
 
 // notedConn notes that it was closed.
