@@ -118,8 +118,8 @@ const (
 	// firstChildren is how many nodes the first message reads. Each may be as large as a node may be: so they
 	// are as many as may be under way one by one.
 	firstChildren = jobs.MaxSurveys
-	// manyChildren and manyPathBytes bound the nodes that share a message, and their paths.
-	manyChildren, manyPathBytes = 64, 64 << 10
+	// manyChildren bounds the nodes that share a message.
+	manyChildren = 64
 	// manyBytes is the data of nodes in one message from which on the others are read one by one.
 	manyBytes = 256 << 10
 )
@@ -127,7 +127,7 @@ const (
 // read reads the nodes that have the names. A missing node has no name afterwards.
 func (r *childReader) read(ctx context.Context, rest []Child) error {
 	for limit := firstChildren; len(rest) > fewChildren; limit = min(2*limit, manyChildren) {
-		some := rest[:r.sharing(rest, limit)]
+		some := rest[:zkconn.Sharing(len(rest), limit, func(i int) int { return zkconn.OpBytes + len(r.directory) + len(rest[i].Name) })]
 		rest = rest[len(some):]
 		if err := r.readTogether(ctx, some); err != nil {
 			return err
@@ -141,17 +141,6 @@ func (r *childReader) read(ctx context.Context, rest []Child) error {
 		}
 	}
 	return r.readEach(ctx, rest)
-}
-
-// sharing returns how many of the nodes share a message.
-func (r *childReader) sharing(nodes []Child, limit int) int {
-	size := 0
-	for i, c := range nodes {
-		if size += zkconn.OpBytes + len(r.directory) + len(c.Name); i == limit || i > 0 && size > manyPathBytes {
-			return i
-		}
-	}
-	return len(nodes)
 }
 
 // readTogether reads nodes by one message. It reads those again by themselves that the message could not

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/actorlock/actorlock/zkbridge/internal/writer"
 	"github.com/actorlock/actorlock/zkbridge/internal/zkconn"
 )
 
@@ -60,15 +59,11 @@ func (ep *Epoch) checkWithLeader() {
 func CheckWithLeader(c zkconn.Client, nodes []string) (confirmed, phantoms []string) {
 	slices.Sort(nodes) // so that the order of requests does not depend on a map
 	for len(nodes) > 0 {
-		var checks []zkconn.Op
-		size := 0
-		for _, path := range nodes[:min(len(nodes), MaxChecks)] {
-			if size += zkconn.OpBytes + len(c.FullPath(path)); size > writer.MaxBytes && len(checks) > 0 {
-				break
-			}
-			checks = append(checks, zkconn.CheckExists(path))
+		some := nodes[:zkconn.Sharing(len(nodes), MaxChecks, func(i int) int { return zkconn.OpBytes + len(c.FullPath(nodes[i])) })]
+		checks := make([]zkconn.Op, len(some))
+		for i, path := range some {
+			checks[i] = zkconn.CheckExists(path)
 		}
-		some := nodes[:len(checks)]
 		results, err := zkconn.Multi(c, checks...)
 		i, cause := zkconn.FirstFailedOp(results)
 		switch {

@@ -24,8 +24,8 @@ type nodeRead struct {
 const (
 	// fewNodes is the number of nodes up to which two messages for all save nothing.
 	fewNodes = 2
-	// manyNodes and manyBytes bound the nodes that share messages, and their paths.
-	manyNodes, manyBytes = 64, 64 << 10
+	// manyNodes bounds the nodes that share messages.
+	manyNodes = 64
 )
 
 func (n *NodeReads) add(ep InEpoch, r nodeRead) {
@@ -48,7 +48,8 @@ func (n *NodeReads) schedule(ep InEpoch) {
 			end(func() {})
 			return
 		default:
-			n.readTogether(ep, n.take(n.count()), end)
+			sharing := zkconn.Sharing(len(n.waiting), manyNodes, func(i int) int { return zkconn.OpBytes + len(n.waiting[i].path()) })
+			n.readTogether(ep, n.take(sharing), end)
 		}
 		n.schedule(ep)
 	})
@@ -61,17 +62,6 @@ func (n *NodeReads) take(count int) []nodeRead {
 		n.waiting = nil
 	}
 	return first
-}
-
-// count returns how many of the reads may share messages.
-func (n *NodeReads) count() int {
-	size := 0
-	for i, r := range n.waiting {
-		if size += zkconn.OpBytes + len(r.path()); i == manyNodes || i > 0 && size > manyBytes {
-			return i
-		}
-	}
-	return len(n.waiting)
 }
 
 func (r *nodeRead) path() string { return zkpath.Join(r.watch.msg.GetDirectory(), r.node) }

@@ -258,16 +258,12 @@ func (w *Writer) makeMissing(b *batch, of []*directory, run func(zkconn.Client) 
 func (w *Writer) makeAll(client zkconn.Client, paths []string) error {
 	acl := zkconn.ACLBytes(w.cfg.ACL)
 	for len(paths) > 0 {
-		var ops []zkconn.Op
-		size := 0
-		for _, path := range paths[:min(len(paths), maxOps)] {
-			if size += containerBytes(path, len(w.cfg.Root), acl); size > MaxBytes && len(ops) > 0 {
-				break
-			}
-			ops = append(ops, zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: w.cfg.ACL})
+		piece := paths[:zkconn.Sharing(len(paths), maxOps, func(i int) int { return containerBytes(paths[i], len(w.cfg.Root), acl) })]
+		paths = paths[len(piece):]
+		ops := make([]zkconn.Op, len(piece))
+		for i, path := range piece {
+			ops[i] = zkconn.Op{Kind: zkconn.OpContainer, Path: path, Data: zkconn.NoData, ACL: w.cfg.ACL}
 		}
-		piece := paths[:len(ops)]
-		paths = paths[len(ops):]
 		switch _, err := zkconn.Multi(client, ops...); {
 		case err == nil:
 			continue

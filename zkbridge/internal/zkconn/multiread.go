@@ -37,23 +37,15 @@ func (c zkClient) ReadDirectories(reads []DirectoryRead, then func()) {
 	answered()
 }
 
-// maxPiece bounds the bytes of a message that reads several directories. A message that reads one
-// is as large as its path.
-const maxPiece = 64 << 10
-
 // firstPiece returns how many of the reads one message has.
 func (c zkClient) firstPiece(reads []DirectoryRead) int {
-	size := 0
-	for i, read := range reads {
-		each := OpBytes + len(c.root) + len(read.Path)
-		if read.WithNames {
-			each *= 3 // see encodeMultiRead
+	return Sharing(len(reads), len(reads), func(i int) int {
+		size := OpBytes + len(c.root) + len(reads[i].Path)
+		if reads[i].WithNames {
+			size *= 3 // see encodeMultiRead
 		}
-		if size += each; size > maxPiece && i > 0 {
-			return i
-		}
-	}
-	return len(reads)
+		return size
+	})
 }
 
 // readPiece reads directories by one message, or each by one.

@@ -35,5 +35,20 @@ const AnyVersion = -1
 // CheckExists returns the operation that lets a transaction fail unless the node exists.
 func CheckExists(path string) Op { return Op{Kind: OpCheck, Path: path, Version: AnyVersion} }
 
+// maxShared bounds the bytes of a message with several operations. One is as large as its path.
+const maxShared = 64 << 10
+
+// Sharing returns how many of n operations share the next message: limit at most. bytes returns the size of each.
+func Sharing(n, limit int, bytes func(i int) int) int {
+	n = min(n, limit)
+	size := 0
+	for i := range n {
+		if size += bytes(i); size > maxShared && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
 // Bytes returns the size of the operation in a message.
 func (o Op) Bytes() int { return OpBytes + len(o.Path) + len(o.Node) + len(o.Data) + ACLBytes(o.ACL) }
