@@ -18,14 +18,6 @@ func (r Chroot) prepend(path string) string {
 	return string(r) + path
 }
 
-func (r Chroot) prependAll(paths []string) []string {
-	all := make([]string, len(paths))
-	for i, path := range paths {
-		all[i] = r.prepend(path)
-	}
-	return all
-}
-
 // strip is the reverse of prepend.
 func (r Chroot) strip(path string) string {
 	if path == string(r) && r != "" {

@@ -215,10 +215,11 @@ func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
 		then(ServerError(CodeUnimplemented))
 		return
 	}
-	requests := encodeSetWatches(since, c.root.prependAll(paths), nil)
+	requests := encodeSetWatches(since, c.root, paths, nil)
 	var failed error
 	for i, request := range requests { // answered in this order
 		c.session.send(request, func(_ []byte, err error) {
+			c.session.cfg.noteResult(optSetWatches, err)
 			if failed = cmp.Or(failed, err); i == len(requests)-1 {
 				then(failed)
 			}
@@ -242,7 +243,7 @@ func (c zkClient) SetWatches(over *Conn, nodes, directories []string) {
 		c.watchAgain(over, nodes, directories)
 		return
 	}
-	requests := encodeSetWatches(c.session.eventsZxid.Load(), c.root.prependAll(nodes), c.root.prependAll(directories))
+	requests := encodeSetWatches(c.session.eventsZxid.Load(), c.root, nodes, directories)
 	over.rewatching.Store(int32(len(requests)))
 	for _, request := range requests {
 		c.setWatches(over, request)

@@ -131,29 +131,29 @@ func appendCreateRest(b, data []byte, acl []zk.ACL, flags int32) []byte {
 const maxWatches = 128 << 10
 
 // encodeSetWatches returns the messages that set watches again, on nodes and on the children of
-// directories. The server sends an event at once for each change since zxid.
-func encodeSetWatches(zxid int64, nodes, directories []string) (requests [][]byte) {
+// directories, below root. The server sends an event at once for each change since zxid.
+func encodeSetWatches(zxid int64, root Chroot, nodes, directories []string) (requests [][]byte) {
 	for len(nodes)+len(directories) > 0 {
 		b := binary.BigEndian.AppendUint64(newMessage(opSetWatches, OpBytes), uint64(zxid))
 		room := maxWatches
-		b, nodes = appendSome(b, nodes, &room)
+		b, nodes = appendSome(b, root, nodes, &room)
 		b = appendInt(b, 0) // watches on nodes that are not there
-		b, directories = appendSome(b, directories, &room)
+		b, directories = appendSome(b, root, directories, &room)
 		requests = append(requests, b)
 	}
 	return requests
 }
 
 // appendSome appends a list of as many paths as there is room for, and returns the rest.
-func appendSome(b []byte, paths []string, room *int) (_ []byte, rest []string) {
+func appendSome(b []byte, root Chroot, paths []string, room *int) (_ []byte, rest []string) {
 	n := 0
 	for n < len(paths) && *room > 0 {
-		*room -= lengthSize + len(paths[n])
+		*room -= lengthSize + len(root) + len(paths[n])
 		n++
 	}
 	b = appendInt(b, int32(n))
 	for _, path := range paths[:n] {
-		b = appendText(b, path)
+		b = appendText(b, root.prepend(path))
 	}
 	return b, paths[n:]
 }

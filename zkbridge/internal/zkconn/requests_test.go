@@ -349,7 +349,7 @@ func TestWatchRequests(t *testing.T) {
 	}
 	for _, c := range []struct{ nodes, directories, messages int }{{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {100, 100, 2}, {300, 200, 4}} {
 		nodes, directories := paths("node", c.nodes), paths("directory", c.directories)
-		requests := encodeSetWatches(77, nodes, directories)
+		requests := encodeSetWatches(77, "", nodes, directories)
 		if len(requests) != c.messages {
 			t.Errorf("%+v: %d messages", c, len(requests))
 		}
