@@ -139,7 +139,12 @@ func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 // sendQueryOf is sendQuery for a read of the node at path, unless that is empty: its answer may be
 // larger than MaxReply.
 func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*reader) (T, error), then Callback[T]) {
-	l.send(request, func(body []byte, err error) {
+	l.send(request, decoding(l, path, read, then))
+}
+
+// decoding returns the callback of a request for sendQueryOf.
+func decoding[T any](l *SessionConn, path string, read func(*reader) (T, error), then Callback[T]) Callback[[]byte] {
+	return func(body []byte, err error) {
 		var answer T
 		switch {
 		case err == nil:
@@ -152,7 +157,7 @@ func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*
 			l.logTooLarge(path, err)
 		}
 		then(answer, err)
-	})
+	}
 }
 
 // waitQuery is sendQuery that blocks until the answer.
@@ -206,9 +211,10 @@ type Content struct {
 }
 
 func (c zkClient) Get(path string, watch bool, then Callback[Content]) {
-	sendRead(c.session, opGetData, c.root.prepend(path), watch,
-		func(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }, then)
+	sendRead(c.session, opGetData, c.root.prepend(path), watch, readContent, then)
 }
+
+func readContent(r *reader) (Content, error) { return Content{r.data(), r.stat()}, nil }
 
 func (c zkClient) WatchSince(paths []string, since int64, then func(error)) {
 	if !c.session.cfg.knows(optSetWatches) {
@@ -278,20 +284,12 @@ func (c zkClient) ReadAndWatch(over *Conn, path string, then Callback[Content]) 
 			watchErr = err
 		}
 	})
-	over.send(encodeRead(opGetData, path, false), func(body []byte, err error) {
-		r := reader{rest: body, newest: over.session.Zxid()}
-		var found Content
-		switch {
-		case err == nil:
-			if found = (Content{r.data(), r.stat()}); r.bad {
-				err = errGarbled
-			}
-			fallthrough
-		case IsMissing(err):
+	over.send(encodeRead(opGetData, path, false), decoding(over.session, "", readContent, func(found Content, err error) {
+		if err == nil || IsMissing(err) {
 			err = cmp.Or(watchErr, err)
 		}
 		then(found, err)
-	})
+	}))
 }
 
 func (c zkClient) Exists(path string) (zk.Stat, bool, error) {

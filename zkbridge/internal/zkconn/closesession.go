@@ -29,11 +29,8 @@ func CloseSession(ctx context.Context, cfg *Settings, server string, id int64, p
 // which has no other user, and the session's id. If the session to resume is over, it returns nil. It
 // blocks until use has returned, until ctx ends, or for ConnectTimeout.
 func inSession(ctx context.Context, cfg *Settings, server string, id int64, password []byte, use func(w *Conn, session int64) error) error {
-	deadline := time.Now().Add(cfg.ConnectTimeout)
-	if end, limited := ctx.Deadline(); limited && end.Before(deadline) {
-		deadline = end
-	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
+	deadline, _ := ctx.Deadline()
 	var lookups sync.WaitGroup
 	defer lookups.Wait()
 	defer cancel()

@@ -282,30 +282,23 @@ func (r *reader) made(root Chroot, op *Op) string {
 // operation with a Node has the name of the node that was made as its String; others have the path.
 func (r *reader) results(root Chroot, ops []Op) (all []zk.MultiResponse, failure error) {
 	all = make([]zk.MultiResponse, 0, len(ops))
-	made := func() string {
-		if len(all) >= len(ops) {
-			r.bad = true
-			return ""
-		}
-		return r.made(root, &ops[len(all)])
-	}
 	for {
 		op, last, _ := r.int(), r.bool(), r.int()
+		if !last && len(all) == len(ops) {
+			r.bad = true
+		}
 		if last || r.bad {
 			return all, failure
 		}
 		var result zk.MultiResponse
+		if op == opCreate || op == opCreate2 {
+			result.String = r.made(root, &ops[len(all)])
+		}
 		switch op {
-		case opCreate:
-			result.String = made()
-		case opCreate2: // the answer to a container
-			result.String = made()
+		case opCreate2, opSetData: // create2 answers a container
 			stat := r.stat()
 			result.Stat = &stat
-		case opSetData:
-			stat := r.stat()
-			result.Stat = &stat
-		case opCheck, opDelete:
+		case opCreate, opCheck, opDelete:
 		case opError:
 			result.Error = errorOf(r.int())
 			if failure == nil {

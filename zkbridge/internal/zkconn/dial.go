@@ -37,12 +37,8 @@ func (cfg *Settings) secure(ctx context.Context, raw net.Conn, address string) (
 	}
 	t := cfg.TLS
 	if t.ServerName == "" {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
 		t = t.Clone()
-		t.ServerName = host
+		t.ServerName, _, _ = net.SplitHostPort(address) // which was dialed
 	}
 	conn := tls.Client(raw, t)
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -23,18 +23,20 @@ func (c zkClient) ReadDirectories(reads []DirectoryRead, then func()) {
 		c.readPiece(reads, then)
 		return
 	}
+	answered := afterCalls(2, then)
+	c.readPiece(reads[:first], answered)
+	c.ReadDirectories(reads[first:], answered)
+}
+
+// afterCalls returns a function whose nth call calls then. The calls may come from several goroutines.
+func afterCalls(n int, then func()) func() {
 	var left atomic.Int32
-	left.Store(1)
-	answered := func() {
+	left.Store(int32(n))
+	return func() {
 		if left.Add(-1) == 0 {
 			then()
 		}
 	}
-	for rest := reads; len(rest) > 0; rest, first = rest[first:], c.firstPiece(rest[first:]) {
-		left.Add(1)
-		c.readPiece(rest[:first], answered)
-	}
-	answered()
 }
 
 // firstPiece returns how many of the reads one message has.
@@ -67,15 +69,12 @@ func (c zkClient) readPiece(reads []DirectoryRead, then func()) {
 }
 
 func (c zkClient) readOneByOne(reads []DirectoryRead, then func()) {
-	var left atomic.Int32 // the answers may come over two connections
-	left.Store(int32(len(reads)))
+	all := afterCalls(len(reads), then) // the answers may come over two connections
 	for i := range reads {
 		read := &reads[i]
 		answered := func(listing Listing, err error) {
 			read.Listing, read.Err = listing, err
-			if left.Add(-1) == 0 {
-				then()
-			}
+			all()
 		}
 		if read.WithNames {
 			c.List(read.Path, false, answered)

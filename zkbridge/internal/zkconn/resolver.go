@@ -73,13 +73,9 @@ func (r *Resolver) dial(ctx, life context.Context, running *sync.WaitGroup, netw
 
 // dialOne connects to one address. It leaves time for the others of the addresses that are left.
 func (r *Resolver) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
-	if end, limited := ctx.Deadline(); limited {
+	if end, limited := ctx.Deadline(); limited && left > 1 {
 		var cancel context.CancelFunc
-		share := time.Until(end)
-		if left > 1 {
-			share = min(share/time.Duration(left), maxAddressWait)
-		}
-		ctx, cancel = context.WithTimeout(ctx, share)
+		ctx, cancel = context.WithTimeout(ctx, min(time.Until(end)/time.Duration(left), maxAddressWait))
 		defer cancel()
 	}
 	return r.DialIP(ctx, network, address)
