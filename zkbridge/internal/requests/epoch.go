@@ -52,8 +52,11 @@ func ReasonOf(err error) messages.Reason {
 	return zkconn.ReasonFor(err)
 }
 
-// retryRead sends a read again that has failed with the connection, or returns why the read fails.
+// retryRead sends a read again that has failed with the connection. It returns why any other fails.
 func retryRead(ep InEpoch, h *zkconn.HangUps, err error, read func()) error {
+	if !zkconn.IsTransient(err) {
+		return err
+	}
 	final := h.Note(err)
 	if final == nil {
 		ep.RetryAfter(h.Pause(), read)

@@ -51,10 +51,8 @@ func (l *List) finish(ep InEpoch, listing zkconn.Listing, err error) {
 		ep.Answer(l, &messages.Listed{Id: l.ID, Epoch: l.Epoch, Children: listing.Children, DirectoryCzxid: listing.Czxid})
 		return
 	}
-	if zkconn.IsTransient(err) {
-		if err = retryRead(ep, &l.hangUps, err, func() { l.read(ep) }); err == nil {
-			return
-		}
+	if err = retryRead(ep, &l.hangUps, err, func() { l.read(ep) }); err == nil {
+		return
 	}
 	why := zkconn.ReasonFor(err)
 	ep.Watches().OnRead(l.watcher, false)

@@ -25,7 +25,6 @@ type Read[T any] struct {
 
 	directory string // of the barrier: nothing that is older than the call is read in it
 	read      func(zkconn.Client, jobs.ReadSlots) (T, error)
-	missing   bool // there is no such node or directory
 	hangUps   zkconn.HangUps
 	watcher   *watches.Watcher // not nil if Watcher is not, while the read is under way
 }
@@ -66,22 +65,20 @@ func (r *Read[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value T, err
 	if passed := barrier(); passed != nil && !zkconn.IsMissing(passed) {
 		err = zkconn.ExplainRight(c, passed, "READ", r.directory)
 	}
-	if r.missing = zkconn.IsMissing(err); r.missing { // the directory, and all its nodes
-		err = nil
-	}
 	return value, err
 }
 
 func (r *Read[T]) handleResult(ep InEpoch, value T, err error) {
-	ep.Watches().OnRead(r.watcher, err == nil && !r.missing)
+	ep.Watches().OnRead(r.watcher, err == nil)
 	if !ep.IsOpen(r) {
 		return // the caller has stopped waiting
 	}
+	if zkconn.IsMissing(err) { // the directory, and all its nodes
+		err = nil
+	}
 	if err != nil && !errors.Is(err, messages.Reason_LIMIT_EXCEEDED) { // otherwise it has its reason
-		if zkconn.IsTransient(err) {
-			if err = retryRead(ep, &r.hangUps, err, func() { r.Start(ep) }); err == nil {
-				return
-			}
+		if err = retryRead(ep, &r.hangUps, err, func() { r.Start(ep) }); err == nil {
+			return
 		}
 		why := zkconn.ReasonFor(err)
 		err = fmt.Errorf("zkbridge: look at %s: %w: %w", r.Path, why, err)

@@ -17,21 +17,18 @@ import (
 // sets all watches.
 type Watch struct {
 	reply.To
-	msg        *messages.Watch // nothing may write to it
-	left       int             // nodes that are not read yet
-	gone       []string
-	data       map[string][]byte // nil if the request does not ask for data
-	czxids     map[string]int64  // with the data
-	persistent []string
-	hangUps    zkconn.HangUps
-	err        error // of the last node that could not be watched
+	msg     *messages.Watch // nothing may write to it
+	left    int             // nodes that are not read yet
+	answer  *messages.Watched
+	hangUps zkconn.HangUps
+	err     error // of the last node that could not be watched
 }
 
 // NewWatch returns a Watch for the sender of msg, or an error for one that the bridge does not accept.
 func NewWatch(to reply.To, msg *messages.Watch) (w *Watch, invalid error) {
-	w = &Watch{To: to, msg: msg}
+	w = &Watch{To: to, msg: msg, answer: &messages.Watched{Id: to.ID, Epoch: to.Epoch}}
 	if msg.GetWithData() { // the answer has the czxids of the nodes as well
-		w.data, w.czxids = map[string][]byte{}, map[string]int64{}
+		w.answer.Data, w.answer.Czxids = map[string][]byte{}, map[string]int64{}
 	}
 	invalid = watches.CheckComparable(to.Recipient)
 	for _, node := range msg.GetNodes() {
@@ -77,7 +74,7 @@ func (w *Watch) watchSince(ep InEpoch) {
 				switch {
 				case err == nil:
 					w.finish(ep)
-				case zkconn.IsTransient(err) && retryRead(ep, &w.hangUps, err, func() { w.watchSince(ep) }) == nil:
+				case retryRead(ep, &w.hangUps, err, func() { w.watchSince(ep) }) == nil:
 				default:
 					w.hangUps = 0 // the reads are other requests
 					w.readNodes(ep)
@@ -98,22 +95,19 @@ func (w *Watch) onNodeRead(ep InEpoch, node string, watcher *watches.Watcher, fo
 	switch {
 	case err == nil:
 		ep.Watches().OnRead(watcher, true)
-		if w.data != nil {
-			w.data[node], w.czxids[node] = found.Data, found.Stat.Czxid
+		if w.msg.GetWithData() {
+			w.answer.Data[node], w.answer.Czxids[node] = found.Data, found.Stat.Czxid
 		}
 		if found.Stat.EphemeralOwner == 0 {
-			w.persistent = append(w.persistent, node)
+			w.answer.Persistent = append(w.answer.Persistent, node)
 		}
-	case zkconn.IsTransient(err):
+	case errors.Is(err, zk.ErrNoNode):
+		ep.Watches().Remove(w.Recipient, path)
+		w.answer.Gone = append(w.answer.Gone, node)
+	default:
 		if err = retryRead(ep, &w.hangUps, err, func() { w.readNode(ep, node, watcher) }); err == nil {
 			return
 		}
-		ep.Watches().OnRead(watcher, false)
-		w.err = err
-	case errors.Is(err, zk.ErrNoNode):
-		ep.Watches().Remove(w.Recipient, path)
-		w.gone = append(w.gone, node)
-	default:
 		ep.Watches().OnRead(watcher, false)
 		w.err = zkconn.ExplainRight(ep.Client(), err, "READ", path)
 	}
@@ -127,6 +121,6 @@ func (w *Watch) finish(ep InEpoch) {
 	case w.err != nil:
 		ep.Fail(w, zkconn.ReasonFor(w.err), "watch nodes of %s: %v", w.msg.GetDirectory(), w.err)
 	default:
-		ep.Answer(w, &messages.Watched{Id: w.ID, Epoch: w.Epoch, Gone: w.gone, Data: w.data, Czxids: w.czxids, Persistent: w.persistent})
+		ep.Answer(w, w.answer)
 	}
 }
