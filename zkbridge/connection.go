@@ -28,7 +28,7 @@ type connection struct {
 	counters         counters
 	lastConnectError atomic.Pointer[connectError]
 	noTokens         atomic.Pointer[error] // see NoTokens
-	promised         latest                // until when others rely on the session, by Now
+	promised         zkconn.Latest         // until when others rely on the session, by Now
 }
 
 // snapshot is what other goroutines may read of the actor's state.
@@ -95,7 +95,7 @@ func (b *connection) closeAfterMargin(c *zkconn.SessionConn) {
 
 // closePause returns how long the bridge waits before it closes a session that it has given up.
 func (b *connection) closePause() time.Duration {
-	return max(b.cfg.Margin, b.promised.load()-b.cfg.Clock.Now())
+	return max(b.cfg.Margin, b.promised.Load()-b.cfg.Clock.Now())
 }
 
 // beatOfPromises is the time between beats while other processes rely on the session: a Promise is
@@ -105,22 +105,8 @@ const beatOfPromises = time.Second
 // beatPause returns the time between two beats.
 func (b *connection) beatPause(timeout time.Duration) time.Duration {
 	pause := timeout / zkconn.BeatsPerTimeout
-	if b.promised.load() > b.cfg.Clock.Now() {
+	if b.promised.Load() > b.cfg.Clock.Now() {
 		pause = min(pause, beatOfPromises)
 	}
 	return pause
-}
-
-// latest is a time that only grows.
-type latest struct{ at atomic.Int64 }
-
-func (l *latest) load() time.Duration { return time.Duration(l.at.Load()) }
-
-func (l *latest) raise(at time.Duration) {
-	for {
-		was := l.at.Load()
-		if int64(at) <= was || l.at.CompareAndSwap(was, int64(at)) {
-			return
-		}
-	}
 }

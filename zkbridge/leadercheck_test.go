@@ -201,7 +201,7 @@ func testCheckWithLeader(t *testing.T, s *zktest.Server, dir string) {
 		if c == nil {
 			return false
 		}
-		confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c, nil, ""), slices.Clone(nodes))
+		confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c), slices.Clone(nodes))
 		if len(phantoms) != 0 {
 			t.Errorf("phantoms %v", phantoms)
 		}

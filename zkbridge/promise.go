@@ -21,7 +21,7 @@ func (b *internals) Promise(epoch uint64, limit time.Duration) time.Duration {
 	if d <= 0 || now.conn.Overdue(at) {
 		return 0
 	}
-	b.promised.raise(at + d + d/zkconn.ClockError)
+	b.promised.Raise(at + d + d/zkconn.ClockError)
 	// The bridge stores that the session is lost before it asks until when it must not close it.
 	if !b.state.Load().lives(epoch) {
 		return 0

@@ -111,7 +111,7 @@ func TestCheckLongPathsWithLeader(t *testing.T) {
 			nodes = append(nodes, fmt.Sprintf("%s/%d%s", dir, i, strings.Repeat("x", 30<<10)))
 			makeNode(t, conn, nodes[i], "")
 		}
-		if confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c, nil, ""), nodes); len(confirmed) != 60 || len(phantoms) != 0 {
+		if confirmed, phantoms := epoch.CheckWithLeader(zkconn.NewClient(c), nodes); len(confirmed) != 60 || len(phantoms) != 0 {
 			t.Errorf("confirmed %d, phantoms %d", len(confirmed), len(phantoms))
 		}
 		u.created(dir, "n-")

@@ -106,7 +106,7 @@ func Open(owner Owner, cfg Setup, number uint64) *Epoch {
 	ep := &Epoch{Number: number, owner: owner, cfg: cfg, noGeneration: errGenerationUnread, watches: watches.Table{Epoch: number, Log: cfg.Log}}
 	ep.timers = jobs.NewTimers(ep.Post)
 	ep.Conn = zkconn.Open(number, cfg.Settings, func(event any) { ep.Post(func() { ep.onConnEvent(event) }) }, owner.NoteConnectError)
-	ep.client = zkconn.NewClient(ep.Conn, cfg.ACL, cfg.Root)
+	ep.client = zkconn.NewClient(ep.Conn)
 	ep.jitter = zkconn.NewJitter() // after the connection has drawn its own, so that seeds of the simulation keep their histories
 	ep.jobs = jobs.NewKinds(writer.MaxSingle, cfg.Blocking, owner.PostAhead)
 	ep.Writer = writer.New(ep, writer.Dependencies{Settings: cfg.Settings, Session: ep.Conn, OnBatch: cfg.OnBatch})

@@ -122,13 +122,12 @@ type Listing struct {
 type zkClient struct {
 	session *SessionConn
 	acl     []zk.ACL
-	root    Chroot
-	chroot  Chroot // root, but for a client that Parent has returned
+	root    Chroot // of the Settings, but for a client that Parent has returned
 }
 
-// NewClient returns the client on a session's connections. The nodes that it makes have the ACL.
-func NewClient(session *SessionConn, acl []zk.ACL, root Chroot) Client {
-	return zkClient{session, acl, root, root}
+// NewClient returns the client on a session's connections. The nodes that it makes have the ACL of the Settings.
+func NewClient(session *SessionConn) Client {
+	return zkClient{session, session.cfg.ACL, session.cfg.Root}
 }
 
 // sendQuery sends a request and calls then with the answer that read has decoded.
@@ -331,7 +330,7 @@ func (c zkClient) Parent() Client {
 
 func (c zkClient) FullPath(path string) string { return c.root.prepend(path) }
 
-func (c zkClient) Chroot() string { return string(c.chroot) }
+func (c zkClient) Chroot() string { return string(c.session.cfg.Root) }
 
 // WithPublicRead adds the right to READ for all.
 func WithPublicRead(acl []zk.ACL) []zk.ACL {

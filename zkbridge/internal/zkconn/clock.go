@@ -13,7 +13,7 @@ type Clock struct {
 	before       time.Duration        // what suspendedFor returned at first
 
 	checked atomic.Int64 // when suspendedFor was called last, by the monotonic clock
-	ahead   atomic.Int64 // of the monotonic clock, because of suspends
+	ahead   Latest       // of the monotonic clock, because of suspends
 }
 
 // clockPrecision is how often suspendedFor is called at most.
@@ -32,18 +32,23 @@ func NewClock(suspendedFor func() time.Duration) *Clock {
 func (c *Clock) Now() time.Duration {
 	running := time.Since(c.opened)
 	if int64(running)-c.checked.Load() >= int64(clockPrecision) {
-		c.checkSuspends()
+		c.ahead.Raise(c.suspendedFor() - c.before)
 		c.checked.Store(int64(running)) // afterwards: no other goroutine relies on a check under way
 	}
-	return running + time.Duration(c.ahead.Load())
+	return running + c.ahead.Load()
 }
 
-// checkSuspends takes suspends into account. It does not set the clock back.
-func (c *Clock) checkSuspends() {
-	suspended := int64(c.suspendedFor() - c.before)
+// Latest is a time that only grows. Any goroutine may use it.
+type Latest struct{ at atomic.Int64 }
+
+// Load returns the time, 0 at first.
+func (l *Latest) Load() time.Duration { return time.Duration(l.at.Load()) }
+
+// Raise has the time be at, unless it is later.
+func (l *Latest) Raise(at time.Duration) {
 	for {
-		ahead := c.ahead.Load()
-		if suspended <= ahead || c.ahead.CompareAndSwap(ahead, suspended) {
+		was := l.at.Load()
+		if int64(at) <= was || l.at.CompareAndSwap(was, int64(at)) {
 			return
 		}
 	}

@@ -126,6 +126,8 @@ func (c *Conn) readMessage() error {
 	switch xid := int32(binary.BigEndian.Uint32(head[lengthSize:])); {
 	case xid > 0:
 		return c.onReply(head, xid, size)
+	case c.isTooLarge(size):
+		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
 	case xid == xidEvent:
 		return c.onWatchEvent(size)
 	case xid == xidPing:
@@ -157,14 +159,6 @@ func (c *Conn) nextHead(limit uint32) (head []byte, size int, err error) {
 	}
 	head, err = c.reader.Peek(lengthSize + minFrame)
 	return head, int(n), err
-}
-
-// checkSize returns an error for a message that is too large and answers no request.
-func (c *Conn) checkSize(size int) error {
-	if c.isTooLarge(size) {
-		return fmt.Errorf("a message of %d bytes, which no request has asked for, is larger than MaxReply", size)
-	}
-	return nil
 }
 
 func (c *Conn) isTooLarge(size int) bool {

@@ -38,7 +38,6 @@ type hostList struct {
 	turn      int      // index of the next server
 	tries     int      // how many servers were tried since one was last connected
 	connected time.Time
-	pauseDue  bool // a pause is due before the server returned last is dialed
 
 	attemptTimeout time.Duration // of the last attempt, 0 since a server was connected
 	deadline       time.Time     // of the last attempt
@@ -69,12 +68,6 @@ func (h *hostList) next() (server string) {
 	}
 	server = h.servers[h.turn]
 	h.turn = (h.turn + 1) % len(h.servers)
-	if h.tries == 0 {
-		// No pause after a connection is lost, unless it was a short one.
-		h.pauseDue = time.Since(h.connected) < time.Second
-	} else {
-		h.pauseDue = h.tries%len(h.servers) == 0
-	}
 	if h.tries++; !h.deadline.After(time.Now()) {
 		h.attemptTimeout *= 2 // the last attempt had no answer in its time
 	}
@@ -90,10 +83,11 @@ func (h *hostList) beginAttempt(limit time.Duration) (deadline time.Time) {
 
 // pause returns the pause before the server returned last is dialed.
 func (h *hostList) pause() time.Duration {
-	if !h.pauseDue {
-		return 0
+	tried := h.tries - 1 // before it
+	if tried%len(h.servers) != 0 || tried == 0 && time.Since(h.connected) >= time.Second {
+		return 0 // there is a pause before each round of all servers, and before the first one only after a short connection
 	}
-	round := (h.tries - 1) / len(h.servers) // the number of the next round of all servers, from 0
+	round := tried / len(h.servers) // the number of the next round, from 0
 	pause := h.maxPause >> max(0, 3-max(1, round))
 	if left := h.left(); left > 0 {
 		pause = min(pause, max(left, h.maxPause)/4)

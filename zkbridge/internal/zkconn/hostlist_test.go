@@ -99,7 +99,8 @@ func TestPauseIsSpread(t *testing.T) {
 		tenths := map[time.Duration]bool{}
 		for range 1000 {
 			h := newTestHostList(t, c.session, "a")
-			h.pauseDue = true
+			h.onConnected() // and lost it at once
+			h.next()
 			p := h.pause()
 			if p < c.longest/4 || p > c.longest {
 				t.Fatalf("%v: pause of %v", c.session, p)

@@ -186,9 +186,6 @@ func (c *Conn) onReply(head []byte, xid int32, size int) (err error) {
 
 // onPong reads the answer to a ping.
 func (c *Conn) onPong(size int) error {
-	if err := c.checkSize(size); err != nil {
-		return err
-	}
 	if err := c.checkOrder(xidPing); err != nil {
 		return err
 	}
@@ -200,9 +197,6 @@ func (c *Conn) onPong(size int) error {
 // onWatchEvent reads the event of a watch. It proves nothing about the session, since it answers no
 // message.
 func (c *Conn) onWatchEvent(size int) error {
-	if err := c.checkSize(size); err != nil {
-		return err
-	}
 	body, err := c.readBody(size)
 	if err != nil {
 		return err

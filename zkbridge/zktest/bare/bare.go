@@ -25,7 +25,7 @@ type Baseline struct {
 func Connect(t testing.TB, s *zktest.Server) *Baseline {
 	t.Helper()
 	cfg := &zkconn.Settings{Servers: zkconn.NewServerList([]string{s.Addr()}), SessionTimeout: 20 * time.Second, ConnectTimeout: 10 * time.Second,
-		Margin: time.Second, Dial: s.Dial, Log: slog.New(slog.DiscardHandler), Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(nil)}
+		ACL: zk.WorldACL(zk.PermAll), Margin: time.Second, Dial: s.Dial, Log: slog.New(slog.DiscardHandler), Resolver: zkconn.NewResolver(), Clock: zkconn.NewClock(nil)}
 	established := make(chan *zkconn.Conn, 1)
 	session := zkconn.Open(1, cfg, func(event any) {
 		if e, is := event.(zkconn.Established); is {
@@ -39,7 +39,7 @@ func Connect(t testing.TB, s *zktest.Server) *Baseline {
 	case <-time.After(zktest.TimeLimit):
 		t.Fatalf("bare: no session with %s", s.Addr())
 	}
-	return &Baseline{t, zkconn.NewClient(session, zk.WorldACL(zk.PermAll), "")}
+	return &Baseline{t, zkconn.NewClient(session)}
 }
 
 // MakeDirectory makes a directory and those above it.
