@@ -12,11 +12,11 @@ import (
 // it is not the best one, as soon as the best one has published that it waits.
 type Machine struct {
 	id      uint64
-	view    *View
-	ids     []uint64 // of the members in view, for which places were made
-	placed  []int    // those of them that share the partitions
+	members int             // of the group, to this member's knowledge
+	sharing []*MemberRecord // those of them that share the partitions
+	ids     []uint64        // of sharing, for which places were made
 	places  []Place
-	self    int // the index of this member in view; -1 while it is not there
+	self    int // the index of this member in sharing; -1 while it is not there
 	parts   []part
 	busy    int  // partitions that are not idle or paused
 	leaving bool // for ever
@@ -84,34 +84,17 @@ func NewMachine(id uint64, n int) *Machine {
 
 // Changed takes in what the members have published.
 func (m *Machine) Changed(v *View) []Action {
-	m.view, m.self = v, v.find(m.id)
-	ids := make([]uint64, len(v.Members))
-	for i, member := range v.Members {
+	m.members, m.sharing = len(v.Members), v.sharing()
+	ids := make([]uint64, len(m.sharing))
+	for i, member := range m.sharing {
 		ids[i] = member.ID
 	}
-	if placed := v.placed(); m.places == nil || !slices.Equal(ids, m.ids) || !slices.Equal(placed, m.placed) {
-		m.ids, m.placed, m.places = ids, placed, placesOf(ids, placed, len(m.parts))
+	m.self = slices.Index(ids, m.id)
+	if m.places == nil || !slices.Equal(ids, m.ids) {
+		m.ids, m.places = ids, Places(ids, len(m.parts))
 		m.changed = true // the member may be the best one for a partition that it waits for already
 	}
 	return m.decideAll()
-}
-
-// placesOf returns the places of n partitions among the placed ones of the ids.
-func placesOf(ids []uint64, placed []int, n int) []Place {
-	sharing := make([]uint64, len(placed))
-	for i, at := range placed {
-		sharing[i] = ids[at]
-	}
-	places := Places(sharing, n)
-	for p, at := range places {
-		if at.Best >= 0 {
-			places[p].Best = placed[at.Best]
-		}
-		if at.Second >= 0 {
-			places[p].Second = placed[at.Second]
-		}
-	}
-	return places
 }
 
 // Leave has the member end all terms and requests, and then be Left.
@@ -212,7 +195,7 @@ func (m *Machine) Publication() (leads, waits Bits) {
 }
 
 // Members returns how many members the group has, to this member's knowledge.
-func (m *Machine) Members() int { return len(m.ids) }
+func (m *Machine) Members() int { return m.members }
 
 // Leaving reports whether Leave was called.
 func (m *Machine) Leaving() bool { return m.leaving }
@@ -276,7 +259,7 @@ func (m *Machine) shallResign(p int) bool {
 	if best < 0 || best == m.self {
 		return false
 	}
-	other := &m.view.Members[best]
+	other := m.sharing[best]
 	if !other.Waits.Has(p) || other.Published == m.parts[p].gaveTo {
 		return false
 	}

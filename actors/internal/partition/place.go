@@ -21,14 +21,16 @@ func Places(ids []uint64, n int) []Place {
 		places[p] = Place{-1, -1}
 		c, more := claim{partition: p}, len(ids) > 0
 		for refused := false; more; refused = true {
-			m := bestBelow(ids, c, refused)
+			// There is such a member, because all capacities together suffice.
+			m := highest(ids, c.partition, func(_ int, score uint64) bool { return !refused || score < c.score })
 			c.score = score(ids[m], c.partition)
 			c, more = taken[m].take(c, capacity)
 		}
 	}
 	for m, all := range taken {
 		for _, c := range all {
-			places[c.partition] = Place{m, second(ids, c.partition, m)}
+			second := highest(ids, c.partition, func(other int, _ uint64) bool { return other != m })
+			places[c.partition] = Place{m, second}
 		}
 	}
 	return places
@@ -49,26 +51,14 @@ type claim struct {
 	score     uint64
 }
 
-// bestBelow returns the member with the highest score, or, after a refusal, with the highest one below
-// that of the claim. There is one, because all capacities together suffice.
-func bestBelow(ids []uint64, c claim, refused bool) (best int) {
-	best = -1
-	var highest uint64
-	for m, id := range ids {
-		if s := score(id, c.partition); (best < 0 || s > highest) && !(refused && s >= c.score) {
-			best, highest = m, s
-		}
-	}
-	return best
-}
-
-// second returns the member other than best with the highest score, or -1.
-func second(ids []uint64, p, best int) int {
+// highest returns which of the members that may have a partition has the highest score with it, or -1. may is
+// given a member and its score.
+func highest(ids []uint64, p int, may func(m int, score uint64) bool) int {
 	found := -1
-	var highest uint64
+	var most uint64
 	for m, id := range ids {
-		if s := score(id, p); m != best && (found < 0 || s > highest) {
-			found, highest = m, s
+		if s := score(id, p); (found < 0 || s > most) && may(m, s) {
+			found, most = m, s
 		}
 	}
 	return found

@@ -74,14 +74,15 @@ func wrongFormat(path string, format int) error {
 	return check.Invalid(fmt.Sprintf("record of format %d of a member of %s: this version reads records of format 0 only; upgrade this process", format, path))
 }
 
-// placed returns the indexes of the members that share the partitions: those that are not leaving, or all
-// if all are leaving.
-func (v *View) placed() []int {
-	var all, stay []int
+// sharing returns the members that share the partitions: those that are not leaving, or all if all are
+// leaving.
+func (v *View) sharing() []*MemberRecord {
+	var all, stay []*MemberRecord
 	for i := range v.Members {
-		all = append(all, i)
-		if !v.Members[i].Leaving {
-			stay = append(stay, i)
+		m := &v.Members[i]
+		all = append(all, m)
+		if !m.Leaving {
+			stay = append(stay, m)
 		}
 	}
 	if len(stay) == 0 {
@@ -92,17 +93,9 @@ func (v *View) placed() []int {
 
 // Find returns the newest record of a member, if there is one.
 func (v *View) Find(id uint64) (m *MemberRecord, is bool) {
-	if i := v.find(id); i >= 0 {
-		return &v.Members[i], true
-	}
-	return nil, false
-}
-
-// find returns the index of a member, or -1.
-func (v *View) find(id uint64) int {
 	i, is := slices.BinarySearchFunc(v.Members, id, func(m MemberRecord, id uint64) int { return cmp.Compare(m.ID, id) })
 	if !is {
-		return -1
+		return nil, false
 	}
-	return i
+	return &v.Members[i], true
 }
