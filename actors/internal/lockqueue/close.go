@@ -13,7 +13,6 @@ func (ev Close) apply(s *State) {
 		switch e.stage {
 		case held:
 			s.lose(e, ev.Reason) // the held marker stays: the owner may not have ended its work
-			s.removeFromList(&e.contender)
 			s.deleteNode(e)
 		case unsent, creating, queued, makingMarker:
 			s.refuseAll(e, ev.Reason)

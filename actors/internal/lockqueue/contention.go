@@ -3,7 +3,6 @@ package lockqueue
 import (
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -61,11 +60,7 @@ func (s *State) listArrived(set bool) {
 	s.contention.requested, s.contention.deleteAfter = false, nil
 	s.contention.set = s.contention.set && set
 	for _, e := range before {
-		if s.delay.isOf(e) {
-			s.requestMarker(requests.DeleteWithHeldMarker)
-		} else {
-			s.deleteNode(e)
-		}
+		s.deleteNode(e)
 	}
 }
 

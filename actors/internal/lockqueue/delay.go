@@ -52,7 +52,6 @@ func (s *State) startDelay() {
 	e := s.delay.entry
 	if s.closed != 0 {
 		s.delay = nil
-		s.removeFromList(&e.contender)
 		s.deleteNode(e)
 		return
 	}
@@ -68,7 +67,7 @@ func (ev DelayElapsed) apply(s *State) {
 	if len(s.delay.entry.requests) > 0 {
 		s.requestMarker(requests.ReplaceHeldMarker)
 	} else {
-		s.leaveCleanly()
+		s.deleteWithMarker(s.delay.entry)
 	}
 }
 
@@ -77,18 +76,13 @@ func (ev DelayElapsed) apply(s *State) {
 func (s *State) heldMarkerMade() {
 	switch e := s.delay.entry; {
 	case len(e.requests) == 0:
-		s.leaveCleanly()
+		s.deleteWithMarker(e)
 	case !s.proven(e):
 		s.requestMarker(requests.ReplaceHeldMarker)
 	default:
 		s.delay = nil
 		s.hold(e)
 	}
-}
-
-func (s *State) leaveCleanly() {
-	s.removeFromList(&s.delay.entry.contender)
-	s.deleteCleanly(s.delay.entry)
 }
 
 func (s *State) deletedCleanly(done bool) {
@@ -121,7 +115,6 @@ func (s *State) markerFailed(why requests.Reason) {
 		e := m.entry
 		s.delay = nil
 		s.endEach(e, requests.Refuse, why)
-		s.removeFromList(&e.contender)
 		s.deleteNode(e)
 	}
 }

@@ -6,7 +6,7 @@ import "github.com/actorlock/actorlock/actors/internal/requests"
 
 func (ev Cancel) apply(s *State) {
 	if e := s.requests.At(ev.ID); e != nil {
-		if ev.Unclean && len(e.requests) == 1 {
+		if ev.Unclean && e.stage == held && len(e.requests) == 1 {
 			e.ending = unclean
 		}
 		s.withdraw(e, ev.ID, ev.Reason)
@@ -15,18 +15,17 @@ func (ev Cancel) apply(s *State) {
 
 func (ev Release) apply(s *State) {
 	e := s.requests.At(ev.ID)
-	switch {
-	case e == nil || e.stage != held:
+	if e == nil || e.stage != held {
 		s.refuse(ev.ID, requests.NotHeld)
-	default:
-		s.drop(e, ev.ID)
-		if n := len(e.requests); n > 0 {
-			s.add(requests.ConfirmRelease, ev.ID).StillHeld = n
-			return
-		}
-		e.noteRelease(ev.ID)
-		s.leave(e)
+		return
 	}
+	s.drop(e, ev.ID)
+	if n := len(e.requests); n > 0 {
+		s.add(requests.ConfirmRelease, ev.ID).StillHeld = n
+		return
+	}
+	e.noteRelease(ev.ID)
+	s.leave(e)
 }
 
 // withdraw ends a request, in whatever stage its entry is.
@@ -64,22 +63,18 @@ func (s *State) leave(e *entry) {
 		return // the transaction for the held marker goes on, and then the entry leaves
 	}
 	s.stopWaiting(e)
-	s.removeFromList(&e.contender)
 	switch e.stage {
 	case unsent:
 		e.stage = leaving
 		s.compactUnsent()
 	case creating:
+		s.removeFromList(&e.contender)
 		s.creating--
 		e.stage = abandoned // its node is deleted once it is known
 	case created, queued, makingMarker:
 		s.deleteNode(e)
 	case held:
-		if e.ending == unclean {
-			s.deleteNode(e)
-		} else {
-			s.deleteCleanly(e)
-		}
+		s.deleteWithMarker(e)
 	}
 }
 
@@ -90,10 +85,17 @@ func (s *State) leaveIfReleased(origin *entry) {
 	}
 }
 
+// deleteNode takes the entry off the list, and has its node deleted: for deleteWithMarker together
+// with the held marker.
 func (s *State) deleteNode(e *entry) {
+	s.removeFromList(&e.contender)
 	e.stage = leaving
 	if s.contention.requested { // the deletion ends the watch on the directory, so it comes after that
 		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
+		return
+	}
+	if s.delay.isOf(e) {
+		s.requestMarker(requests.DeleteWithHeldMarker)
 		return
 	}
 	s.lastDeleted = nil
@@ -103,20 +105,13 @@ func (s *State) deleteNode(e *entry) {
 	s.ask(requests.DeleteNode, e.serial).Node = e.name
 }
 
-// deleteCleanly ends what a contender holds: its node is deleted, together with the held marker if
-// the rule has a delay.
-func (s *State) deleteCleanly(e *entry) {
-	if !s.rule.Delay {
-		s.deleteNode(e)
-		return
+// deleteWithMarker has the entry's node deleted, together with the held marker if the rule has a delay and the
+// end is not unclean.
+func (s *State) deleteWithMarker(e *entry) {
+	if s.rule.Delay && e.ending != unclean {
+		s.delay = &delay{entry: e}
 	}
-	e.stage = leaving
-	s.delay = &delay{entry: e}
-	if s.contention.requested { // as in deleteNode
-		s.contention.deleteAfter = append(s.contention.deleteAfter, e)
-		return
-	}
-	s.requestMarker(requests.DeleteWithHeldMarker)
+	s.deleteNode(e)
 }
 
 func (ev Deleted) apply(s *State) {
