@@ -1,8 +1,6 @@
 package lockqueue
 
 import (
-	"slices"
-
 	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
@@ -35,8 +33,8 @@ func (ev Acquire) apply(s *State) {
 // requestCreate has the entry's node created. It keeps the entry while there is no session, or
 // while it waits outside (numbers.go).
 func (s *State) requestCreate(e *entry) {
-	if e.stage != unsent { // it queues again: unanswered may still hold it for its former CreateNode
-		s.unanswered = slices.DeleteFunc(s.unanswered, func(o *entry) bool { return o == e })
+	e.link.Leave() // of unsent, if it was there
+	if e.stage != unsent { // it queues again
 		s.noteRepeat(e)
 	}
 	if e.atomic && e.serial != 0 {
@@ -46,7 +44,7 @@ func (s *State) requestCreate(e *entry) {
 	}
 	if s.session == Lost || s.waitsOutside(e) {
 		e.stage = unsent
-		s.unsent = append(s.unsent, e)
+		s.unsent.Append(e, &e.link)
 		s.listOutside()
 		return
 	}
@@ -75,14 +73,5 @@ func (s *State) createNode(e *entry) {
 	}
 	if e.atomic {
 		create.ID = e.requests[0].id
-	}
-}
-
-// createUnsent creates the nodes of all entries that wait for a session, or outside.
-func (s *State) createUnsent() {
-	again := slices.DeleteFunc(s.unsent, hasLeft)
-	s.unsent, s.unsentLeft = nil, 0
-	for _, e := range again {
-		s.requestCreate(e)
 	}
 }

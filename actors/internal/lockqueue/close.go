@@ -9,7 +9,7 @@ import "slices"
 func (ev Close) apply(s *State) {
 	s.closed = ev.Reason
 	s.listArrived(false)
-	for _, e := range slices.Concat(s.unsent, s.entriesInOrder()) {
+	for _, e := range slices.Concat(slices.Collect(s.unsent.All()), s.entriesInOrder()) {
 		switch e.stage {
 		case held:
 			s.lose(e, ev.Reason) // the held marker stays: the owner may not have ended its work
@@ -24,7 +24,7 @@ func (ev Close) apply(s *State) {
 
 // Idle reports whether no request is open and no answer is awaited.
 func (s *State) Idle() bool {
-	return s.entries.len() == 0 && s.requests.Len() == 0 && len(s.unsent) == int(s.unsentLeft) && s.listing.serial == 0 && s.numbers.deletion == 0
+	return s.entries.len() == 0 && s.requests.Len() == 0 && s.unsent.First() == nil && s.listing.serial == 0 && s.numbers.deletion == 0
 }
 
 // Ending reports whether a node of this process may still exist after Close.
@@ -37,7 +37,6 @@ func (s *State) ReleaseMemory() {
 		return
 	}
 	s.entries, s.requests, s.owners = entryTable{}, nil, nil
-	s.unanswered, s.unsent, s.unsentLeft = nil, nil, 0
 	s.waiting, s.holders = nil, nil
 	if len(s.contenders) == 0 {
 		s.contenders, s.byKind = nil, nil

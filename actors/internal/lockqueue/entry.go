@@ -66,15 +66,6 @@ func insert(list []*contender, c *contender) []*contender {
 	return slices.Insert(list, place(list, c.seq), c)
 }
 
-// shift drops the first element of a list. A list that becomes empty keeps its memory.
-func shift[T any](list []*T) []*T {
-	list[0] = nil
-	if len(list) == 1 {
-		return list[:0]
-	}
-	return list[1:]
-}
-
 func remove(list []*contender, c *contender) []*contender {
 	i := place(list, c.seq)
 	for ; i < len(list) && list[i] != c; i++ {
@@ -84,7 +75,8 @@ func remove(list []*contender, c *contender) []*contender {
 		return list
 	case i < len(list)/2: // the usual departure is one of the first: move those before it
 		copy(list[1:], list[:i])
-		return shift(list)
+		list[0] = nil
+		return list[1:]
 	}
 	return slices.Delete(list, i, i+1)
 }
@@ -136,6 +128,8 @@ type entry struct {
 	data     string
 	requests []request
 	buf      [1]request // the memory of requests, if there is only one
+	// link is the place in State.unsent or, until its CreateNode is answered, in State.unanswered.
+	link requests.Element[entry]
 }
 
 // stage is how far an entry has come in its life.
@@ -219,8 +213,6 @@ func (e *entry) index(id requests.ID) int {
 func (e *entry) noteRelease(by requests.ID) { e.ending, e.buf[0].id = releasing, by }
 
 func (e *entry) releaser() requests.ID { return e.buf[0].id }
-
-func hasLeft(e *entry) bool { return e.stage == leaving }
 
 // put writes to a map, and makes the map first if there is none.
 func put[K comparable, V any](m *map[K]V, key K, value V) {

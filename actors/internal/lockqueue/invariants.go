@@ -60,7 +60,7 @@ func (s *State) checkView() error {
 
 // checkEntries checks the entries, and those without an answer or a session.
 func (s *State) checkEntries() error {
-	downgrades := map[*entry]int16{}
+	downgrades, unanswered := map[*entry]int16{}, slices.Collect(s.unanswered.All())
 	for serial, e := range s.entries.all() {
 		switch wanted := len(e.requests) > 0; {
 		case serial != e.serial || serial < s.firstSerial || serial > s.lastSerial:
@@ -75,7 +75,7 @@ func (s *State) checkEntries() error {
 			return fmt.Errorf("entry %d is answered: sent at %d, created at %d, %q", serial, e.sentAt, e.createdAt, e.name)
 		case !e.answered() && e.name != "" && !strings.HasPrefix(e.name, s.incarnation.prefix(serial, "")):
 			return fmt.Errorf("entry %d has no answer, and has the name of another node: %s", serial, e.name)
-		case !e.answered() && !slices.Contains(s.unanswered, e):
+		case !e.answered() && !slices.Contains(unanswered, e):
 			return fmt.Errorf("entry %d has no answer and is not awaited", serial)
 		case e.downgrade.of != nil && (!e.downgrade.made || e.answered() || e.downgrade.of.stage != held):
 			return fmt.Errorf("entry %d is to be beside %d, in stage %d", serial, e.downgrade.of.serial, e.downgrade.of.stage)
@@ -92,34 +92,29 @@ func (s *State) checkEntries() error {
 		}
 	}
 	open, lists := int32(0), int32(0)
-	for _, e := range s.unanswered {
-		if e.stage == creating {
+	for _, e := range unanswered {
+		switch {
+		case e.stage == creating:
 			open++
+		case e.stage != abandoned:
+			return fmt.Errorf("entry %d in stage %d is awaited", e.serial, e.stage)
 		}
-		if !e.answered() && e.listAfter {
+		if e.listAfter {
 			lists++
 		}
 	}
 	if open != s.creating || lists != s.listsDue {
 		return fmt.Errorf("%d creates and %d lists are open, and %d and %d are counted", open, lists, s.creating, s.listsDue)
 	}
-	left := 0
-	for _, e := range s.unsent {
-		if e.stage != unsent && !hasLeft(e) {
+	for e := range s.unsent.All() {
+		if e.stage != unsent {
 			return fmt.Errorf("an unsent entry is in stage %d", e.stage)
-		}
-		if hasLeft(e) {
-			left++
 		}
 	}
 	switch {
-	case left != int(s.unsentLeft):
-		return fmt.Errorf("%d unsent entries have left, and %d are counted", left, s.unsentLeft)
 	case s.anyOutside() && !s.numbers.ending() && !s.untilTick:
-		return fmt.Errorf("%d entries are not sent, and there is a session", len(s.unsent)-left)
-	case len(s.unanswered) > 0 && s.unanswered[0].answered():
-		return fmt.Errorf("the first create without an answer, %d, has one", s.unanswered[0].serial)
-	case !slices.IsSortedFunc(s.unanswered, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) }):
+		return fmt.Errorf("entries are not sent, and there is a session")
+	case !slices.IsSortedFunc(unanswered, func(a, b *entry) int { return int(int64(a.serial) - int64(b.serial)) }):
 		return fmt.Errorf("creates are awaited in another order than they were sent")
 	}
 	return nil

@@ -66,7 +66,7 @@ func (s *State) leave(e *entry) {
 	switch e.stage {
 	case unsent:
 		e.stage = leaving
-		s.compactUnsent()
+		e.link.Leave()
 	case creating:
 		s.removeFromList(&e.contender)
 		s.creating--

@@ -95,5 +95,6 @@ func (s *State) listGap(e *entry) {
 // awaitsEarlierCreate reports whether another CreateNode has no answer yet, and was sent before e's
 // Created came: its node may be ahead of e.
 func (s *State) awaitsEarlierCreate(e *entry) bool {
-	return len(s.unanswered) > 0 && s.unanswered[0].sentAt < e.createdAt
+	first := s.unanswered.First()
+	return first != nil && first.sentAt < e.createdAt
 }

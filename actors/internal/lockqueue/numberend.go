@@ -2,7 +2,6 @@ package lockqueue
 
 import (
 	"math"
-	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
 )
@@ -13,7 +12,9 @@ import (
 // not wait any longer. Step calls it after every event.
 func (s *State) admit() {
 	if s.anyOutside() && !s.numbers.ending() && !s.untilTick {
-		s.createUnsent()
+		for e := range s.unsent.All() {
+			s.requestCreate(e)
+		}
 	}
 }
 
@@ -36,8 +37,8 @@ func (s *State) listedOutside(directory int64, children int) {
 		s.ask(requests.DeleteDirectory, n.deletion)
 		return
 	}
-	for _, e := range slices.Clone(s.unsent) { // a try does not wait for contenders that block it
-		if !hasLeft(e) && s.blockersAhead(e.kind, math.MaxInt64) >= s.rule.Permits && s.refuseTriesOf(e) && len(e.requests) == 0 {
+	for e := range s.unsent.All() { // a try does not wait for contenders that block it
+		if s.blockersAhead(e.kind, math.MaxInt64) >= s.rule.Permits && s.refuseTriesOf(e) && len(e.requests) == 0 {
 			s.leave(e)
 		}
 	}
@@ -70,10 +71,8 @@ func (s *State) endVainWait() {
 
 // refuseOutside refuses the requests that wait outside.
 func (s *State) refuseOutside(why requests.Reason) {
-	for _, e := range slices.Clone(s.unsent) {
-		if !hasLeft(e) {
-			s.refuseAll(e, why)
-		}
+	for e := range s.unsent.All() {
+		s.refuseAll(e, why)
 	}
 }
 

@@ -62,7 +62,7 @@ const maxListsDue = 64
 
 // awaitAnswer notes that the entry's CreateNode is sent.
 func (s *State) awaitAnswer(e *entry) {
-	s.unanswered = append(s.unanswered, e)
+	s.unanswered.Append(e, &e.link)
 	s.creating++
 	if e.listAfter {
 		s.listsDue++
@@ -78,9 +78,7 @@ func (s *State) markAnswered(e *entry) {
 		s.listsDue--
 	}
 	e.stage = created
-	for len(s.unanswered) > 0 && s.unanswered[0].answered() {
-		s.unanswered = shift(s.unanswered)
-	}
+	e.link.Leave()
 }
 
 // behindOwn reports whether a new contender comes behind others of this process. Then its place
@@ -107,17 +105,7 @@ func (s *State) noteRepeat(e *entry) {
 }
 
 // anyOutside reports whether entries wait outside.
-func (s *State) anyOutside() bool { return s.session != Lost && len(s.unsent) > int(s.unsentLeft) }
-
-// compactUnsent takes the entries that have left out of unsent once they are many. To take out each
-// of them at once would cost the length of the list.
-func (s *State) compactUnsent() {
-	s.unsentLeft++
-	if int(s.unsentLeft)*2 > len(s.unsent) {
-		s.unsent = slices.DeleteFunc(s.unsent, hasLeft)
-		s.unsentLeft = 0
-	}
-}
+func (s *State) anyOutside() bool { return s.session != Lost && s.unsent.First() != nil }
 
 // entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
 // map.

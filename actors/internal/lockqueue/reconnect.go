@@ -39,10 +39,13 @@ func (s *State) startAnew() {
 		first = append(first, d.entry)
 	}
 	s.delay = nil
-	again := slices.Concat(first, s.waitingInOrder(), slices.DeleteFunc(s.unanswered, func(e *entry) bool {
-		return e.stage != creating
-	}), slices.DeleteFunc(s.unsent, hasLeft))
-	s.unsentLeft = 0
+	again := slices.Concat(first, s.waitingInOrder())
+	for e := range s.unanswered.All() {
+		if e.link.Leave(); e.stage == creating {
+			again = append(again, e)
+		}
+	}
+	again = slices.AppendSeq(again, s.unsent.All())
 	s.forget()
 	s.directoryView = newView()
 	s.listing = listing{}
@@ -50,7 +53,7 @@ func (s *State) startAnew() {
 	clear(s.watches)
 	clear(s.asked)
 	s.creating, s.listsDue = 0, 0
-	s.waitingTries, s.unanswered, s.unsent, s.lastDeleted = 0, nil, nil, nil
+	s.waitingTries, s.lastDeleted = 0, nil
 	s.contention = contentionWatch{wanted: s.contention.wanted}
 	for _, e := range again {
 		s.requestCreate(e)

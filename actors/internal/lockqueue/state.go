@@ -71,16 +71,13 @@ type ownEntries struct {
 	// entries holds each entry with a CreateNode or a node that may exist. None of them is unsent.
 	entries entryTable
 	// unsent are entries that wait for a session, or outside (numbers.go), in order of arrival.
-	// unsentLeft is how many of them have left: compactUnsent takes those out.
-	unsent     []*entry
-	unsentLeft int32
-	untilTick  bool // new entries wait outside until the next Tick: see noteRepeat
+	unsent    requests.List[entry]
+	untilTick bool // new entries wait outside until the next Tick: see noteRepeat
 	// waiting holds for each kind the queued entries, by number. waitingTries of them have a try.
 	waitingTries int32
 	waiting      [][]*contender
-	// unanswered are the entries in order of their CreateNode. The first one is not answered.
-	// Answered ones stay behind it until its answer comes.
-	unanswered []*entry
+	// unanswered are the entries whose CreateNode is not answered, in order of their CreateNode.
+	unanswered requests.List[entry]
 	// creating is how many entries are in stage creating. Abandoned ones may be many, before them
 	// in unanswered. listsDue is how many of both have listAfter.
 	creating, listsDue int32

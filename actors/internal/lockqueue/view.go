@@ -3,6 +3,7 @@ package lockqueue
 import (
 	"slices"
 
+	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/actors/queue"
 )
 
@@ -164,10 +165,12 @@ func (s *State) blockedLocally(kind queue.Kind) bool {
 			}
 		}
 	}
-	for _, early := range [][]*entry{s.unanswered, s.unsent} {
-		for i := 0; i < len(early) && n < s.rule.Permits; i++ {
-			e := early[i]
-			if !e.listed && (e.stage == creating || e.stage == unsent) && set.Has(e.kind) {
+	for _, early := range []*requests.List[entry]{&s.unanswered, &s.unsent} {
+		for e := range early.All() {
+			if n >= s.rule.Permits {
+				return true
+			}
+			if !e.listed && e.stage != abandoned && set.Has(e.kind) {
 				n++
 			}
 		}
