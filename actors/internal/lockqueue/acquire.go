@@ -33,7 +33,7 @@ func (ev Acquire) apply(s *State) {
 // requestCreate has the entry's node created. It keeps the entry while there is no session, or
 // while it waits outside (numbers.go).
 func (s *State) requestCreate(e *entry) {
-	e.link.Leave() // of unsent, if it was there
+	e.link.Leave()         // of unsent, if it was there
 	if e.stage != unsent { // it queues again
 		s.noteRepeat(e)
 	}

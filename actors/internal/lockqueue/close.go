@@ -9,7 +9,7 @@ import "slices"
 func (ev Close) apply(s *State) {
 	s.closed = ev.Reason
 	s.listArrived(false)
-	for _, e := range slices.Concat(slices.Collect(s.unsent.All()), s.entriesInOrder()) {
+	for _, e := range slices.Concat(slices.Collect(s.unsent.All()), s.entries.list) {
 		switch e.stage {
 		case held:
 			s.lose(e, ev.Reason) // the held marker stays: the owner may not have ended its work
@@ -24,11 +24,11 @@ func (ev Close) apply(s *State) {
 
 // Idle reports whether no request is open and no answer is awaited.
 func (s *State) Idle() bool {
-	return s.entries.len() == 0 && s.requests.Len() == 0 && s.unsent.First() == nil && s.listing.serial == 0 && s.numbers.deletion == 0
+	return len(s.entries.list) == 0 && s.requests.Len() == 0 && s.unsent.First() == nil && s.listing.serial == 0 && s.numbers.deletion == 0
 }
 
 // Ending reports whether a node of this process may still exist after Close.
-func (s *State) Ending() bool { return s.entries.len() > 0 }
+func (s *State) Ending() bool { return len(s.entries.list) > 0 }
 
 // ReleaseMemory frees the memory that an Idle State keeps for its next event. Most of many locks
 // are idle most of the time.

@@ -67,18 +67,24 @@ func insert(list []*contender, c *contender) []*contender {
 }
 
 func remove(list []*contender, c *contender) []*contender {
-	i := place(list, c.seq)
-	for ; i < len(list) && list[i] != c; i++ {
+	for i := place(list, c.seq); i < len(list); i++ {
+		if list[i] == c {
+			return removeAt(list, i)
+		}
 	}
-	switch {
-	case i >= len(list):
-		return list
-	case i < len(list)/2: // the usual departure is one of the first: move those before it
-		copy(list[1:], list[:i])
-		list[0] = nil
-		return list[1:]
+	return list
+}
+
+// removeAt removes the element at an index. The usual departure is one of the first. From a long list it
+// moves those before it, and a short list keeps its memory.
+func removeAt[T any](list []*T, i int) []*T {
+	const long = 64
+	if len(list) < long || i >= len(list)/2 {
+		return slices.Delete(list, i, i+1)
 	}
-	return slices.Delete(list, i, i+1)
+	copy(list[1:], list[:i])
+	list[0] = nil
+	return list[1:]
 }
 
 // own yields the entries of this process's contenders in a list.

@@ -1,29 +1,34 @@
 package lockqueue
 
-import "iter"
+import (
+	"cmp"
+	"slices"
+)
 
-// entryTable is a map of entries by their serials. One entry needs no map: most locks have one at
-// most.
+// entryTable has entries in the order of their serials, which is mostly that in which they come and go.
 type entryTable struct {
-	one  *entry            // nil if there are none, or all are in more
-	more map[uint64]*entry // the others
-	gone *[]uint64         // the serials of those that were removed; nil if they are not noted
+	list []*entry
+	gone *[]uint64 // the serials of those that were removed; nil if they are not noted
+}
+
+func (t *entryTable) find(serial uint64) (i int, is bool) {
+	return slices.BinarySearchFunc(t.list, serial, func(e *entry, serial uint64) int { return cmp.Compare(e.serial, serial) })
 }
 
 func (t *entryTable) at(serial uint64) *entry {
-	if t.one != nil && t.one.serial == serial {
-		return t.one
+	if i, is := t.find(serial); is {
+		return t.list[i]
 	}
-	return t.more[serial]
+	return nil
 }
 
 // put adds an entry, in the place of one with the same serial.
 func (t *entryTable) put(e *entry) {
-	switch {
-	case t.one != nil && t.one.serial == e.serial, t.len() == 0:
-		t.one = e
-	default:
-		put(&t.more, e.serial, e)
+	i, is := t.find(e.serial)
+	if is {
+		t.list[i] = e
+	} else {
+		t.list = slices.Insert(t.list, i, e)
 	}
 }
 
@@ -31,30 +36,7 @@ func (t *entryTable) remove(serial uint64) {
 	if t.gone != nil {
 		*t.gone = append(*t.gone, serial)
 	}
-	if t.one != nil && t.one.serial == serial {
-		t.one = nil
-	} else {
-		delete(t.more, serial)
-	}
-}
-
-func (t *entryTable) len() (n int) {
-	if t.one != nil {
-		n = 1
-	}
-	return n + len(t.more)
-}
-
-// all returns the entries in no order.
-func (t *entryTable) all() iter.Seq2[uint64, *entry] {
-	return func(yield func(uint64, *entry) bool) {
-		if t.one != nil && !yield(t.one.serial, t.one) {
-			return
-		}
-		for serial, e := range t.more {
-			if !yield(serial, e) {
-				return
-			}
-		}
+	if i, is := t.find(serial); is {
+		t.list = removeAt(t.list, i)
 	}
 }

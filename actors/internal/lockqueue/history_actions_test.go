@@ -356,8 +356,8 @@ func (m *model) finish() {
 		if len(p.state.watches) > 0 {
 			m.t.Fatalf("process %d remembers watches: %v", p.n, p.state.watches)
 		}
-		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+s.entries.len() > 0 || s.unsent.First() != nil || s.waitingTries != 0 {
-			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d entries, %d tries; unsent %p", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), s.entries.len(), s.waitingTries, s.unsent.First())
+		if s := p.state; len(s.contenders) > s.foreign || len(s.waitingInOrder())+len(s.entries.list) > 0 || s.unsent.First() != nil || s.waitingTries != 0 {
+			m.t.Fatalf("process %d remembers %d listed, %d foreign, %d waiting, %d entries, %d tries; unsent %p", p.n, len(s.contenders), s.foreign, len(s.waitingInOrder()), len(s.entries.list), s.waitingTries, s.unsent.First())
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (m *model) close() {
 	}
 	for _, p := range m.processes {
 		if p.state.Ending() {
-			m.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, p.state.entries.len(), m)
+			m.t.Fatalf("process %d waits for the end of %d nodes: %s", p.n, len(p.state.entries.list), m)
 		}
 	}
 }

@@ -61,10 +61,11 @@ func (s *State) checkView() error {
 // checkEntries checks the entries, and those without an answer or a session.
 func (s *State) checkEntries() error {
 	downgrades, unanswered := map[*entry]int16{}, slices.Collect(s.unanswered.All())
-	for serial, e := range s.entries.all() {
+	for i, e := range s.entries.list {
+		serial := e.serial
 		switch wanted := len(e.requests) > 0; {
-		case serial != e.serial || serial < s.firstSerial || serial > s.lastSerial:
-			return fmt.Errorf("entry %d has the serial %d, of %d to %d", serial, e.serial, s.firstSerial, s.lastSerial)
+		case serial < s.firstSerial || serial > s.lastSerial || i > 0 && serial <= s.entries.list[i-1].serial:
+			return fmt.Errorf("entry %d of %d has the serial %d, of %d to %d", i, len(s.entries.list), serial, s.firstSerial, s.lastSerial)
 		case e.entry != e:
 			return fmt.Errorf("entry %d is not its contender's", serial)
 		case slices.Contains([]stage{unsent, created}, e.stage):
@@ -86,9 +87,9 @@ func (s *State) checkEntries() error {
 			downgrades[e.downgrade.of]++
 		}
 	}
-	for serial, e := range s.entries.all() {
+	for _, e := range s.entries.list {
 		if e.downgrade.pending != downgrades[e] {
-			return fmt.Errorf("entry %d counts %d downgrades of %d", serial, e.downgrade.pending, downgrades[e])
+			return fmt.Errorf("entry %d counts %d downgrades of %d", e.serial, e.downgrade.pending, downgrades[e])
 		}
 	}
 	open, lists := int32(0), int32(0)
@@ -140,7 +141,7 @@ func (s *State) checkWaiting() error {
 		}
 	}
 	queues := 0
-	for _, e := range s.entries.all() {
+	for _, e := range s.entries.list {
 		if e.stage == queued {
 			queues++
 		}
@@ -163,10 +164,10 @@ func (s *State) checkRequests() error {
 			return fmt.Errorf("request %d is of entry %d in stage %d, which is not known", id, e.serial, e.stage)
 		}
 	}
-	for serial, e := range s.entries.all() {
+	for _, e := range s.entries.list {
 		for _, r := range e.requests {
 			if !open[r.id] {
-				return fmt.Errorf("request %d of entry %d is not open", r.id, serial)
+				return fmt.Errorf("request %d of entry %d is not open", r.id, e.serial)
 			}
 		}
 	}
@@ -232,9 +233,9 @@ func (s *State) checkRest() error {
 	case s.lastDeleted != nil && (s.lastDeleted.stage != leaving || !s.lastDeleted.inDirectory):
 		return fmt.Errorf("the node deleted last is in stage %d", s.lastDeleted.stage)
 	}
-	for c, e := range s.entries.all() {
+	for _, e := range s.entries.list {
 		if s.delay == nil && e.stage == makingMarker {
-			return fmt.Errorf("entry %d makes its held marker, and no effect for it is under way", c)
+			return fmt.Errorf("entry %d makes its held marker, and no effect for it is under way", e.serial)
 		}
 	}
 	for name, w := range s.watches {

@@ -45,13 +45,23 @@ func (s *State) refuseAll(e *entry, why requests.Reason) {
 
 // lose ends an entry that holds: its requests lose the lock, and its downgrades are refused.
 func (s *State) lose(e *entry, why requests.Reason) {
-	for _, downgrade := range s.downgradesOf(e) {
-		s.detach(downgrade)
-		s.refuseAll(downgrade, why)
-	}
+	s.refuseDowngrades(e, why)
 	s.refuseRelease(e, why) // if its owner had released it, and it stayed for its downgrades only
 	s.endEach(e, requests.Lose, why)
 	e.stage = leaving
+}
+
+// refuseDowngrades refuses the downgrades that are being made beside an entry.
+func (s *State) refuseDowngrades(e *entry, why requests.Reason) {
+	if e.downgrade.pending == 0 {
+		return
+	}
+	for d := range s.unanswered.All() {
+		if d.downgrade.of == e {
+			s.detach(d)
+			s.refuseAll(d, why)
+		}
+	}
 }
 
 // leave ends an entry without requests, in whatever stage it is.
@@ -127,7 +137,7 @@ func (ev Deleted) apply(s *State) {
 		}
 	}
 	s.deleteAcked(e)
-	if s.entries.len() == 0 {
+	if len(s.entries.list) == 0 {
 		s.listOutside() // perhaps it was the last contender
 	}
 }

@@ -1,7 +1,6 @@
 package lockqueue
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/requests"
@@ -107,20 +106,6 @@ func (s *State) noteRepeat(e *entry) {
 // anyOutside reports whether entries wait outside.
 func (s *State) anyOutside() bool { return s.session != Lost && s.unsent.First() != nil }
 
-// entriesInOrder returns the entries by serial, so that the order of effects does not depend on a
-// map.
-func (s *State) entriesInOrder() []*entry {
-	if s.entries.len() == 0 {
-		return nil
-	}
-	all := make([]*entry, 0, s.entries.len())
-	for _, e := range s.entries.all() {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.serial, b.serial) })
-	return all
-}
-
 // detach ends the bond between an entry and the one beside which it was created, which detach
 // returns.
 func (s *State) detach(e *entry) *entry {
@@ -130,13 +115,6 @@ func (s *State) detach(e *entry) *entry {
 		origin.downgrade.pending--
 	}
 	return origin
-}
-
-func (s *State) downgradesOf(e *entry) (all []*entry) {
-	if e.downgrade.pending == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(s.entriesInOrder(), func(f *entry) bool { return f.downgrade.of != e })
 }
 
 // goneReason returns why a node is gone that this process has not deleted.

@@ -64,7 +64,7 @@ func (s *State) Gone() (serials []uint64) {
 // of serials: a failed actor deletes them.
 func (s *State) Nodes() iter.Seq2[uint64, string] {
 	return func(yield func(uint64, string) bool) {
-		for _, e := range s.entriesInOrder() {
+		for _, e := range s.entries.list {
 			if e.name != "" && !yield(e.serial, e.name) {
 				return
 			}

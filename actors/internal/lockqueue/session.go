@@ -21,7 +21,7 @@ func (ev Session) apply(s *State) {
 // fail_on_session_loss: see own.go of package lock.)
 func (s *State) loseSession() {
 	s.session = Lost
-	for _, e := range s.entriesInOrder() {
+	for _, e := range s.entries.list {
 		switch e.stage {
 		case held:
 			s.lose(e, requests.SessionLost)
