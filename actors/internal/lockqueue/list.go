@@ -1,6 +1,10 @@
 package lockqueue
 
-import "github.com/actorlock/actorlock/actors/internal/requests"
+import (
+	"slices"
+
+	"github.com/actorlock/actorlock/actors/internal/requests"
+)
 
 // When the directory is listed.
 
@@ -26,12 +30,7 @@ func (s *State) sendList() {
 
 // awaitsContention reports whether a holder wants to know of contention and does not know of any.
 func (s *State) awaitsContention() bool {
-	for e := range own(s.holders) {
-		if e.wantsContention() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.holders, func(c *contender) bool { return c.entry.wantsContention() })
 }
 
 // takeDirectoryWatch reports whether the list that is about to be asked for is to set the watch,

@@ -90,16 +90,10 @@ func (Tick) apply(s *State) {
 	}
 	s.tickOutside()
 	var ask []string
-	askIfStale := func(c *contender) {
+	for _, c := range slices.Concat(s.nextToHold(), s.holders) {
 		if c.provenAt < s.staleBefore && s.watches[c.name] == nil {
 			ask = append(ask, c.name)
 		}
-	}
-	for _, c := range s.nextToHold() {
-		askIfStale(c)
-	}
-	for _, c := range s.holders {
-		askIfStale(c)
 	}
 	if len(ask) > 0 {
 		s.requestWatch(ask, 0)
