@@ -140,7 +140,7 @@ func (m *Membership) Stopped(failure any) {
 // returned.
 func (m *Membership) Refuse(_ ask.Recipient, msg any) {
 	if msg, is := msg.(returned); is && m.campaigns[msg.partition] != nil {
-		m.campaigns[msg.partition].cancel()
+		m.campaigns[msg.partition].withdraw()
 	}
 }
 
@@ -152,12 +152,12 @@ func (m *Membership) abort(err error) {
 			r.endTerm(err)
 		}
 		if r != nil && !r.runs {
-			r.cancel()
+			r.withdraw()
 		}
 	}
 	for _, r := range []*lockRequest{m.publishing.next, m.publishing.present} {
 		if r != nil {
-			r.cancel()
+			r.withdraw()
 		}
 	}
 	go func() {

@@ -191,16 +191,16 @@ func (p *publisher) onAnswered(r *lockRequest, msg any) {
 		}
 	case *messages.Lost:
 		if r.ended && !r.granted { // the Cancel has come behind the loss, and has no answer
-			p.onReleased(r)
+			p.releases--
 		} else {
 			p.onLost(r, msg)
 		}
 	case *messages.Released:
-		p.onReleased(r)
+		p.releases--
 	case error:
 		switch {
 		case r.ended:
-			p.onReleased(r)
+			p.releases--
 		case r == p.present: // it was not granted
 			p.onLost(r, msg)
 		case r != p.next:
@@ -211,6 +211,7 @@ func (p *publisher) onAnswered(r *lockRequest, msg any) {
 			p.onRefused(msg)
 		}
 	}
+	p.finishIfLeft()
 }
 
 // onLost publishes again after the loss of the present record.
@@ -251,7 +252,6 @@ func (p *publisher) giveBack() {
 func (p *publisher) onRefused(err error) {
 	if !campaign.IsTemporary(err) {
 		p.member.leaveFor(err)
-		p.finishIfLeft()
 		return
 	}
 	pause := campaign.Pause(p.failed)
@@ -262,19 +262,10 @@ func (p *publisher) onRefused(err error) {
 
 // again publishes after a pause, if nothing is published yet.
 func (p *publisher) again(pause time.Duration) {
-	if p.leaving {
-		p.finishIfLeft()
-		return
-	}
-	if p.next == nil {
+	if !p.leaving && p.next == nil {
 		p.gathers = true
 		p.dueAfter(pause, true)
 	}
-}
-
-func (p *publisher) onReleased(*lockRequest) {
-	p.releases--
-	p.finishIfLeft()
 }
 
 // leave takes the member off the list. It is the last thing that the member does. The node of a record that is on

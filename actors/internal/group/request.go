@@ -53,15 +53,7 @@ func (r *lockRequest) begin() {
 
 func (r *lockRequest) send(msg any) { r.entry.Self.RunInlineIfIdle(&ask.Call{From: r, Message: msg}) }
 
-// cancel withdraws the request, in whatever state it is. The last answer is Refused.
-func (r *lockRequest) cancel() {
-	r.ended = true
-	if r.entry != nil {
-		r.send(&messages.Cancel{})
-	}
-}
-
-// withdraw is cancel, but the last answer comes once the node is gone.
+// withdraw cancels the request, in whatever state it is. The last answer is Refused, once the node is gone.
 func (r *lockRequest) withdraw() {
 	r.ended = true
 	if r.entry != nil {
