@@ -1,6 +1,9 @@
 package partition
 
-import "container/heap"
+import (
+	"container/heap"
+	"slices"
+)
 
 // Place is the members that campaign for a partition, as indexes into the list of members; -1 for
 // none. The best one shall lead, and the second one waits to take over.
@@ -14,11 +17,10 @@ type Place struct{ Best, Second int }
 // highest scores, and the others go on to their next member. So few partitions move when a member
 // comes or goes: those of that member, and some that the bound had kept from their first member.
 func Places(ids []uint64, n int) []Place {
-	places := make([]Place, n)
+	places := slices.Repeat([]Place{{-1, -1}}, n)
 	capacity := Capacity(len(ids), n)
 	taken := make([]claims, len(ids))
 	for p := range n {
-		places[p] = Place{-1, -1}
 		c, more := claim{partition: p}, len(ids) > 0
 		for refused := false; more; refused = true {
 			// There is such a member, because all capacities together suffice.

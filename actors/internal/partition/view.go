@@ -3,6 +3,7 @@ package partition
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/actorlock/actorlock/actors/internal/check"
@@ -46,13 +47,9 @@ func NewView(path string, all []MemberRecord, n int) (*View, error) {
 			newest[m.ID] = m
 		}
 	}
-	v := &View{Leaders: make([]int32, n)}
-	for _, m := range newest {
-		v.Members = append(v.Members, m)
-	}
-	slices.SortFunc(v.Members, func(a, b MemberRecord) int { return cmp.Compare(a.ID, b.ID) })
-	for p := range v.Leaders {
-		v.Leaders[p] = -1
+	v := &View{
+		Members: slices.SortedFunc(maps.Values(newest), func(a, b MemberRecord) int { return cmp.Compare(a.ID, b.ID) }),
+		Leaders: slices.Repeat([]int32{-1}, n),
 	}
 	for i, m := range v.Members {
 		for p := range m.Leads.All() {
