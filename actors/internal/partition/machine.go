@@ -210,24 +210,21 @@ func (m *Machine) LeadsAny() bool {
 
 // Waits reports whether the member waits for the partition, and shall lead it.
 func (m *Machine) Waits(p int) bool {
-	return m.parts[p].phase == waiting && m.self >= 0 && m.places[p].Best == m.self
+	return m.parts[p].phase == waiting && m.isBest(p)
 }
+
+// isBest reports whether this member shall lead the partition.
+func (m *Machine) isBest(p int) bool { return m.self >= 0 && m.places[p].Best == m.self }
 
 // decideAll decides about all partitions: those that the member shall lead come first, so that it leads
 // them soon.
 func (m *Machine) decideAll() []Action {
-	for p := range m.parts {
-		if m.self >= 0 && m.places[p].Best == m.self {
-			m.decide(p)
+	for _, best := range []bool{true, false} {
+		for p := range m.parts {
+			if m.isBest(p) == best {
+				m.decide(p)
+			}
 		}
-	}
-	for p := range m.parts {
-		if m.self < 0 || m.places[p].Best != m.self {
-			m.decide(p)
-		}
-	}
-	if m.leaving && m.busy == 0 {
-		m.left()
 	}
 	return m.take()
 }
@@ -249,7 +246,7 @@ func (m *Machine) decide(p int) {
 
 // wanted reports whether the member campaigns for the partition.
 func (m *Machine) wanted(p int) bool {
-	return !m.leaving && m.self >= 0 && (m.places[p].Best == m.self || m.places[p].Second == m.self)
+	return !m.leaving && (m.isBest(p) || m.self >= 0 && m.places[p].Second == m.self)
 }
 
 // shallResign reports whether the best member waits for the partition, and notes that this one resigns
@@ -279,9 +276,6 @@ func (m *Machine) end(p int, pause bool) {
 	m.busy--
 	switch {
 	case m.leaving:
-		if m.busy == 0 {
-			m.left()
-		}
 	case pause:
 		at.phase = paused
 		m.out = append(m.out, Action{Pause, p, int(at.failed)})
@@ -291,17 +285,17 @@ func (m *Machine) end(p int, pause bool) {
 	}
 }
 
-func (m *Machine) left() {
-	m.emit(Left, -1)
-	m.busy = -1 // so that it comes once
-}
-
 func (m *Machine) emit(kind ActionKind, p int) {
 	m.changed = true
 	m.out = append(m.out, Action{Kind: kind, Partition: p})
 }
 
+// take returns the actions of an event.
 func (m *Machine) take() []Action {
+	if m.leaving && m.busy == 0 {
+		m.emit(Left, -1)
+		m.busy = -1 // so that it comes once
+	}
 	out := m.out
 	m.out = nil
 	return out
