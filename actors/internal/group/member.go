@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,7 +107,9 @@ func (m *Membership) Receive(_ ask.Recipient, msg any) {
 	switch msg := msg.(type) {
 	case start:
 		m.watch()
-		m.publishing.start()
+		if !m.publishing.leaving { // it may have left before
+			m.publishing.publish()
+		}
 	case changed:
 		m.onChanged()
 	case answered:
@@ -147,16 +150,12 @@ func (m *Membership) Refuse(_ ask.Recipient, msg any) {
 // abort ends all that the actor has begun, as it cannot go on.
 func (m *Membership) abort(err error) {
 	m.failed = err
-	for _, r := range m.campaigns {
-		if r != nil {
-			r.endTerm(err)
+	for _, r := range slices.Concat(m.campaigns, []*lockRequest{m.publishing.next, m.publishing.present}) {
+		if r == nil {
+			continue
 		}
-		if r != nil && !r.runs {
-			r.withdraw()
-		}
-	}
-	for _, r := range []*lockRequest{m.publishing.next, m.publishing.present} {
-		if r != nil {
+		r.endTerm(err)
+		if !r.runs {
 			r.withdraw()
 		}
 	}

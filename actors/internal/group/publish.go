@@ -119,13 +119,6 @@ func (p *publisher) remindLater() {
 	}
 }
 
-// start publishes the first record, unless the member has left before.
-func (p *publisher) start() {
-	if !p.leaving {
-		p.publish()
-	}
-}
-
 // publish sends a record.
 func (p *publisher) publish() {
 	m := p.member
