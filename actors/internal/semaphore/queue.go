@@ -86,7 +86,7 @@ func (p *State) advance() {
 	for p.permits >= 0 && p.next.First() != nil {
 		q := p.next.First()
 		if q.Atomic {
-			p.leaveNext(q)
+			p.leaveList(q)
 			p.Add(requests.ReportTurn, q.ID)
 			continue
 		}
@@ -94,7 +94,7 @@ func (p *State) advance() {
 			p.refuseTries()
 			return
 		}
-		p.leaveNext(q)
+		p.leaveList(q)
 		p.asked.Append(q, &q.place)
 		p.acquireLeases(q)
 	}
@@ -170,10 +170,7 @@ func (p *State) leaseReleased(q *permitRequest, why requests.Reason) {
 
 // withdraw leaves all that a request has of the locks below.
 func (p *State) withdraw(q *permitRequest) {
-	if q.passedQueue && q.leases.Stage() == requests.Unasked {
-		p.leaveNext(q)
-	}
-	q.place.Leave()
+	p.leaveList(q)
 	p.withdrawLeases(q)
 	p.leaveQueue(q)
 	q.passedQueue = false
@@ -210,9 +207,9 @@ func (q *permitRequest) leaseOf(id requests.ID) int {
 	return -1
 }
 
-// leaveNext takes a request out of next, if it is there.
-func (p *State) leaveNext(q *permitRequest) {
-	if q.place.Leave() && q.Try {
+// leaveList takes a request out of next or asked, if it is there.
+func (p *State) leaveList(q *permitRequest) {
+	if q.place.Leave() && q.Try && q.leases.Stage() == requests.Unasked { // of next
 		p.tries--
 	}
 }
