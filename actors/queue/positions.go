@@ -40,13 +40,11 @@ func (r Rule) Positions(children []Child) []Position {
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Czxid, b.Czxid))
 	})
-	counted, positions := 0, make([]Position, len(all))
+	counted, first, positions := 0, 0, make([]Position, len(all))
 	for i, c := range all {
-		first := i
-		if c.rank != lastSeq { // contenders with one other number are of one owner and do not wait for each other
-			for first > 0 && all[first-1].rank == c.rank {
-				first--
-			}
+		// Contenders with one number are of one owner and do not wait for each other, but for the last number.
+		if c.rank != all[first].rank || c.rank == lastSeq {
+			first = i
 		}
 		for ; counted < first; counted++ {
 			ahead[all[counted].Kind]++
