@@ -252,7 +252,12 @@ func (b *batch) buildOps(acl []zk.ACL, sessionNode string) {
 // send sends the transaction (buildOps) and the reads behind it. It calls done on any goroutine when
 // all are answered.
 func (b *batch) send(client zkconn.Client, done func()) {
-	answered := b.countAnswers(done)
+	b.answersDue.Store(int32(1 + len(b.watches) + min(1, len(b.reads))))
+	answered := func() {
+		if b.answersDue.Add(-1) == 0 {
+			done()
+		}
+	}
 	executed := func(results []zk.MultiResponse, err error) {
 		b.results, b.err = results, err
 		answered()
@@ -276,17 +281,6 @@ func (b *batch) noteSent(now time.Duration) {
 	for _, w := range b.writes {
 		if c, is := w.(*Create); is {
 			c.sentAt = now
-		}
-	}
-}
-
-// countAnswers returns a function that calls done when it is called for the transaction, for each
-// read that sets a watch and, if there are any, for the other reads.
-func (b *batch) countAnswers(done func()) (answered func()) {
-	b.answersDue.Store(int32(1 + len(b.watches) + min(1, len(b.reads))))
-	return func() {
-		if b.answersDue.Add(-1) == 0 {
-			done()
 		}
 	}
 }

@@ -99,20 +99,10 @@ func (s *orphans) stop() {
 // sweep tries to delete the orphans that are due, some at once: other requests do not wait for
 // them, however many there are.
 func (w *Writer) sweep() {
-	s := &w.orphans
-	if s.sweeping {
-		return
-	}
 	now := time.Now()
-	var due []orphan // copies, which the actor does not change meanwhile
-	var which []*orphan
-	for _, o := range s.all {
-		if !o.next.After(now) {
-			due, which = append(due, *o), append(which, o)
-		}
-	}
-	s.stop()
-	s.sweeping = true
+	due := slices.DeleteFunc(slices.Clone(w.orphans.all), func(o *orphan) bool { return o.next.After(now) })
+	w.orphans.stop()
+	w.orphans.sweeping = true
 	session := w.cfg.Session.ID()
 	w.epoch.Run(func(client zkconn.Client) func() {
 		results := make([]error, len(due))
@@ -125,14 +115,14 @@ func (w *Writer) sweep() {
 			})
 		}
 		all.Wait()
-		return func() { w.onSwept(which, results) }
+		return func() { w.onSwept(due, results) }
 	})
 }
 
-func (w *Writer) onSwept(which []*orphan, results []error) {
+func (w *Writer) onSwept(due []*orphan, results []error) {
 	s := &w.orphans
 	s.sweeping = false
-	for i, o := range which {
+	for i, o := range due {
 		if errors.Is(results[i], errHidden) {
 			w.epoch.EndSession(o.path, results[i])
 			return
@@ -149,8 +139,8 @@ func (w *Writer) onSwept(which []*orphan, results []error) {
 	w.armSweep()
 }
 
-// delete deletes the node. It returns nil if there is none.
-func (o orphan) delete(client zkconn.Client, session int64) error {
+// delete deletes the node. It returns nil if there is none. It reads what the actor does not change.
+func (o *orphan) delete(client zkconn.Client, session int64) error {
 	path := o.path
 	if o.create != nil {
 		node, err := o.create.findNode(client, session)

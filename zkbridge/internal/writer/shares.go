@@ -30,9 +30,8 @@ func (w *Writer) takeShares(b *batch) {
 		shares = map[string]int{}
 	}
 	queue := w.queue
-	w.queue = nil // addToBatch may append to it
-	var taken []int
-	end := min(len(queue), lookAhead)
+	w.queue = nil                               // addToBatch may append to it
+	taken, end := 0, min(len(queue), lookAhead) // all that are taken are before the place taken
 	for i := w.stuck.groups; i < end && !b.isFull(); i++ {
 		g := queue[i]
 		if usedUp != "" && g.eachDirectory(func(d string) bool { return d == usedUp }) { // as most of a long queue
@@ -41,13 +40,13 @@ func (w *Writer) takeShares(b *batch) {
 		mayTake := g.eachDirectory(func(d string) bool { return shares[d] < share })
 		if mayTake && w.addToBatch(b, g) {
 			g.eachDirectory(func(d string) bool { shares[d]++; return true })
-			taken = append(taken, i)
+			queue[i], taken = nil, i+1
 			continue
 		}
 		g.eachDirectory(func(d string) bool { shares[d], usedUp = share, d; return true })
 	}
-	w.queue = append(withoutPlaces(queue, taken), w.queue...)
-	if w.stuck = (stuck{}); len(taken) == 0 {
+	w.queue = append(withoutTaken(queue, taken), w.queue...)
+	if w.stuck = (stuck{}); taken == 0 {
 		w.stuck = stuck{end, shares}
 	}
 }
@@ -60,21 +59,15 @@ type stuck struct {
 	shares map[string]int
 }
 
-// withoutPlaces returns the queue without the groups at places, which are in order. It moves only the
-// groups before the last place.
-func withoutPlaces(queue []*Group, places []int) []*Group {
-	if len(places) == 0 {
-		return queue
-	}
-	begin := places[len(places)-1] + 1
-	for n, place := range slices.Backward(places) {
-		after := 0 // the place before it
-		if n > 0 {
-			after = places[n-1] + 1
+// withoutTaken returns the queue without the groups that were taken, each of which is nil and before end. It
+// moves only the groups before end.
+func withoutTaken(queue []*Group, end int) []*Group {
+	begin := end
+	for _, g := range slices.Backward(queue[:end]) {
+		if g != nil {
+			begin--
+			queue[begin] = g
 		}
-		stay := queue[after:place]
-		begin -= len(stay)
-		copy(queue[begin:], stay)
 	}
 	clear(queue[:begin])
 	return queue[begin:]

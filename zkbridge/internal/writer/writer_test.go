@@ -253,20 +253,21 @@ func TestRequeueKeepsArrival(t *testing.T) {
 	}
 }
 
-func TestWithoutPlaces(t *testing.T) {
+func TestWithoutTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "groups")
-		queue, want, places := make([]*Group, n), []*Group(nil), []int(nil)
+		queue, want, end := make([]*Group, n), []*Group(nil), 0
 		for i := range queue {
-			queue[i] = &Group{arrival: uint64(i)}
 			if rapid.Bool().Draw(t, "taken") {
-				places = append(places, i)
+				end = i + 1
 			} else {
+				queue[i] = &Group{arrival: uint64(i)}
 				want = append(want, queue[i])
 			}
 		}
-		if got := withoutPlaces(queue, places); !slices.Equal(got, want) {
-			t.Errorf("%d groups without %v: %v, want %v", n, places, got, want)
+		before := slices.Clone(queue)
+		if got := withoutTaken(queue, end); !slices.Equal(got, want) {
+			t.Errorf("%v without those taken: %v, want %v", before, got, want)
 		}
 	})
 }
