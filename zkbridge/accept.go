@@ -20,7 +20,7 @@ func (a *bridgeActor) accept(r reply.Request, number uint64, invalid error) bool
 	if !a.mayOpen(r, number, n, invalid) {
 		return false
 	}
-	a.epoch.Add(r)
+	a.epoch.Open.Add(r)
 	return true
 }
 

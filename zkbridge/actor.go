@@ -68,7 +68,7 @@ func (a *bridgeActor) outstanding() int {
 	if a.epoch == nil {
 		return 0
 	}
-	return a.epoch.Len() + a.newCreates.n
+	return a.epoch.Open.Len() + a.newCreates.n
 }
 
 // replyTo returns where to send the answer to a message.

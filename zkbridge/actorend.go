@@ -23,7 +23,7 @@ func (a *bridgeActor) Stopped(failure any) {
 		a.bridge.err, detail = a.fatal, a.fatal.Error()
 	}
 	defer a.unblockCallers()
-	defer a.rooms.endAll()
+	defer a.rooms.end(0)
 	a.session, _ = a.session.After(epoch.Closed, a.session.Epoch)
 	a.publish(detail)
 	a.subs = nil

@@ -47,7 +47,7 @@ func (a *bridgeActor) openCreates(g *writer.Group, n int) {
 		}
 	}
 	for _, c := range g.Creates() {
-		a.epoch.Add(c)
+		a.epoch.Open.Add(c)
 	}
 	a.epoch.Create(g)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 	"github.com/actorlock/actorlock/zkbridge/internal/jobs"
 	"github.com/actorlock/actorlock/zkbridge/internal/requests"
@@ -66,9 +67,10 @@ func (b *internals) getData(ctx context.Context, path, barrier string) (NodeView
 	}))
 }
 
-// newRead returns a request that calls do behind a barrier.
+// newRead returns a request that calls do behind a barrier. The zero value stands for a directory that
+// does not exist.
 func newRead[T any](ctx context.Context, b *internals, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *requests.Read[T] {
-	return requests.NewRead(ctx, b.callIn(b.Session().Epoch), path, directory, do)
+	return &requests.Read[T]{Call: b.callIn(b.Session().Epoch), Ctx: ctx, Result: ask.NewPromise[T](nil), Path: path, Barrier: directory, Do: do}
 }
 
 // wait sends a read and waits for its result.

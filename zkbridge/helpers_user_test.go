@@ -143,7 +143,7 @@ func (b *internals) runInActor(f func(*bridgeActor)) {
 
 // openRequests returns the number of the requests that the bridge has not answered.
 func (b *internals) openRequests() (n int) {
-	b.runInActor(func(a *bridgeActor) { n = a.epoch.Len() })
+	b.runInActor(func(a *bridgeActor) { n = a.epoch.Open.Len() })
 	return n
 }
 

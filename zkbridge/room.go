@@ -27,7 +27,7 @@ func (r *rooms) await(w roomWait, outstanding int) {
 	r.waiting = append(r.waiting, w)
 }
 
-// end ends those waits for which there is room while so many requests are unanswered.
+// end ends those waits for which there is room while so many requests are unanswered: all if there are none.
 func (r *rooms) end(outstanding int) {
 	for len(r.waiting) > 0 {
 		w := r.waiting[0]
@@ -41,12 +41,4 @@ func (r *rooms) end(outstanding int) {
 		r.granted = max(r.granted, r.answers+uint64(outstanding)) + uint64(w.n)
 		w.f()
 	}
-}
-
-// endAll ends all waits, because the bridge has ended.
-func (r *rooms) endAll() {
-	for _, w := range r.waiting {
-		w.f()
-	}
-	r.waiting = nil
 }

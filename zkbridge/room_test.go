@@ -86,7 +86,7 @@ func TestRoomOrder(t *testing.T) {
 	wait(6, 1)
 	wait(7, 1)
 	check(6)
-	a.rooms.endAll()
+	a.rooms.end(0)
 	check(8)
 	for i, got := range ended {
 		if got != i {

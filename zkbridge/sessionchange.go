@@ -87,7 +87,7 @@ func (a *bridgeActor) OnAuthRefused(err error) {
 
 // failFastCalls fails the calls that do not wait for a connection.
 func (a *bridgeActor) failFastCalls() {
-	for _, r := range a.epoch.Requests() {
+	for _, r := range a.epoch.Open.InOrder() {
 		if w, is := r.(requests.Waited); is && w.Called().FailFast {
 			a.epoch.Fail(r, messages.Reason_DISCONNECTED, "%s", a.bridge.outageText())
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/actorlock/actorlock/zkbridge/internal/reply"
 )
 
-// takeSnapshot returns the present state for the methods of Bridge.
-func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
+// store stores the present state for the methods of Bridge, and for later subscribers.
+func (a *bridgeActor) store(detail string) *snapshot {
 	s := &snapshot{Session: Session{State: a.session.State, Epoch: a.session.Epoch}, failed: a.failed}
 	if a.epoch != nil {
 		s.conn = a.epoch.Conn
@@ -24,12 +24,6 @@ func (a *bridgeActor) takeSnapshot(detail string) *snapshot {
 			s.outageSince = last.outageSince
 		}
 	}
-	return s
-}
-
-// store stores the present state for the methods of Bridge, and for later subscribers.
-func (a *bridgeActor) store(detail string) *snapshot {
-	s := a.takeSnapshot(detail)
 	a.bridge.state.Store(s)
 	a.bridge.counters.countState(s.Session)
 	a.lastChange = &messages.SessionChanged{State: s.State, Epoch: s.Epoch, SessionId: s.ID, Detail: detail}

@@ -31,7 +31,7 @@ type Child struct {
 // reads up to 64 nodes, or one if nodes are large. All calls of Children and WatchChildren have at
 // most 16 requests under way, so that locks do not wait for them.
 func (b *internals) Children(ctx context.Context, directory string, wanted func(name string) bool) ([]Child, error) {
-	found, err := b.survey(newSurvey(ctx, b, directory, directory, nil, wanted))
+	found, err := b.survey(ctx, directory, directory, nil, wanted)
 	return found.children, err
 }
 
@@ -44,7 +44,7 @@ func (b *internals) WatchChildren(ctx context.Context, directory string, wanted 
 	if err := watches.CheckComparable(to); err != nil {
 		return nil, 0, fmt.Errorf("zkbridge: %w: %w", messages.Reason_INVALID, err)
 	}
-	found, err := b.survey(newSurvey(ctx, b, directory, requests.NoBarrier, to, wanted))
+	found, err := b.survey(ctx, directory, requests.NoBarrier, to, wanted)
 	return found.children, found.czxid, err
 }
 
@@ -54,24 +54,19 @@ type survey struct {
 	czxid    int64 // of the directory
 }
 
-// newSurvey returns a request that reads the nodes of a directory, and sets a watch unless to is
-// nil.
-func newSurvey(ctx context.Context, b *internals, directory, barrier string, to ask.Recipient, wanted func(string) bool) *requests.Read[survey] {
+// survey reads the nodes of a directory when the ReadLimit of its context allows it, and sets a watch
+// unless to is nil.
+func (b *internals) survey(ctx context.Context, directory, barrier string, to ask.Recipient, wanted func(string) bool) (survey, error) {
+	if ctx == nil {
+		return survey{}, errNilContext
+	}
 	r := newRead(ctx, b, directory, barrier, func(c zkconn.Client, s jobs.ReadSlots) (survey, error) {
 		return readChildren(ctx, c, s, directory, to != nil, wanted)
 	})
 	r.Survey, r.Watcher = true, to
-	return r
-}
-
-// survey waits for a survey, which begins when the ReadLimit of its context allows it.
-func (b *internals) survey(r *requests.Read[survey]) (survey, error) {
-	if r.Ctx == nil {
-		return survey{}, errNilContext
-	}
-	end, err := readLimitOf(r.Ctx).begin(r.Ctx)
+	end, err := readLimitOf(ctx).begin(ctx)
 	if err != nil {
-		return survey{}, fmt.Errorf("zkbridge: look at %s: %w", r.Path, err)
+		return survey{}, fmt.Errorf("zkbridge: look at %s: %w", directory, err)
 	}
 	defer end()
 	return wait(b, r)

@@ -64,14 +64,13 @@ type Epoch struct {
 	Number uint64
 	Conn   *zkconn.SessionConn
 	Writer *writer.Writer
-	Ready  bool // the session has a session node if it may, and noGeneration is decided; see createSessionNode
+	Open   reply.Open // requests that are not answered
+	Ready  bool       // the session has a session node if it may, and noGeneration is decided; see createSessionNode
 
 	owner  Owner
 	cfg    Setup
 	client zkconn.Client
 	over   bool
-
-	open reply.Open // requests that are not answered
 
 	jobs      *jobs.Kinds
 	watches   watches.Table
@@ -192,15 +191,12 @@ func (ep *Epoch) End(why messages.Reason, detail string) {
 	ep.jobs.End()
 	ep.timers.End()
 	ep.leave()
-	*ep.cfg.Answers += uint64(ep.open.Len())
-	for _, r := range ep.open.InOrder() {
+	*ep.cfg.Answers += uint64(ep.Open.Len())
+	for _, r := range ep.Open.InOrder() {
 		r.Fail(why, detail)
 	}
-	ep.open = reply.Open{}
+	ep.Open = reply.Open{}
 }
-
-// Add adds a request that is not answered.
-func (ep *Epoch) Add(r reply.Request) { ep.open.Add(r) }
 
 // Create has the writer create contenders, which were added, when the session is ready, or answers why they
 // have no token.
@@ -224,15 +220,9 @@ func (ep *Epoch) WhenReady(f func()) {
 	ep.awaitingReady = append(ep.awaitingReady, f)
 }
 
-// Len returns how many requests are not answered.
-func (ep *Epoch) Len() int { return ep.open.Len() }
-
-// Requests returns those that are not answered, in the order in which they were added.
-func (ep *Epoch) Requests() []reply.Request { return ep.open.InOrder() }
-
 // Close implements requests.InEpoch.
 func (ep *Epoch) Close(r reply.Request) {
-	ep.open.Remove(r)
+	ep.Open.Remove(r)
 	*ep.cfg.Answers++
 }
 
@@ -276,7 +266,7 @@ func (ep *Epoch) Watches() *watches.Table { return &ep.watches }
 func (ep *Epoch) NodeReads() *requests.NodeReads { return &ep.nodeReads }
 
 // IsOpen implements writer.Epoch.
-func (ep *Epoch) IsOpen(r reply.Request) bool { return ep.open.Has(r) }
+func (ep *Epoch) IsOpen(r reply.Request) bool { return ep.Open.Has(r) }
 
 // Run implements writer.Epoch.
 func (ep *Epoch) Run(work func(client zkconn.Client) (then func())) {

@@ -20,23 +20,17 @@ type Read[T any] struct {
 	Result *ask.Promise[T]
 	Path   string // for errors
 	Survey bool   // it may read many nodes
-	// Watcher gets a Wake for the watch on the names in Path that read sets, if it is not nil.
+	// Watcher gets a Wake for the watch on the names in Path that Do sets, if it is not nil.
 	Watcher ask.Recipient
+	Barrier string // a directory, or NoBarrier: nothing that is older than the call is read in it
+	Do      func(zkconn.Client, jobs.ReadSlots) (T, error)
 
-	directory string // of the barrier: nothing that is older than the call is read in it
-	read      func(zkconn.Client, jobs.ReadSlots) (T, error)
-	hangUps   zkconn.HangUps
-	watcher   *watches.Watcher // not nil if Watcher is not, while the read is under way
+	hangUps zkconn.HangUps
+	watcher *watches.Watcher // not nil if Watcher is not, while the read is under way
 }
 
 // NoBarrier is in the place of a barrier's directory.
 const NoBarrier = ""
-
-// NewRead returns a request that calls do behind a barrier. The zero value stands for a directory that
-// does not exist.
-func NewRead[T any](ctx context.Context, c Call, path, directory string, do func(zkconn.Client, jobs.ReadSlots) (T, error)) *Read[T] {
-	return &Read[T]{Call: c, Ctx: ctx, Result: ask.NewPromise[T](nil), Path: path, directory: directory, read: do}
-}
 
 // Start implements Waited.
 func (r *Read[T]) Start(ep InEpoch) {
@@ -58,12 +52,12 @@ func (r *Read[T]) behindBarrier(c zkconn.Client, s jobs.ReadSlots) (value T, err
 		return value, err
 	}
 	barrier := func() error { return nil }
-	if r.directory != NoBarrier {
-		barrier = zkconn.SendBarrier(c, r.directory)
+	if r.Barrier != NoBarrier {
+		barrier = zkconn.SendBarrier(c, r.Barrier)
 	}
-	value, err = r.read(c, s) // which is answered behind the barrier
+	value, err = r.Do(c, s) // which is answered behind the barrier
 	if passed := barrier(); passed != nil && !zkconn.IsMissing(passed) {
-		err = zkconn.ExplainRight(c, passed, "READ", r.directory)
+		err = zkconn.ExplainRight(c, passed, "READ", r.Barrier)
 	}
 	return value, err
 }
