@@ -265,7 +265,7 @@ func (b *batch) send(client zkconn.Client, done func()) {
 	switch first := b.ops[0]; {
 	case len(b.ops) > 1:
 		client.Multi(b.ops, executed)
-	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is answered with its czxid
+	case first.Kind == zkconn.OpCreate: // without the session node: a create that is sent alone is mostly answered with its czxid
 		client.CreateSequential(zkpath.Join(first.Path, first.Node), first.Data, executed)
 	default:
 		client.Delete(zkpath.Join(first.Path, first.Node), executed)

@@ -173,7 +173,7 @@ func (w *Writer) onSuccess(b *batch) {
 			continue
 		}
 		_, node := zkpath.Split(results[i].String) // the name, or the path of a create that went alone
-		if czxid == 0 {                            // of an atomic create in a session without the session node
+		if czxid == 0 {                            // without the session node: of an atomic create, or from a server without create2
 			w.lookUpCreated(c, node)
 			continue
 		}

@@ -21,8 +21,8 @@ type Client interface {
 	Multi(ops []Op, then Callback[[]zk.MultiResponse])
 	// Delete deletes a node. Its one result is empty.
 	Delete(path string, then Callback[[]zk.MultiResponse])
-	// CreateSequential creates an ephemeral sequential node. Its one result has the path and the
-	// node's stat.
+	// CreateSequential creates an ephemeral sequential node. Its one result has the path and, from a
+	// server that knows create2, the node's stat.
 	CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse])
 	// List reads the names in a directory. It sets a watch on them if watch is set and it succeeds.
 	List(directory string, watch bool, then Callback[Listing])
@@ -132,16 +132,12 @@ func NewClient(session *SessionConn) Client {
 
 // sendQuery sends a request and calls then with the answer that read has decoded.
 func sendQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, error), then Callback[T]) {
-	sendQueryOf(l, "", request, read, then)
+	l.send(request, decoding(l, "", read, then))
 }
 
-// sendQueryOf is sendQuery for a read of the node at path, unless that is empty: its answer may be
-// larger than MaxReply.
-func sendQueryOf[T any](l *SessionConn, path string, request []byte, read func(*reader) (T, error), then Callback[T]) {
-	l.send(request, decoding(l, path, read, then))
-}
-
-// decoding returns the callback of a request for sendQueryOf.
+// decoding returns the callback of a request, which calls then with the answer that read has decoded. path
+// is of the node that the request reads, and empty for a request whose answer cannot be larger than
+// MaxReply.
 func decoding[T any](l *SessionConn, path string, read func(*reader) (T, error), then Callback[T]) Callback[[]byte] {
 	return func(body []byte, err error) {
 		var answer T
@@ -164,9 +160,9 @@ func waitQuery[T any](l *SessionConn, request []byte, read func(*reader) (T, err
 	return Await(func(then Callback[T]) { sendQuery(l, request, read, then) })
 }
 
-// sendRead is sendQueryOf for a read of the node or directory at path.
+// sendRead is sendQuery for a read of the node or directory at path, whose answer may be larger than MaxReply.
 func sendRead[T any](l *SessionConn, op int32, path string, watch bool, read func(*reader) (T, error), then Callback[T]) {
-	sendQueryOf(l, path, encodeRead(op, path, watch), read, then)
+	l.send(encodeRead(op, path, watch), decoding(l, path, read, then))
 }
 
 func (c zkClient) Multi(ops []Op, then Callback[[]zk.MultiResponse]) {

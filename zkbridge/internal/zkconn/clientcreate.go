@@ -1,46 +1,24 @@
 package zkconn
 
-import (
-	"fmt"
-
-	"github.com/go-zookeeper/zk"
-)
+import "github.com/go-zookeeper/zk"
 
 // The creates of a Client.
 
 func (c zkClient) CreateSequential(path string, data []byte, then Callback[[]zk.MultiResponse]) {
+	op := int32(opCreate2)
 	if !c.session.cfg.knows(optCreate2) {
-		c.createAndRead(path, data, then)
-		return
+		op = opCreate // the answer has no stat
 	}
-	sendQuery(c.session, encodeCreate(opCreate2, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
+	sendQuery(c.session, encodeCreate(op, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
 		func(r *reader) ([]zk.MultiResponse, error) {
-			made, stat := r.made(c.root, &Op{Path: path, Flags: zk.FlagEphemeralSequential}), r.stat()
-			stat.Mzxid = stat.Czxid
-			return []zk.MultiResponse{{String: made, Stat: &stat}}, nil
-		}, then)
-}
-
-// createAndRead is CreateSequential for servers that answer a create without the stat.
-func (c zkClient) createAndRead(path string, data []byte, then Callback[[]zk.MultiResponse]) {
-	sendQuery(c.session, encodeCreate(opCreate, c.root.prepend(path), data, c.acl, zk.FlagEphemeralSequential),
-		func(r *reader) (string, error) {
-			return r.made(c.root, &Op{Path: path, Flags: zk.FlagEphemeralSequential}), nil
-		},
-		func(made string, err error) {
-			if err != nil {
-				then(nil, err)
-				return
+			result := zk.MultiResponse{String: r.made(c.root, &Op{Path: path, Flags: zk.FlagEphemeralSequential})}
+			if op == opCreate2 {
+				stat := r.stat()
+				stat.Mzxid = stat.Czxid
+				result.Stat = &stat
 			}
-			go func() { // a callback must not send
-				stat, exists, err := c.Exists(made)
-				if !exists || err != nil { // it is to be looked for
-					then(nil, fmt.Errorf("%w before the stat of %s was read", zk.ErrConnectionClosed, made))
-					return
-				}
-				then([]zk.MultiResponse{{String: made, Stat: &stat}}, nil)
-			}()
-		})
+			return []zk.MultiResponse{result}, nil
+		}, then)
 }
 
 func (c zkClient) Create(path string, flags int32) error { return c.create(opCreate, path, flags) }
