@@ -44,7 +44,7 @@ type Latest struct{ at atomic.Int64 }
 // Load returns the time, 0 at first.
 func (l *Latest) Load() time.Duration { return time.Duration(l.at.Load()) }
 
-// Raise has the time be at, unless it is later.
+// Raise sets the time to at if that is later.
 func (l *Latest) Raise(at time.Duration) {
 	for {
 		was := l.at.Load()
