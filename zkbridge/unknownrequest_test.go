@@ -61,6 +61,26 @@ func TestServersThatHangUp(t *testing.T) {
 	}
 }
 
+// A server without create2 does not tell the czxid of a contender that is created alone: the writer looks it up,
+// and the directory, too.
+func TestCreateAloneWithoutCreate2(t *testing.T) {
+	t.Parallel()
+	zktest.Bubble(t, func(t *testing.T) {
+		s := embedded.Run(t, embedded.ServerConfig{MemoryOnly: true, MaxSessionTimeout: time.Minute, Version: "keeper-22.8"})
+		u := newUser(t, connected(t, Config{Servers: "embedded:1", Dial: s.Dial, SessionTimeout: 20 * time.Second}))
+		u.bridge.runInActor(func(a *bridgeActor) { a.epoch.Writer.SessionNode = "" })
+		var names []string
+		for _, prefix := range []string{"first-", "second-"} {
+			m := u.created("/locks", prefix)
+			names = append(names, m.GetNode())
+			found, err := u.bridge.GetNode(t.Context(), "/locks/"+m.GetNode())
+			if err != nil || m.GetCzxid() != found.Stat.Czxid || m.GetDirectoryCzxid() != found.DirectoryCzxid || !slices.Equal(m.GetChildren(), names) {
+				t.Errorf("%v, and the node is %+v, %v", m, found, err)
+			}
+		}
+	})
+}
+
 // A far server that hangs up is found out before a session begins, however many attempts that takes: one
 // that is very far does not hang up three times on one request within one attempt.
 func TestFarServerThatHangsUp(t *testing.T) {
