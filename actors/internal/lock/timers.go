@@ -178,15 +178,6 @@ func (l *Actor) countEnd(r *Request, number *atomic.Uint64, reason messages.Reas
 	}
 }
 
-// CountHandOff counts a grant that followed the end of another contender.
-func (l *Actor) CountHandOff(local bool) {
-	if local {
-		l.Tally.LocalHandOffs.Add(1)
-	} else {
-		l.Tally.RemoteHandOffs.Add(1)
-	}
-}
-
 func (l *Actor) beginMonitor(r *Request) {
 	if l.Manager.Monitor == nil || r.FromLockActor {
 		return

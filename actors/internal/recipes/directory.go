@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
@@ -20,7 +21,7 @@ type directory struct {
 	recipe   *manager.Recipe
 	state    *lockqueue.State
 	required string                        // the lock's path, which must exist; "" if the bridge makes the directory
-	left     departure                     // the latest departure since the last grant, for the count of hand-offs
+	left     *atomic.Uint64                // the Tally's number for the latest departure since the last grant, local or remote; nil without one
 	delay    *time.Timer                   // of the LockDelay under way
 	creates  map[requests.ID]*atomicCreate // by request: the atomic create that is to make its node
 	together *[]*zkbridge.Create           // collected by acquireWith; nil at other times
@@ -50,7 +51,7 @@ func feed[E lockqueue.Event](d *directory, e E) {
 // locks.
 func (d *directory) acquire(r requests.Incoming, with *atomicCreate) {
 	if d.state.Idle() {
-		d.left = noDeparture // the lock was idle: this request waits for no departure before it
+		d.left = nil // the lock was idle: this request waits for no departure before it
 	}
 	if with != nil {
 		d.expect(r.ID, with)

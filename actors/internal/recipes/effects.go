@@ -50,14 +50,14 @@ func (d *directory) acquireWith(more bool, r requests.Incoming, with *atomicCrea
 // grant may go on.
 func (d *directory) cancel(id requests.ID, unclean bool, why requests.Reason) {
 	if d.state.Holds(id) {
-		d.left = localDeparture
+		d.left = &d.actor.Tally.LocalHandOffs
 	}
 	feed(d, lockqueue.Cancel{ID: id, Reason: why, Unclean: unclean})
 }
 
 // release takes back a grant.
 func (d *directory) release(id requests.ID) {
-	d.left = localDeparture
+	d.left = &d.actor.Tally.LocalHandOffs
 	feed(d, lockqueue.Release{ID: id})
 }
 
@@ -130,19 +130,10 @@ func (d *directory) performDelay(f *lockqueue.Effect) {
 	}
 }
 
-// departure is where the contender that left a lock last was: in this process or in another.
-type departure uint8
-
-const (
-	noDeparture departure = iota
-	localDeparture
-	remoteDeparture
-)
-
 // noteGone notes that the node of a contender was deleted.
 func (d *directory) noteGone(node string) {
 	if node != "" && !d.state.IsOwn(node) {
-		d.left = remoteDeparture
+		d.left = &d.actor.Tally.RemoteHandOffs
 	}
 }
 
@@ -152,9 +143,9 @@ func (d *directory) countHandOff(event any) {
 	switch event.(type) {
 	case lockqueue.Created, lockqueue.Acquire:
 	default:
-		if d.left != noDeparture {
-			d.actor.CountHandOff(d.left == localDeparture)
+		if d.left != nil {
+			d.left.Add(1)
 		}
 	}
-	d.left = noDeparture
+	d.left = nil
 }

@@ -154,7 +154,7 @@ func (l *localQueueActor) noteNode(f *requests.Effect) {
 func (l *localQueueActor) grant(f *requests.Effect) {
 	if l.mayHandOff {
 		l.mayHandOff = false
-		l.CountHandOff(true)
+		l.Tally.LocalHandOffs.Add(1)
 	}
 	by := l.holds[0]
 	if by.RequestId != uint64(f.By) {
