@@ -231,27 +231,15 @@ func passes(err error) bool {
 }
 
 func (p *Partitions) tryAgree(ctx context.Context) error {
-	count := p.locks.SharedCount(group.CountPath(p.path), p.count)
-	for {
-		seen, err := count.Get(ctx)
-		if err != nil || seen.Version >= 0 {
-			return p.compare(seen, err)
-		}
-		if done, err := count.TrySet(ctx, seen, p.count); done || err != nil {
-			return p.compare(seen, err)
-		}
+	p.counted.Store(false) // the group may have been deleted since the last Join
+	err := p.checkCount(ctx)
+	if err != nil || p.counted.Load() {
+		return err
 	}
-}
-
-// compare returns an error if the group has another number of partitions.
-func (p *Partitions) compare(seen Count, err error) error {
-	if err == nil && seen.Value != p.count {
-		err = partition.WrongCount(p.path, p.count, seen.Value)
+	if _, err := p.locks.SharedCount(group.CountPath(p.path), p.count).TrySet(ctx, Count{Version: -1}, p.count); err != nil {
+		return err
 	}
-	if err == nil {
-		p.counted.Store(true)
-	}
-	return err
+	return p.checkCount(ctx) // another process may have written it first
 }
 
 // checkCount reads the number of partitions in ZooKeeper, until it has been the same once.
@@ -265,8 +253,12 @@ func (p *Partitions) checkCount(ctx context.Context) error {
 		return nil
 	}
 	seen, err := p.locks.SharedCount(group.CountPath(p.path), p.count).Get(ctx)
-	if err == nil && seen.Version < 0 {
-		return nil // before the first Join
+	switch {
+	case err != nil || seen.Version < 0: // there is no number before the first Join
+		return err
+	case seen.Value != p.count:
+		return partition.WrongCount(p.path, p.count, seen.Value)
 	}
-	return p.compare(seen, err)
+	p.counted.Store(true)
+	return nil
 }
