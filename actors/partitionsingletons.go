@@ -140,14 +140,7 @@ func (a *partitionSingletons) join(ctx actor.Context) {
 		err := a.partitions.join(joined, self.Id, a.data, func(term *PartitionTerm) {
 			over := make(chan struct{})
 			root.Send(self, partitionBegan{run, term, over})
-			select {
-			case <-over:
-				return
-			case <-run.gone:
-				return
-			case <-term.Context().Done():
-			}
-			root.Send(self, partitionEnded{term})
+			defer context.AfterFunc(term.Context(), func() { root.Send(self, partitionEnded{term}) })()
 			select {
 			case <-over:
 			case <-run.gone:
