@@ -43,9 +43,9 @@ func (h *handle) SetGenerations(generationAt func(czxid int64) uint64) {
 func withGenerations(r *recipe, generationAt func(czxid int64) uint64) *recipe {
 	changed := *r
 	changed.NewActor = func(e *manager.Entry) host.Actor { return generationActor{r.NewActor(e).(lockActor), generationAt} }
-	changed.Deps = slices.Clone(r.Deps)
-	for i := range changed.Deps {
-		changed.Deps[i].Recipe = withGenerations(changed.Deps[i].Recipe, generationAt)
+	changed.Members = slices.Clone(r.Members)
+	for i := range changed.Members {
+		changed.Members[i].Recipe = withGenerations(changed.Members[i].Recipe, generationAt)
 	}
 	return &changed
 }

@@ -175,41 +175,30 @@ func (h *handle) member() *handle { return h }
 // alone does not know of the loss: an owner that asks for it gets it anew, behind all waiters,
 // with a greater token.
 func (l *Locks) MultiLock(members ...Member) *MultiLock {
-	r, err := l.multiLockRecipe(members)
-	return &MultiLock{handle{manager: l.manager, path: r.Name, recipe: r, problem: err}}
-}
-
-func (l *Locks) multiLockRecipe(members []Member) (*recipe, error) {
-	var locks []recipes.Member
-	problem := error(nil)
+	var locks []manager.Member
+	var problem error
 	for _, m := range members {
-		h := handleOf(m)
-		if problem = l.checkMember(h); problem != nil {
+		if problem = l.checkMember(m); problem != nil {
 			break
 		}
-		locks = append(locks, recipes.Member{Path: h.path, Recipe: h.recipe, Kind: h.kind})
+		h := m.member()
+		locks = append(locks, manager.Member{Path: h.path, Recipe: h.recipe, Kind: h.kind})
 	}
 	r, err := recipes.MultiLock(locks)
-	return r, cmp.Or(problem, err)
+	return &MultiLock{handle{manager: l.manager, path: r.Name, recipe: r, problem: cmp.Or(problem, err)}}
 }
 
-func (l *Locks) checkMember(h *handle) error {
-	switch {
-	case h == nil:
+func (l *Locks) checkMember(m Member) error {
+	if m == nil || m.member() == nil {
 		return check.Invalid("multi-lock: a member is nil")
+	}
+	switch h := m.member(); {
 	case h.problem != nil:
 		return h.problem
 	case h.manager != l.manager:
 		return check.Invalid(fmt.Sprintf("multi-lock: %s is a lock of other Locks: all must be of one", h.path))
 	}
 	return nil
-}
-
-func handleOf(m Member) *handle {
-	if m == nil {
-		return nil
-	}
-	return m.member()
 }
 
 // Custom is a lock by a rule of your own: the rule has the kinds that the lock can be held for,

@@ -33,7 +33,7 @@ func (c *servedClient) acquire(m *messages.AcquireLock) {
 		return
 	}
 	path := m.GetPath()
-	if recipe.MemberKinds != nil {
+	if recipe.Members != nil {
 		path = recipe.Name
 	}
 	if err := c.allowLock(path, recipe); err != nil {
@@ -110,10 +110,10 @@ func (c *servedClient) allowLock(path string, recipe *manager.Recipe) error {
 // nodesOf returns how many nodes a request needs: one for each permit, and one in the request queue of
 // each semaphore.
 func nodesOf(r *manager.Recipe, msg *messages.Acquire) (n int) {
-	if r.MemberKinds == nil {
+	if r.Members == nil {
 		return len(r.Directories)/2 + int(max(msg.Permits, 1))
 	}
-	for _, member := range r.Deps {
+	for _, member := range r.Members {
 		n += len(member.Recipe.Directories)/2 + 1
 	}
 	return n

@@ -89,7 +89,7 @@ func (t *Target) granted() map[string]time.Time {
 
 // queue returns the directory and the rule of the lock's contenders.
 func (t *Target) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
-	if t.Recipe.MemberKinds != nil {
+	if t.Recipe.Members != nil {
 		return "", rule, check.Invalid(fmt.Sprintf("a %v has no queue of its own: ask its members", t.Recipe))
 	}
 	directory, rule = t.Path, t.Recipe.Rule

@@ -18,7 +18,7 @@ import (
 // with a failure.
 func TestClosedBelowFirst(t *testing.T) {
 	s := zktest.Embedded(t)
-	both, err := recipes.MultiLock([]recipes.Member{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}})
+	both, err := recipes.MultiLock([]manager.Member{{Path: "/a", Recipe: recipes.Mutex}, {Path: "/b", Recipe: recipes.Mutex}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ type Entry struct {
 	Recipe *Recipe
 	// Directories are the paths of Recipe.Directories.
 	Directories []string
-	// Deps are the entries of Recipe.Deps. They do not retire before this one.
+	// Deps are the entries of Recipe.Members. They do not retire before this one.
 	Deps []*Entry
 	// Tally counts for this actor and some others.
 	Tally *Tally

@@ -212,7 +212,7 @@ func (m *Manager) newEntry(path string, recipe *Recipe) (*Entry, error) {
 	if m.closed {
 		return nil, &messages.Refused{Reason: messages.Reason_CLOSED, Detail: path}
 	}
-	if err := check.Path(path); err != nil && recipe.MemberKinds == nil {
+	if err := check.Path(path); err != nil && recipe.Members == nil {
 		return nil, err
 	}
 	e := &Entry{Manager: m, Path: path, Recipe: recipe}
@@ -224,8 +224,11 @@ func (m *Manager) newEntry(path string, recipe *Recipe) (*Entry, error) {
 
 // addDependencies finds the entries that the actor of an entry needs. It needs m.mu.
 func (m *Manager) addDependencies(e *Entry, get func(path string, recipe *Recipe) (*Entry, error)) error {
-	for _, d := range m.dependencies(e.Recipe) {
-		dep, err := get(d.Path, d.Recipe)
+	if m.Remote != nil {
+		return nil // the lock server has its own
+	}
+	for _, member := range e.Recipe.Members {
+		dep, err := get(member.Path, member.Recipe)
 		if err != nil {
 			e.releaseDeps()
 			return err
@@ -244,27 +247,14 @@ func (m *Manager) start(e *Entry) {
 	m.inOrder = append(m.inOrder, e)
 	m.system.StartNamed(e, func(self *host.Ref) host.Actor {
 		e.Self = self
-		return m.newActor(e)
+		if m.Remote != nil { // it asks the lock server
+			return m.Remote.NewActor(e)
+		}
+		return e.Recipe.NewActor(e)
 	})
 	if m.ticks == nil {
 		m.ticks = time.AfterFunc(m.tickInterval, m.tickEntries)
 	}
-}
-
-// newActor returns the actor of an entry: that of its recipe, or one that asks the lock server.
-func (m *Manager) newActor(e *Entry) host.Actor {
-	if m.Remote != nil {
-		return m.Remote.NewActor(e)
-	}
-	return e.Recipe.NewActor(e)
-}
-
-// dependencies returns the locks that the actor of a recipe needs. A lock server has its own.
-func (m *Manager) dependencies(r *Recipe) []Dependency {
-	if m.Remote != nil {
-		return nil
-	}
-	return r.Deps
 }
 
 // Forget has later requests for the path find a new actor.

@@ -25,8 +25,8 @@ type Recipe struct {
 	KindNumbers []messages.Kind
 	// MaxPermits is how many permits one request may ask for; 0 if the lock has no permits.
 	MaxPermits uint32
-	// Deps are the members of a multi-lock.
-	Deps []Dependency
+	// Members are those of a multi-lock; nil for other recipes.
+	Members []Member
 	// Directories are those of a lock whose contenders are not in the directory at its path; nil
 	// for other locks. No other lock can be at their paths.
 	Directories []Directory
@@ -42,8 +42,6 @@ type Recipe struct {
 	Delay time.Duration
 	// LocalQueue is not nil if the owners of this process share a node.
 	LocalQueue *LocalQueueConfig
-	// MemberKinds are the kinds that a multi-lock wants its members for; nil for other recipes.
-	MemberKinds []queue.Kind
 	// Permits is how many permits a semaphore has; 0 for other recipes. CountPath is the node
 	// that says how many, and Permits only the first value of a missing node; "" if Permits is
 	// fixed.
@@ -60,10 +58,11 @@ type LocalQueueConfig struct {
 	Linger time.Duration
 }
 
-// Dependency is a lock that a multi-lock's actor builds upon.
-type Dependency struct {
+// Member is a lock of a multi-lock, and the kind that it is wanted for.
+type Member struct {
 	Path   string
 	Recipe *Recipe
+	Kind   queue.Kind
 }
 
 // Directory is one of several directories of a lock, at the lock's path and Suffix, such as
@@ -76,15 +75,15 @@ type Directory struct {
 // same reports whether two handles mean the same kind of lock.
 func (r *Recipe) same(as *Recipe) bool {
 	return r == as || r.Name == as.Name && r.MaxPermits == as.MaxPermits &&
-		slices.Equal(r.Kinds, as.Kinds) && reflect.DeepEqual(r.Rule, as.Rule) && slices.Equal(r.MemberKinds, as.MemberKinds) &&
-		slices.EqualFunc(r.Deps, as.Deps, func(a, b Dependency) bool { return a.Path == b.Path && a.Recipe.same(b.Recipe) })
+		slices.Equal(r.Kinds, as.Kinds) && reflect.DeepEqual(r.Rule, as.Rule) &&
+		slices.EqualFunc(r.Members, as.Members, func(a, b Member) bool { return a.Path == b.Path && a.Kind == b.Kind && a.Recipe.same(b.Recipe) })
 }
 
 // IsIn reports whether the lock at the path has contenders in the directory.
 func (r *Recipe) IsIn(path, directory string) bool {
 	in := func(d Directory) bool { return path+d.Suffix == directory }
-	of := func(d Dependency) bool { return d.Recipe.IsIn(d.Path, directory) }
-	return path == directory || slices.ContainsFunc(r.Directories, in) || slices.ContainsFunc(r.Deps, of)
+	of := func(m Member) bool { return m.Recipe.IsIn(m.Path, directory) }
+	return path == directory || slices.ContainsFunc(r.Directories, in) || slices.ContainsFunc(r.Members, of)
 }
 
 // String returns the name of the recipe.
@@ -94,7 +93,7 @@ func (r *Recipe) String() string { return r.Name }
 // paths.
 func (r *Recipe) Family() string {
 	switch {
-	case r.MemberKinds != nil:
+	case r.Members != nil:
 		return "multi-lock"
 	case r.MaxPermits > 0:
 		return "semaphore"

@@ -111,7 +111,7 @@ func (m *multiLockActor) begin(a *attempt) {
 
 func (m *multiLockActor) askMember(a *attempt, i int, queueing bool) {
 	ask.Send(m.Deps[i].Self, acquireMember{&messages.Acquire{RequestId: a.memberID(i), Owner: a.msg.Owner,
-		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.try, Kind: uint32(m.Recipe.MemberKinds[i])}, a.create, queueing}, m.Self)
+		Revocable: a.msg.Revocable, Data: a.msg.Data, Try: a.try, Kind: uint32(m.Recipe.Members[i].Kind)}, a.create, queueing}, m.Self)
 }
 
 // onQueuePassed begins phase 2 when the attempt has passed all request queues.

@@ -80,7 +80,7 @@ func (f fixture) release(e *manager.Entry, owner string, id uint64) {
 	}
 }
 
-func multiLockOf(t *testing.T, members ...Member) *manager.Recipe {
+func multiLockOf(t *testing.T, members ...manager.Member) *manager.Recipe {
 	t.Helper()
 	r, err := MultiLock(members)
 	if err != nil {
@@ -93,8 +93,8 @@ func multiLockOf(t *testing.T, members ...Member) *manager.Recipe {
 func TestMultiLockLeavesNothingBehind(t *testing.T) {
 	s := zktest.Embedded(t)
 	f := newFixture(t, s.Addr(), nil)
-	x, y, permit := Member{Path: "/x", Recipe: Mutex}, Member{Path: "/y", Recipe: Mutex},
-		Member{Path: "/s", Recipe: Semaphore(1, "")}
+	x, y, permit := manager.Member{Path: "/x", Recipe: Mutex}, manager.Member{Path: "/y", Recipe: Mutex},
+		manager.Member{Path: "/s", Recipe: Semaphore(1, "")}
 	xEntry, permitEntry := f.entry(x.Path, x.Recipe), f.entry(permit.Path, permit.Recipe)
 	blockedMember := map[*manager.Entry]*manager.Entry{ // of each multi-lock
 		f.entry("x, y", multiLockOf(t, x, y)):                 xEntry,
@@ -151,7 +151,7 @@ const firstMember = 1 << memberBits
 // ofTwo returns a multi-lock of two, and a request for it.
 func (f fixture) ofTwo() (*manager.Entry, *messages.Acquire) {
 	f.Helper()
-	return f.entry("/whole", multiLockOf(f.T, Member{Path: "/a", Recipe: Mutex}, Member{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
+	return f.entry("/whole", multiLockOf(f.T, manager.Member{Path: "/a", Recipe: Mutex}, manager.Member{Path: "/b", Recipe: Mutex})), &messages.Acquire{Owner: "me"}
 }
 
 // whileReleasing runs test during the release of a multi-lock, which the server does not answer.

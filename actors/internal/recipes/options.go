@@ -112,17 +112,10 @@ func RequireDirectory(r *manager.Recipe) error {
 	return nil
 }
 
-// Member is a lock of a multi-lock, and the kind that it is wanted for.
-type Member struct {
-	Path   string
-	Recipe *manager.Recipe
-	Kind   queue.Kind
-}
-
 // MultiLock returns the recipe of the multi-lock of the members. Beside an error it returns the
 // recipe of the acceptable members before the one that is not. The recipe's name is the path of its actor.
-func MultiLock(members []Member) (*manager.Recipe, error) {
-	r := &manager.Recipe{Kinds: []string{"exclusive"}, NewActor: newMultiLock, MemberKinds: []queue.Kind{}}
+func MultiLock(members []manager.Member) (*manager.Recipe, error) {
+	r := &manager.Recipe{Kinds: []string{"exclusive"}, NewActor: newMultiLock, Members: []manager.Member{}}
 	var names []string
 	err := checkCount(len(members))
 	for i, m := range members {
@@ -133,8 +126,7 @@ func MultiLock(members []Member) (*manager.Recipe, error) {
 			break
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", m.Path, m.Recipe.KindName(m.Kind)))
-		r.Deps = append(r.Deps, manager.Dependency{Path: m.Path, Recipe: m.Recipe})
-		r.MemberKinds = append(r.MemberKinds, m.Kind)
+		r.Members = append(r.Members, m)
 	}
 	r.Name = "multi-lock of " + strings.Join(names, ", ")
 	return r, err
@@ -147,9 +139,9 @@ func checkCount(members int) error {
 	return nil
 }
 
-func checkMember(m Member, before []Member) error {
+func checkMember(m manager.Member, before []manager.Member) error {
 	switch {
-	case m.Recipe.MemberKinds != nil:
+	case m.Recipe.Members != nil:
 		return check.Invalid(fmt.Sprintf("multi-lock: %s is one itself: give its members instead", m.Path))
 	case m.Recipe.LocalQueue != nil:
 		return check.Invalid(fmt.Sprintf("multi-lock: %s has a local queue, which keeps it beyond a request", m.Path))

@@ -20,14 +20,14 @@ func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
 	switch {
 	case reflect.DeepEqual(r.Rule, LeaderLatch.Rule):
 		s.Recipe = messages.Recipe_LEADER_LATCH
-	case r.MemberKinds != nil:
+	case r.Members != nil:
 		s.Recipe = messages.Recipe_MULTI_LOCK
-		for i, d := range r.Deps {
-			lock, err := SpecOf(d.Recipe)
+		for _, m := range r.Members {
+			lock, err := SpecOf(m.Recipe)
 			if err != nil {
 				return nil, err
 			}
-			s.Members = append(s.Members, &messages.Member{Path: d.Path, Lock: lock, Kind: d.Recipe.NumberOf(r.MemberKinds[i])})
+			s.Members = append(s.Members, &messages.Member{Path: m.Path, Lock: lock, Kind: m.Recipe.NumberOf(m.Kind)})
 		}
 	case r.Permits > 0:
 		s.Recipe = messages.Recipe_SEMAPHORE
@@ -42,9 +42,9 @@ func SpecOf(r *manager.Recipe) (*messages.LockSpec, error) {
 // PathsOf returns the paths that a client of the lock touches: those of locks, counts, and a
 // semaphore's directories. It returns INVALID for a path that no lock can have.
 func PathsOf(path string, r *manager.Recipe) (paths []string, err error) {
-	locks := r.Deps
-	if r.MemberKinds == nil {
-		locks = []manager.Dependency{{Path: path, Recipe: r}}
+	locks := r.Members
+	if r.Members == nil {
+		locks = []manager.Member{{Path: path, Recipe: r}}
 	}
 	for _, l := range locks {
 		if err := check.Path(l.Path); err != nil {
@@ -73,7 +73,7 @@ func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {
 	if err := checkCount(len(s.Members)); err != nil {
 		return nil, err
 	}
-	var members []Member
+	var members []manager.Member
 	for _, m := range s.Members {
 		r, err := fromSingle(m.GetLock())
 		if err != nil {
@@ -83,7 +83,7 @@ func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {
 		if err != nil {
 			return nil, check.Invalid(fmt.Sprintf("multi-lock: %s: %v", m.GetPath(), err))
 		}
-		members = append(members, Member{m.GetPath(), r, kind})
+		members = append(members, manager.Member{Path: m.GetPath(), Recipe: r, Kind: kind})
 	}
 	r, err := MultiLock(members)
 	if err != nil {

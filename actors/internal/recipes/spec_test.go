@@ -50,9 +50,9 @@ func drawRecipe(t *rapid.T) *manager.Recipe {
 	if !rapid.Bool().Draw(t, "multi-lock") {
 		return drawLock(t)
 	}
-	var members []Member
+	var members []manager.Member
 	for i := range rapid.IntRange(1, 5).Draw(t, "members") {
-		m := Member{Path: fmt.Sprintf("/%d", i), Recipe: drawLock(t)}
+		m := manager.Member{Path: fmt.Sprintf("/%d", i), Recipe: drawLock(t)}
 		for m.Recipe.LocalQueue != nil {
 			m.Recipe = drawLock(t)
 		}
@@ -70,10 +70,10 @@ func drawRecipe(t *rapid.T) *manager.Recipe {
 // stand for them.
 func comparable(r *manager.Recipe) any {
 	plain := *r
-	plain.NewActor, plain.Deps = nil, nil
+	plain.NewActor, plain.Members = nil, nil
 	all := []any{plain, reflect.ValueOf(r.NewActor).Pointer()}
-	for _, d := range r.Deps {
-		all = append(all, d.Path, comparable(d.Recipe))
+	for _, d := range r.Members {
+		all = append(all, d.Path, d.Kind, comparable(d.Recipe))
 	}
 	return all
 }
