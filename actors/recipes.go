@@ -42,7 +42,7 @@ func (l *Locks) Mutex(path string, options ...LockOption) *Mutex {
 // Beside Curator before 5.5 one case is unsafe, as it is between such Curators: when one of those
 // downgrades, writers in the queue do not see its reader. A Mutex on the same path, of another
 // process, does not see the reader either: all processes must use a path for one recipe.
-type RWMutex struct{ modes }
+type RWMutex struct{ read, write ModeLock }
 
 // ModeLock is a lock of several kinds as it is held for one of them, such as the read lock. Its
 // PID is the same for every kind: an Acquire of an actor names the kind itself.
@@ -52,21 +52,15 @@ type ModeLock struct{ handle }
 // created when needed. It does not block or ask ZooKeeper: an unacceptable path shows at the
 // first request, as ErrInvalid.
 func (l *Locks) RWMutex(path string, options ...LockOption) *RWMutex {
-	return &RWMutex{l.modes(path, recipes.ReadWrite, options)}
-}
-
-// modes are the two modes of a read-write lock.
-type modes struct{ read, write ModeLock }
-
-func (l *Locks) modes(path string, r *recipe, options []LockOption) modes {
-	return modes{ModeLock{l.handle(path, r, queue.Shared, options)}, ModeLock{l.handle(path, r, queue.Exclusive, options)}}
+	mode := func(kind queue.Kind) ModeLock { return ModeLock{l.handle(path, recipes.ReadWrite, kind, options)} }
+	return &RWMutex{read: mode(queue.Shared), write: mode(queue.Exclusive)}
 }
 
 // Read returns the read lock.
-func (m *modes) Read() *ModeLock { return &m.read }
+func (m *RWMutex) Read() *ModeLock { return &m.read }
 
 // Write returns the write lock.
-func (m *modes) Write() *ModeLock { return &m.write }
+func (m *RWMutex) Write() *ModeLock { return &m.write }
 
 // Semaphore has a number of permits, which its holders share: each request asks for one or several
 // of them. It is fair in the order of arrival, across processes: later requests for few permits do
