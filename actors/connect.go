@@ -142,11 +142,7 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	}
 	locks := New(system, bridge, cfg)
 	locks.manager.SessionEndsWithClose()
-	locks.closeOwned = func() error {
-		err := bridge.Close()
-		system.Close()
-		return err
-	}
+	locks.owned = bridge
 	if err := connected(ctx, bridge); err != nil {
 		locks.Close()
 		return nil, err
@@ -169,13 +165,9 @@ func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 // (remote.Dial calls New with a session of its own, and Close closes both.)
 func New(system *host.System, on Backend, cfg Config) *Locks {
 	m := manager.New(system, on, *cfg.settings())
-	l := &Locks{managed: access.ManagedBy(m), manager: m, closeOwned: func() error { return nil }}
+	l := &Locks{managed: access.ManagedBy(m), manager: m}
 	if m.Remote != nil {
-		l.closeOwned = func() error {
-			err := m.Remote.Close()
-			system.Close()
-			return err
-		}
+		l.owned = m.Remote
 	}
 	l.stopMonitor = l.startMonitor(cfg.Monitor)
 	return l

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/actorlock/actorlock/actors/internal/access"
@@ -24,7 +25,7 @@ type Locks struct {
 
 	stopMonitor func()
 	closing     sync.Once
-	closeOwned  func() error // closes what Connect has opened
+	owned       io.Closer // the session, if Connect or remote.Dial has opened it; nil otherwise
 	closeFailed error
 }
 
@@ -78,7 +79,11 @@ func (l *Locks) SetServers(servers string) error {
 // their nodes, for the session's timeout at most; the error names the nodes that may remain.
 func (l *Locks) Close() error {
 	l.closing.Do(func() {
-		l.closeFailed = cmp.Or(l.manager.Close(), l.closeOwned())
+		l.closeFailed = l.manager.Close()
+		if l.owned != nil {
+			l.closeFailed = cmp.Or(l.closeFailed, l.owned.Close())
+			l.manager.System().Close()
+		}
 		l.stopMonitor()
 		l.manager.End()
 	})

@@ -51,8 +51,7 @@ var (
 // Remote is the session of a process without ZooKeeper, with a lock server.
 type Remote interface {
 	AnySession
-	// Close ends the session, and the system that its locks run in. It is called when the locks have
-	// ended.
+	// Close ends the session. It is called when the locks have ended; the system that they run in ends then.
 	Close() error
 	// NewActor returns the actor of an entry, which asks the lock server.
 	NewActor(e *Entry) host.Actor
