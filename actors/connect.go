@@ -188,13 +188,11 @@ func (l *Locks) Drain(ctx context.Context) error {
 	}
 	quiet := l.manager.RefuseNew()
 	select {
-	case <-quiet:
-	default:
-		select {
-		case <-quiet:
-		case <-ctx.Done():
-			return fmt.Errorf("drain: %s: %w", l.heldText(), context.Cause(ctx))
-		}
+	case <-quiet.Done():
+	case <-ctx.Done():
+	}
+	if quiet.Err() == nil {
+		return fmt.Errorf("drain: %s: %w", l.heldText(), context.Cause(ctx))
 	}
 	if l.manager.Counters().Lost[messages.Reason_CLOSED] > 0 {
 		return fmt.Errorf("drain: Close has ended grants that were held: %w", ErrClosed)

@@ -108,35 +108,27 @@ func (m *Manager) LostBy(path, owner string) messages.Reason {
 
 // Before the end of a program its locks are drained: they refuse new requests, and holders go on.
 
-// drain is the state of a Manager that drains its locks.
-type drain struct {
-	quiet chan struct{} // closed when only requests of lost grants are open; nil before RefuseNew
-	over  bool          // quiet is closed
-}
-
 // RefuseNew has all locks refuse the requests that wait, and new requests, except those of an owner
-// that holds the lock. It returns a channel that is closed when no owner holds a lock any more and
+// that holds the lock. It returns a context that ends when no owner holds a lock any more and
 // all releases are confirmed.
-func (m *Manager) RefuseNew() (quiet <-chan struct{}) {
+func (m *Manager) RefuseNew() (quiet context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.drain.quiet == nil {
-		m.drain.quiet = make(chan struct{})
-		m.refusesNew.Store(true)
+	if !m.RefusesNew() {
+		m.beginDrain()
 		for _, e := range m.activeEntries() {
 			e.Self.Tell(RefuseWaiting{})
 		}
-		m.beginDrain()
 	}
 	m.noteQuietLocked()
-	return m.drain.quiet
+	return m.quiet
 }
 
 // Draining returns a context that ends with the first call of RefuseNew.
 func (m *Manager) Draining() context.Context { return m.draining }
 
 // RefusesNew reports whether RefuseNew was called.
-func (m *Manager) RefusesNew() bool { return m.refusesNew.Load() }
+func (m *Manager) RefusesNew() bool { return m.draining.Err() != nil }
 
 // noteEnd is called when a request has ended, or its grant.
 func (m *Manager) noteEnd() {
@@ -150,9 +142,8 @@ func (m *Manager) noteEnd() {
 
 // noteQuietLocked needs m.mu. The requests of lost grants do not count: their owners hold nothing.
 func (m *Manager) noteQuietLocked() {
-	if m.drain.quiet != nil && !m.drain.over && m.openRequests.Load() == m.unreleased {
-		m.drain.over = true
-		close(m.drain.quiet)
+	if m.RefusesNew() && m.openRequests.Load() == m.unreleased {
+		m.becomeQuiet()
 	}
 }
 

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -10,16 +11,16 @@ import (
 // TestLastReleaseBesideANewRequest: the last holder has released while a new request was counted,
 // before that is refused. Then only the refusal can notice that no request is open.
 func TestLastReleaseBesideANewRequest(t *testing.T) {
-	m := &Manager{beginDrain: func() {}}
+	m := &Manager{}
+	m.draining, m.beginDrain = context.WithCancel(t.Context())
+	m.quiet, m.becomeQuiet = context.WithCancel(t.Context())
 	m.openRequests.Store(1)
 	quiet := m.RefuseNew()
 	m.openRequests.Store(0)
 	if reason, _ := m.Admit(&messages.Acquire{}, 0, func(string) bool { return false }); reason != messages.Reason_DRAINING {
 		t.Fatalf("the request is refused with %v", reason)
 	}
-	select {
-	case <-quiet:
-	default:
+	if quiet.Err() == nil {
 		t.Fatal("no request is open, and a Drain goes on")
 	}
 }

@@ -73,12 +73,13 @@ type Manager struct {
 	end          context.CancelFunc // ends ended
 	draining     context.Context
 	beginDrain   context.CancelFunc // ends draining
+	quiet        context.Context    // ends when only requests of lost grants are open, after beginDrain
+	becomeQuiet  context.CancelFunc // ends quiet
 	system       *host.System
 	name         string // prefix of the actors' names
 	tickInterval time.Duration
 	holder       holderRecord
 	openRequests atomic.Int64 // of owners, of all locks
-	refusesNew   atomic.Bool
 
 	tallies [tallyCount]Tally
 
@@ -94,7 +95,6 @@ type Manager struct {
 	closed     bool
 	started    uint64
 	cleanups   cleanups
-	drain      drain
 	lost       map[lostBy][]messages.Reason // grants that named owners have yet to release
 	unreleased int64                        // how many these are; they are open requests
 	misused    map[string]map[string]bool   // by way, the paths: see FirstMisuse
@@ -125,6 +125,7 @@ func New(system *host.System, on Backend, cfg Settings) *Manager {
 	m.entries, m.lost, m.misused = map[string]*Entry{}, map[lostBy][]messages.Reason{}, map[string]map[string]bool{}
 	m.ended, m.end = context.WithCancel(context.Background())
 	m.draining, m.beginDrain = context.WithCancel(context.Background())
+	m.quiet, m.becomeQuiet = context.WithCancel(context.Background())
 	m.cleanups = cleanups{sessionGoesOn: m.Remote == nil, open: map[*Entry]struct{}{}}
 	if !cfg.OmitHolder {
 		m.holder = newHolderRecord()
