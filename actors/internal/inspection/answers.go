@@ -192,18 +192,9 @@ func (e *errorJSON) asError() error {
 		}
 		return skipped
 	}
-	answered := &answeredError{text: e.Text}
+	var reasons []error
 	for _, r := range e.Reasons {
-		answered.reasons = append(answered.reasons, r)
+		reasons = append(reasons, r)
 	}
-	return answered
+	return &summary{errors.Join(reasons...), e.Text}
 }
-
-// answeredError is an error that a lock server has answered.
-type answeredError struct {
-	text    string
-	reasons []error
-}
-
-func (e *answeredError) Error() string   { return e.text }
-func (e *answeredError) Unwrap() []error { return e.reasons }
