@@ -70,23 +70,6 @@ func (t *Target) contenders(ctx context.Context) ([]Contender, error) {
 	return all, stampTokens(all, func(path string) (zkbridge.NodeView, error) { return bridge.PeekData(ctx, path) })
 }
 
-// granted returns when owners of this process were granted the lock, by the nodes that hold: of
-// several grants by a node, the first one.
-func (t *Target) granted() map[string]time.Time {
-	all := map[string]time.Time{}
-	for _, r := range t.Manager.OpenAt(t.Path) {
-		if r.State != manager.Held {
-			continue
-		}
-		for _, node := range lock.NodesOf(r.Granted) {
-			if at, is := all[node]; !is || r.Since.Before(at) {
-				all[node] = r.Since
-			}
-		}
-	}
-	return all
-}
-
 // queue returns the directory and the rule of the lock's contenders.
 func (t *Target) queue(ctx context.Context) (directory string, rule queue.Rule, err error) {
 	if t.Recipe.Members != nil {
@@ -133,12 +116,23 @@ func contenders(directory string, children []zkbridge.Child, positions func([]qu
 	return all
 }
 
-// noteGranted has the holders of this process hold since their owners were granted the lock.
+// noteGranted has the holders of this process hold since their owners were granted the lock: of several
+// grants by a node, the first one counts.
 func (t *Target) noteGranted(all []Contender) {
 	if !slices.ContainsFunc(all, func(c Contender) bool { return c.Local && c.Holds }) {
 		return
 	}
-	since := t.granted()
+	since := map[string]time.Time{} // by node
+	for _, r := range t.Manager.OpenAt(t.Path) {
+		if r.State != manager.Held {
+			continue
+		}
+		for _, node := range lock.NodesOf(r.Granted) {
+			if at, is := since[node]; !is || r.Since.Before(at) {
+				since[node] = r.Since
+			}
+		}
+	}
 	for i := range all {
 		if c := &all[i]; c.Holds {
 			c.HeldSince = since[c.Node]
