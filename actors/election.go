@@ -26,7 +26,6 @@ import (
 // Mutex on the path of a LeaderSelector is one more contender. An Election is a cheap handle; its
 // methods may be called from any goroutine.
 type Election struct {
-	locks          *Locks
 	lock           handle
 	requires       []LockOption // RequireDirectory, or none
 	id             []byte       // data of the participant's nodes; nil for the data of every lock
@@ -91,7 +90,7 @@ func ResignOnRevoke() ElectionOption {
 // when needed. It does not block or ask ZooKeeper: an unacceptable path or option shows at the
 // first use, as ErrInvalid.
 func (l *Locks) Election(path string, options ...ElectionOption) *Election {
-	e := &Election{locks: l, lock: l.handle(path, recipes.Mutex, 0, nil)}
+	e := &Election{lock: l.handle(path, recipes.Mutex, 0, nil)}
 	for i, option := range options {
 		err := check.Invalid(fmt.Sprintf("election option %d of %d is nil: leave it out", i+1, len(options)))
 		if option != nil {
@@ -139,13 +138,7 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 //		}
 //	}
 func (e *Election) Observe(ctx context.Context) <-chan Queue {
-	if e.lock.problem == nil {
-		return e.locks.Observe(ctx, e.Path())
-	}
-	failed := make(chan Queue, 1)
-	failed <- Queue{Path: e.Path(), Err: e.lock.problem}
-	close(failed)
-	return failed
+	return observed(ctx, e.lock.target())
 }
 
 // withID returns the options of a request of this participant, after those of the user. A request

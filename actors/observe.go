@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,12 @@ import (
 // ends or Locks is closed. If path is not acceptable or ctx is nil, the channel has one Queue with
 // the Err, and is closed.
 func (l *Locks) Observe(ctx context.Context, path string) <-chan Queue {
+	return observed(ctx, l.at(path))
+}
+
+func observed(ctx context.Context, t *inspection.Target) <-chan Queue {
 	out := make(chan Queue, 1)
-	l.observe(ctx, path, func(q Queue) { replace(out, q) }, func() { close(out) })
+	observe(ctx, t, func(q Queue) { replace(out, q) }, func() { close(out) })
 	return out
 }
 
@@ -60,24 +65,24 @@ func (l *Locks) ObserveTo(ctx context.Context, path string, to *actor.PID) {
 			cancel()
 		}
 	}
-	l.observe(ctx, path, func(q Queue) { l.manager.ActorSystem().Root.Send(to, q) }, stop)
+	observe(ctx, l.at(path), func(q Queue) { l.manager.ActorSystem().Root.Send(to, q) }, stop)
 }
 
-func (l *Locks) observe(ctx context.Context, path string, publish func(Queue), end func()) {
-	err := check.Path(path)
+func observe(ctx context.Context, t *inspection.Target, publish func(Queue), end func()) {
+	err := cmp.Or(t.Problem, check.Path(t.Path))
 	if ctx == nil {
 		err = check.ErrNilContext
 	}
 	if err != nil {
-		publish(Queue{Path: path, Err: err})
+		publish(Queue{Path: t.Path, Err: err})
 		end()
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	unwatch := context.AfterFunc(l.manager.Ended(), cancel)
+	unwatch := context.AfterFunc(t.Manager.Ended(), cancel)
 	go func() {
-		l.at(path).Observe(ctx, func(snapshot inspection.Snapshot, err error) {
-			q := queueOf(path, snapshot)
+		t.Observe(ctx, func(snapshot inspection.Snapshot, err error) {
+			q := queueOf(t.Path, snapshot)
 			q.Err = err
 			publish(q)
 		})
