@@ -22,12 +22,13 @@ type Actor struct {
 	handledAt time.Duration // when the message in hand came, by Session.Now; 0 between messages
 	behavior  Behavior      // the actor itself: what differs from recipe to recipe
 	table     requestTable  // of open requests
-	senders   map[host.Identity]*watchedSender
+	senders   map[host.Identity]watchedSender
 	used      bool                  // since the last tick
 	stopping  bool                  // the actor takes no further message
 	failed    bool                  // its state cannot be relied on, or it has called StopFailed
 	suspended bool                  // the connection is lost, and the session may live
-	held      heldHere              // see nested.go
+	holders   int                   // of this process, whose grants have not ended
+	grantedAt time.Duration         // the last grant, by Session.Now
 	lost      map[string][]*Request // by named owner: grants that it has not released; see awaitRelease
 }
 

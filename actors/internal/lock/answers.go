@@ -155,7 +155,7 @@ func (l lockHandler) Release(from ask.Recipient, msg *messages.Release, _ ask.Re
 		return
 	}
 	if r.Holds() {
-		l.held.holders--
+		l.holders--
 	}
 	r.Released, r.releaser = true, from
 	if r.lost != 0 {

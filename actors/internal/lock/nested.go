@@ -10,17 +10,11 @@ import "time"
 // nestedWait is how long a request waits before it gets the hint.
 const nestedWait = 3 * time.Second
 
-// heldHere is what the lock's actor knows of the holders of this process.
-type heldHere struct {
-	holders   int           // whose grants have not ended
-	grantedAt time.Duration // the last grant, by Session.Now
-}
-
 // mayBeNested reports whether a request that waits is to get the hint.
 func (l *Actor) mayBeNested(r *Request) bool {
 	a := r.Acquisition()
-	return l.held.holders > 0 && r.Granted == nil && a != nil && a.Owner() == "" && !a.IsElsewhere() &&
-		l.held.grantedAt <= r.since && l.now()-r.since >= nestedWait
+	return l.holders > 0 && r.Granted == nil && a != nil && a.Owner() == "" && !a.IsElsewhere() &&
+		l.grantedAt <= r.since && l.now()-r.since >= nestedWait
 }
 
 // nestedHint returns the hint for the error of a request whose wait is over, or "".

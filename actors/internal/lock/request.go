@@ -48,7 +48,7 @@ type extras struct {
 	timer      *time.Timer // until the next message about a limit; nil if there was none yet
 	revoked    bool        // the holder was asked to release at the end of hold
 	monitor    manager.RequestMonitor
-	sender     *watchedSender    // of a request that an actor has sent
+	sender     watchedSender     // of a request that an actor has sent
 	alias      *actor.PID        // the PID from which a future got Granted
 	lossWait   []*lossWait       // what waits for the Release of a lost grant
 	awaitNode  func(then func()) // of a Cancel: see NodeAwaiter

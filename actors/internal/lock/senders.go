@@ -13,11 +13,9 @@ import (
 // A request belongs to the actor that has sent it, whatever owner it names: it ends with that
 // actor. Otherwise the lock would stay held for an owner that has gone.
 
-// watchedSender is an actor of the program with open requests. The lock's actor watches it
+// watchedSender has the open requests of an actor of the program. The lock's actor watches that
 // until the tick at which it has none.
-type watchedSender struct {
-	open map[*Request]struct{}
-}
+type watchedSender map[*Request]struct{}
 
 // addToSender adds the request to those of its sender.
 func (l *Actor) addToSender(from ask.Recipient, r *Request) {
@@ -35,14 +33,14 @@ func (l *Actor) addToSender(from ask.Recipient, r *Request) {
 				"do", "look at the actor system; restart the process if it goes on")
 			return
 		}
-		sender = &watchedSender{map[*Request]struct{}{}}
+		sender = watchedSender{}
 		if l.senders == nil {
-			l.senders = map[host.Identity]*watchedSender{}
+			l.senders = map[host.Identity]watchedSender{}
 		}
 		l.senders[who] = sender
 	}
 	r.needExtras().sender = sender
-	sender.open[r] = struct{}{}
+	sender[r] = struct{}{}
 }
 
 // removeFromSender takes the request off its sender.
@@ -54,16 +52,14 @@ func (l *Actor) removeFromSender(r *Request) {
 	if x.alias != nil {
 		l.Self.EndAlias(x.alias)
 	}
-	if x.sender != nil {
-		delete(x.sender.open, r)
-	}
+	delete(x.sender, r)
 }
 
 // unwatchIdleSenders ends the watches of senders without open requests. It is called at ticks:
 // an actor that asks again and again would cost two messages for each request otherwise.
 func (l *Actor) unwatchIdleSenders() {
 	for who, sender := range l.senders {
-		if len(sender.open) == 0 {
+		if len(sender) == 0 {
 			l.Self.Unwatch(who)
 			delete(l.senders, who)
 		}
@@ -86,7 +82,7 @@ func (l *Actor) senderEnded(who host.Identity) {
 		return
 	}
 	delete(l.senders, who)
-	inOrder := slices.SortedFunc(maps.Keys(sender.open), func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
+	inOrder := slices.SortedFunc(maps.Keys(sender), func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
 	for _, granted := range []bool{false, true} {
 		for _, r := range inOrder {
 			if (r.Granted != nil) == granted && !r.Released {

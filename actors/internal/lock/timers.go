@@ -48,10 +48,17 @@ func (r *Request) stopTimer() {
 	}
 }
 
-// markGranted notes the grant of a request. It must come before the owner hears of the grant.
+// markGranted notes and counts the grant of a request. It must come before the owner hears of the grant.
 func (l *Actor) markGranted(r *Request, granted *messages.Granted, step uint32) {
-	l.countGrant(r, granted, step)
-	r.Granted = granted
+	now := l.now()
+	l.holders, l.grantedAt = l.holders+1, now
+	if !r.FromLockActor {
+		l.Tally.Acquired.Add(1)
+		if m := r.monitor(); m != nil {
+			m.Granted(now-r.since, TokenOf(granted, step))
+		}
+	}
+	r.since, r.Granted = now, granted
 	r.stopTimer()
 	if r.extras != nil && r.extras.hold > 0 {
 		l.tellAfter(r, r.extras.hold-holdGrace(r.extras.hold), holdTime{r.ID})
@@ -124,19 +131,6 @@ func (l *Actor) now() time.Duration {
 	return l.handledAt
 }
 
-// countGrant counts a grant of the request. It must come before the owner hears of the grant.
-func (l *Actor) countGrant(r *Request, granted *messages.Granted, step uint32) {
-	now := l.now()
-	l.held = heldHere{l.held.holders + 1, now}
-	if !r.FromLockActor {
-		l.Tally.Acquired.Add(1)
-		if m := r.monitor(); m != nil {
-			m.Granted(now-r.since, TokenOf(granted, step))
-		}
-	}
-	r.since = now
-}
-
 // countRelease counts the end of a grant that its owner has given back or withdrawn.
 func (l *Actor) countRelease(r *Request) { l.countEnd(r, &l.Tally.Released, 0) }
 
@@ -163,7 +157,7 @@ func (l *Actor) countLoss(r *Request, reason messages.Reason) {
 // countEnd adds to the number and notifies the monitor, at the end of a request or of its grant.
 func (l *Actor) countEnd(r *Request, number *atomic.Uint64, reason messages.Reason) {
 	if r.Granted != nil && !r.Released {
-		l.held.holders--
+		l.holders--
 	}
 	if r.FromLockActor {
 		return
