@@ -127,19 +127,15 @@ func (l *Locks) OpenRequests() []OpenRequest {
 	var all []OpenRequest
 	for _, r := range l.manager.Open() {
 		if !r.FromLockActor {
-			all = append(all, openRequest(r))
+			recipe := r.Entry.Recipe
+			all = append(all, OpenRequest{Path: r.Entry.Path, Recipe: recipe.Family(), Kind: recipe.KindName(r.Kind), Owner: r.Owner, Actor: r.Actor,
+				State: requestStates[r.State], Since: r.Since})
 		}
 	}
 	slices.SortFunc(all, func(a, b OpenRequest) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), a.Since.Compare(b.Since))
 	})
 	return all
-}
-
-func openRequest(r manager.OpenRequest) OpenRequest {
-	recipe := r.Entry.Recipe
-	return OpenRequest{Path: r.Entry.Path, Recipe: recipe.Family(), Kind: recipe.KindName(r.Kind), Owner: r.Owner, Actor: r.Actor,
-		State: requestStates[r.State], Since: r.Since}
 }
 
 // HeldHere reports whether an owner of this process holds the lock in the handle's mode, by a

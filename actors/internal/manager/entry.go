@@ -74,20 +74,15 @@ func (m *Manager) RetireIfQuiet(e *Entry, quiet bool) bool {
 		return false
 	}
 	e.quietTicks++
-	if time.Duration(e.quietTicks)*m.tickInterval < m.IdleTimeout || !m.retire(e) {
+	if time.Duration(e.quietTicks)*m.tickInterval < m.IdleTimeout {
 		return false
 	}
-	e.Self.Stop()
-	return true
-}
-
-// retire forgets an idle actor and returns true, or returns false if the actor is in use.
-func (m *Manager) retire(e *Entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.users.Load() > 0 {
 		return false
 	}
 	m.forgetLocked(e)
+	e.Self.Stop()
 	return true
 }

@@ -27,11 +27,8 @@ type Holder struct {
 // length.
 const maxHolderText = 256
 
-// holderRecord is the encoded Holder of this process, without an owner; nil is no record.
-type holderRecord []byte
-
-// newHolderRecord encodes the Holder of this process.
-func newHolderRecord() holderRecord {
+// newHolderRecord encodes the Holder of this process, without an owner.
+func newHolderRecord() []byte {
 	host, _ := os.Hostname() // an unknown name is left out
 	h := Holder{Host: shorten(host), PID: os.Getpid()}
 	if len(os.Args) > 0 && os.Args[0] != "" {
@@ -39,16 +36,6 @@ func newHolderRecord() holderRecord {
 	}
 	record, _ := json.Marshal(h) // of texts and a number: it cannot fail
 	return record
-}
-
-// of returns the record with an owner; the result is shared if owner is empty, and nil if there is
-// no record.
-func (r holderRecord) of(owner string) []byte {
-	if owner == "" || r == nil {
-		return r
-	}
-	name, _ := json.Marshal(shorten(owner))
-	return slices.Concat(r[:len(r)-1], []byte(`,"owner":`), name, []byte("}"))
 }
 
 // shorten bounds a text, and marks what it cuts.
@@ -64,10 +51,14 @@ func shorten(text string) string {
 // NodeData returns the data of a node: those of the request, or else the record of this process and
 // the owner, or nil if Config.OmitHolder is set. Nothing may write to the result.
 func (m *Manager) NodeData(data []byte, owner string) []byte {
-	if len(data) > 0 {
+	switch {
+	case len(data) > 0:
 		return data
+	case owner == "" || m.holder == nil:
+		return m.holder
 	}
-	return m.holder.of(owner)
+	name, _ := json.Marshal(shorten(owner))
+	return slices.Concat(m.holder[:len(m.holder)-1], []byte(`,"owner":`), name, []byte("}"))
 }
 
 // WithIdentity returns the data of a node for a client of a lock server whose identity is known: a

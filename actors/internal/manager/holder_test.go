@@ -8,7 +8,7 @@ import (
 )
 
 func TestHolderRecord(t *testing.T) {
-	r := newHolderRecord()
+	m := &Manager{holder: newHolderRecord()}
 	host, _ := os.Hostname()
 	for owner, want := range map[string]string{
 		"":                         "",
@@ -19,7 +19,7 @@ func TestHolderRecord(t *testing.T) {
 		strings.Repeat("x", 1<<20): strings.Repeat("x", 253) + "…",
 		strings.Repeat("é", 200):   strings.Repeat("é", 126) + "…",
 	} {
-		data := r.of(owner)
+		data := m.NodeData(nil, owner)
 		h, ok := ParseHolder(data)
 		if !ok || h.Owner != want || h.Host != host || h.PID != os.Getpid() || h.Program != "manager.test" {
 			t.Errorf("%.40q: %.200s is %+.200v, %v", owner, data, h, ok)
@@ -28,10 +28,10 @@ func TestHolderRecord(t *testing.T) {
 			t.Errorf("%.40q: %d bytes, %.200s", owner, len(data), data)
 		}
 	}
-	if data := holderRecord(nil).of("me"); data != nil {
+	if data := (&Manager{}).NodeData(nil, "me"); data != nil {
 		t.Errorf("%s, want no data without a record", data)
 	}
-	if one, two := r.of(""), r.of(""); &one[0] != &two[0] {
+	if one, two := m.NodeData(nil, ""), m.NodeData(nil, ""); &one[0] != &two[0] {
 		t.Error("requests without an owner do not share the record")
 	}
 }

@@ -78,7 +78,7 @@ type Manager struct {
 	system       *host.System
 	name         string // prefix of the actors' names
 	tickInterval time.Duration
-	holder       holderRecord
+	holder       []byte       // the encoded Holder of this process, without an owner; nil for no record
 	openRequests atomic.Int64 // of owners, of all locks
 
 	tallies [tallyCount]Tally

@@ -57,13 +57,6 @@ func (s *Stack) Run() {
 		return
 	}
 	s.Perform()
-	if s.due.Len() > 0 {
-		s.runDue()
-	}
-	invariants.Check(s.Machine)
-}
-
-func (s *Stack) runDue() {
 	for i := 0; i < s.due.Len(); i++ {
 		if f := s.due.At(i); f.Kind.IsNews() {
 			s.Machine.Answered(f)
@@ -73,6 +66,7 @@ func (s *Stack) runDue() {
 		}
 	}
 	s.due.Performed()
+	invariants.Check(s.Machine)
 }
 
 // Close ends the Stack: nothing is added or performed any more.
