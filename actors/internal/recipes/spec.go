@@ -67,7 +67,7 @@ func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {
 	if s.GetRecipe() != messages.Recipe_MULTI_LOCK {
 		return fromSingle(s)
 	}
-	if _, err := With(&manager.Recipe{Name: "multi-lock"}, optionsOf(s)); err != nil {
+	if _, err := withOptionsOf(s, &manager.Recipe{Name: "multi-lock"}); err != nil {
 		return nil, err
 	}
 	if err := checkCount(len(s.Members)); err != nil {
@@ -94,7 +94,7 @@ func FromSpec(s *messages.LockSpec) (*manager.Recipe, error) {
 
 // fromSingle is FromSpec for a lock that is no multi-lock, and so no deeper than this.
 func fromSingle(s *messages.LockSpec) (*manager.Recipe, error) {
-	r, options := Mutex, optionsOf(s)
+	r := Mutex
 	switch kind := s.GetRecipe(); {
 	case s == nil:
 		return nil, check.Invalid("the lock is missing: it must be given")
@@ -113,50 +113,34 @@ func fromSingle(s *messages.LockSpec) (*manager.Recipe, error) {
 	if len(s.Members) > 0 {
 		return nil, check.Invalid(fmt.Sprintf("a %v has no members", r))
 	}
-	return With(r, options)
-}
-
-type option = func(*manager.Recipe) error
-
-func optionsOf(s *messages.LockSpec) (all []option) {
-	if n := s.GetPermits(); n != 0 {
-		all = append(all, permits(n))
-	}
-	if d := s.GetDelayNanos(); d != 0 {
-		all = append(all, Delay(time.Duration(d)))
-	}
-	if path := s.GetCountPath(); path != "" {
-		all = append(all, SharedPermits(path))
-	}
-	if s.GetRequireDirectory() {
-		all = append(all, RequireDirectory)
-	}
-	if q := s.GetLocalQueue(); q != nil {
-		all = append(all, bounded(q), LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: time.Duration(q.TimeNanos), Linger: time.Duration(q.LingerNanos)}))
-	}
-	return all
+	return withOptionsOf(s, r)
 }
 
 // maxRemote bounds the times of a local queue that a client asks a lock server for: others cannot
 // tell it from one of the server's own, which keeps its node for so long.
 const maxRemote = time.Minute
 
-// bounded is an option that only a local queue with such times accepts.
-func bounded(q *messages.LocalQueue) option {
-	return func(*manager.Recipe) error {
-		if t, linger := time.Duration(q.TimeNanos), time.Duration(q.LingerNanos); max(t, linger) > maxRemote {
-			return check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v, Linger %v: a lock server accepts %v at most", t, linger, maxRemote))
-		}
-		return nil
+// withOptionsOf returns the recipe with the options of the message.
+func withOptionsOf(s *messages.LockSpec, r *manager.Recipe) (*manager.Recipe, error) {
+	if s.GetPermits() != uint32(r.Permits) {
+		return nil, check.Invalid(fmt.Sprintf("a %v has no permits", r))
 	}
-}
-
-// permits is an option that only a semaphore of so many permits accepts.
-func permits(n uint32) option {
-	return func(r *manager.Recipe) error {
-		if uint32(r.Permits) != n {
-			return check.Invalid(fmt.Sprintf("a %v has no permits", r))
-		}
-		return nil
+	var options []func(*manager.Recipe) error
+	if d := s.GetDelayNanos(); d != 0 {
+		options = append(options, Delay(time.Duration(d)))
 	}
+	if path := s.GetCountPath(); path != "" {
+		options = append(options, SharedPermits(path))
+	}
+	if s.GetRequireDirectory() {
+		options = append(options, RequireDirectory)
+	}
+	if q := s.GetLocalQueue(); q != nil {
+		t, linger := time.Duration(q.TimeNanos), time.Duration(q.LingerNanos)
+		if max(t, linger) > maxRemote {
+			return nil, check.Invalid(fmt.Sprintf("LocalQueueConfig.Time %v, Linger %v: a lock server accepts %v at most", t, linger, maxRemote))
+		}
+		options = append(options, LocalQueue(manager.LocalQueueConfig{Grants: int(q.Grants), Time: t, Linger: linger}))
+	}
+	return With(r, options)
 }

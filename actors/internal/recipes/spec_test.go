@@ -22,7 +22,7 @@ var times = rapid.Int64Range(1, int64(maxRemote))
 // drawLock draws a lock that a handle other than that of a multi-lock may have.
 func drawLock(t *rapid.T) *manager.Recipe {
 	r := rapid.SampledFrom([]*manager.Recipe{Mutex, ReadWrite, LeaderLatch, nil}).Draw(t, "recipe")
-	var options []option
+	var options []func(*manager.Recipe) error
 	switch {
 	case r == nil:
 		r = Semaphore(rapid.IntRange(1, math.MaxInt32).Draw(t, "permits"), "")
@@ -37,7 +37,7 @@ func drawLock(t *rapid.T) *manager.Recipe {
 			Time: time.Duration(times.Draw(t, "time")), Linger: time.Duration(times.Draw(t, "linger"))}))
 	}
 	if rapid.Bool().Draw(t, "require") {
-		options = append([]option{RequireDirectory}, options...)
+		options = append([]func(*manager.Recipe) error{RequireDirectory}, options...)
 	}
 	made, err := With(r, options)
 	if err != nil {
