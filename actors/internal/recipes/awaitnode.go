@@ -52,10 +52,3 @@ func (d *directory) callBehindNode(serial uint64) {
 		then()
 	}
 }
-
-// awaitNoNode calls what waits for nodes, since no answer about them is to come.
-func (d *directory) awaitNoNode() {
-	for _, serial := range slices.Sorted(maps.Keys(d.awaited)) {
-		d.callBehindNode(serial)
-	}
-}

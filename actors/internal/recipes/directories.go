@@ -1,6 +1,9 @@
 package recipes
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/actorlock/actorlock/actors/internal/localqueue"
 	"github.com/actorlock/actorlock/actors/internal/lock"
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
@@ -96,10 +99,7 @@ func (ds *directories) Close(failed bool) {
 	var paths []string
 	ds.each(func(d *directory) { paths = append(paths, d.path) })
 	ds.bridge().SendUnsubscribe(&messages.Unsubscribe{Directories: paths}, ds.Self)
-	ds.each(func(d *directory) {
-		d.close(failed)
-		d.awaitNoNode()
-	})
+	ds.each(func(d *directory) { d.close(failed) })
 	ds.cleaningUp = !failed && ds.ending() && ds.Manager.StartCleanup(ds.Entry)
 }
 
@@ -137,16 +137,19 @@ func (ds *directories) nodePaths() (paths []string) {
 	return paths
 }
 
-// close has all nodes deleted.
+// close has all nodes deleted, and calls what waits for nodes, since no answer about them is to come.
 func (d *directory) close(failed bool) {
 	stopTimer(d.delay)
 	if failed {
 		for serial, node := range d.state.Nodes() {
 			d.releaseNode(serial, node, false)
 		}
-		return
+	} else {
+		feed(d, lockqueue.Close{Reason: requests.Closed})
 	}
-	feed(d, lockqueue.Close{Reason: requests.Closed})
+	for _, serial := range slices.Sorted(maps.Keys(d.awaited)) {
+		d.callBehindNode(serial)
+	}
 }
 
 // noteUndeleted notes the node of a contender that leaves, if the node may remain because of the

@@ -48,7 +48,11 @@ func reportOthers(m *manager.Manager, path string, here *manager.Recipe, names [
 		}
 		for _, c := range children {
 			if c.Stat.EphemeralOwner != 0 || c.Stat.Czxid != 0 && c.Name == queue.LeasesSuffix[1:] && hasLeases(bridge, path) {
-				reportMisuse(m, path, here, c.Name)
+				if m.FirstMisuse(path, "recipes") {
+					m.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
+						"path", path, "here", here.String(), "other", otherRecipe(c.Name), "child", c.Name,
+						"do", "change the path in one of the programs")
+				}
 				return
 			}
 		}
@@ -63,14 +67,6 @@ func hasLeases(bridge zkbridge.Internals, path string) bool {
 		marker, _ := queue.Marker(c.Name)
 		return marker == queue.LeaseMarker
 	})
-}
-
-func reportMisuse(m *manager.Manager, path string, here *manager.Recipe, child string) {
-	if m.FirstMisuse(path, "recipes") {
-		m.Log.Error("two recipes use one path, and do not exclude each other: give each of them a path of its own",
-			"path", path, "here", here.String(), "other", otherRecipe(child), "child", child,
-			"do", "change the path in one of the programs")
-	}
 }
 
 // reportClients logs once for each path that programs use it whose libraries do not wait for each

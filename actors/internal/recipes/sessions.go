@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"github.com/actorlock/actorlock/actors/internal/lockqueue"
-	"github.com/actorlock/actorlock/actors/internal/requests"
 	"github.com/actorlock/actorlock/gen/ask"
 	"github.com/actorlock/actorlock/messages"
 )
@@ -24,10 +23,7 @@ func (ds *directories) SessionChanged(_ ask.Recipient, msg *messages.SessionChan
 	case messages.SessionState_LOST:
 		ds.sessionLost(msg.Epoch)
 	case messages.SessionState_ENDED: // the bridge is closed
-		ds.each(func(d *directory) {
-			feed(d, lockqueue.Close{Reason: requests.Closed})
-			d.awaitNoNode()
-		})
+		ds.each(func(d *directory) { d.close(false) })
 	}
 }
 
