@@ -127,9 +127,6 @@ func callers() stack {
 
 // String returns the calls outside of this package, as "function (file:line)".
 func (s stack) String() string {
-	if len(s) == 0 {
-		return ""
-	}
 	var calls []string
 	frames := runtime.CallersFrames(s)
 	for more := true; more && len(calls) < stackDepth; {

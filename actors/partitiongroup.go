@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/actorlock/actorlock/actors/internal/check"
 	"github.com/actorlock/actorlock/actors/internal/group"
 	"github.com/actorlock/actorlock/actors/internal/partition"
 )
@@ -86,11 +85,6 @@ func (p *Partitions) leader(m *partition.MemberRecord) PartitionLeader {
 // the channel has one PartitionGroup with the Err, and is closed.
 func (p *Partitions) Observe(ctx context.Context) <-chan PartitionGroup {
 	out := make(chan PartitionGroup, 1)
-	if ctx == nil {
-		out <- PartitionGroup{Path: p.path, Err: check.ErrNilContext}
-		close(out)
-		return out
-	}
 	go func() {
 		defer close(out)
 		for {

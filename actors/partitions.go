@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ type Partitions struct {
 // needed, with count partitions: from 1 to 65,536. It does not block or ask ZooKeeper: an unacceptable
 // path or count shows at the first use, as ErrInvalid.
 func (l *Locks) Partitions(path string, count int) *Partitions {
-	p := &Partitions{locks: l, path: path, count: count}
-	if p.problem = check.Path(path); p.problem == nil {
-		p.problem = partition.CheckCount(count)
-	}
+	p := &Partitions{locks: l, path: path, count: count, problem: cmp.Or(check.Path(path), partition.CheckCount(count))}
 	if p.problem == nil {
 		p.follower = group.NewFollower(l.manager, path, count)
 	}
