@@ -31,7 +31,10 @@ func (t *Target) observe(ctx context.Context, _ struct{}, publish func(Snapshot,
 		publish(Snapshot{}, err)
 		return
 	}
-	o := &observer{target: t, bridge: t.Manager.Bridge, changed: make(chan struct{}, 1), publish: publish}
+	o := &observer{target: t, bridge: t.Manager.Bridge, changed: t.Again, publish: publish}
+	if o.changed == nil {
+		o.changed = make(chan struct{}, 1)
+	}
 	o.run(ctx)
 }
 
@@ -94,24 +97,14 @@ func (o *observer) run(ctx context.Context) {
 		}
 		select {
 		case <-o.changed:
-		case <-o.target.Again:
 		case <-time.After(poll):
 		case <-ctx.Done():
 			return
 		}
-		o.forgetWakes()
-	}
-}
-
-// forgetWakes forgets what else has asked for the read that follows, which finds all of it.
-func (o *observer) forgetWakes() {
-	select {
-	case <-o.changed:
-	default:
-	}
-	select {
-	case <-o.target.Again:
-	default:
+		select {
+		case <-o.changed: // asks for the read that follows, too, which finds all of it
+		default:
+		}
 	}
 }
 

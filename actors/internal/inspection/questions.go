@@ -44,10 +44,11 @@ type Target struct {
 	Recipe  *manager.Recipe
 	// Problem is what is wrong with the options of the lock, or nil. It is the answer to all questions.
 	Problem error
-	// Pause is the least time between two reads of Observe, 0 for 100 ms. A value in Again has Observe
-	// read again; nil for none. A lock server that observes ignores both.
+	// Pause is the least time between two reads of Observe, 0 for 100 ms. A value in Again, which has
+	// room for one, has Observe read again, and Observe itself puts one in when contenders come or go; nil
+	// is a channel of its own. A lock server that observes ignores both.
 	Pause time.Duration
-	Again <-chan struct{}
+	Again chan struct{}
 
 	asker *Asker // whose question it is; nil for the program's own
 }
