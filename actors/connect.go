@@ -143,20 +143,16 @@ func Connect(ctx context.Context, servers string, cfg Config) (*Locks, error) {
 	locks := New(system, bridge, cfg)
 	locks.manager.SessionEndsWithClose()
 	locks.owned = bridge
-	if err := connected(ctx, bridge); err != nil {
-		locks.Close()
-		return nil, err
-	}
-	return locks, nil
-}
-
-func connected(ctx context.Context, bridge *zkbridge.Bridge) error {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, connectLimit)
 		defer cancel()
 	}
-	return bridge.Connected(ctx)
+	if err := bridge.Connected(ctx); err != nil {
+		locks.Close()
+		return nil, err
+	}
+	return locks, nil
 }
 
 // New returns Locks on a bridge that the program has opened itself. It does not block; requests wait

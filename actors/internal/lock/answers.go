@@ -258,37 +258,27 @@ type lossWait struct {
 	call   func()
 }
 
-// add has the call wait for the owner of a request, too. Of several calls the last one comes first: the
-// end of a failed actor precedes what waits for it.
-func (d *lossWait) add(r *Request) {
-	d.owners++
-	x := r.needExtras()
-	x.lossWait = slices.Insert(x.lossWait, 0, d)
-}
-
 // AwaitLossConfirmed is called behind the Lose of grants, of which nodes are left. If some of the
 // owners are elsewhere, it returns true, and has f called when they believe in the grants no more.
 // Otherwise it returns false.
 func (l *Actor) AwaitLossConfirmed(lost []*Request, f func()) bool {
-	d := &lossWait{call: f}
-	for _, r := range lost {
-		if l.mustConfirmLoss(r) {
-			d.add(r)
-		}
-	}
-	return d.owners > 0
+	unconfirmed := slices.DeleteFunc(slices.Clone(lost), func(r *Request) bool { return !l.mustConfirmLoss(r) })
+	AwaitRelease(unconfirmed, f)
+	return len(unconfirmed) > 0
 }
 
 // LostOf returns the requests of grants that the named owner has lost and not released, those of other
 // locks' actors among them.
 func (l *Actor) LostOf(owner string) []*Request { return l.lost[owner] }
 
-// AwaitRelease has f called when the owners of lost grants, of which there is at least one, have
-// released all of them.
+// AwaitRelease has f called when the owners of lost grants have released all of them; never if there are
+// none. Of several calls that wait for an owner the last one comes first: the end of a failed actor
+// precedes what waits for it.
 func AwaitRelease(lost []*Request, f func()) {
-	d := &lossWait{call: f}
+	d := &lossWait{owners: len(lost), call: f}
 	for _, r := range lost {
-		d.add(r)
+		x := r.needExtras()
+		x.lossWait = slices.Insert(x.lossWait, 0, d)
 	}
 }
 

@@ -32,7 +32,8 @@ func (l *Actor) receiveOwn(msg any) {
 	case manager.OpenQuery:
 		l.answerOpen(msg)
 	case manager.RefuseWaiting:
-		l.refuseWaiting()
+		// An owner that holds the lock may wait to enter it again.
+		l.failWaiting(messages.Reason_DRAINING, func(r *Request) bool { return !l.holds(r.OwnerName()) })
 	case withdrawal:
 		if r := l.table.requests.At(msg.id); r != nil {
 			l.cancel(r, messages.Reason_CANCELLED)
@@ -81,7 +82,9 @@ func (l *Actor) onSessionState(now manager.StateChange) {
 	l.Detail = l.Manager.Session.OutageText()
 	l.failWaiting(messages.Reason_DISCONNECTED, func(r *Request) bool { return r.Try })
 	if now.State == messages.SessionState_LOST {
-		l.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool { return r.failsWithSession(now.Epoch) })
+		l.failWaiting(messages.Reason_SESSION_LOST, func(r *Request) bool {
+			return r.extras != nil && r.extras.epoch != 0 && r.extras.epoch <= now.Epoch
+		})
 	}
 }
 
@@ -159,12 +162,6 @@ func (l *Actor) noteGrantEnd(r *Request) {
 	}
 }
 
-// refuseWaiting ends the requests that wait. An owner that holds the lock may wait to enter it
-// again.
-func (l *Actor) refuseWaiting() {
-	l.failWaiting(messages.Reason_DRAINING, func(r *Request) bool { return !l.holds(r.OwnerName()) })
-}
-
 // holds reports whether a named owner holds the lock.
 func (l *Actor) holds(owner string) bool {
 	if owner == "" {
@@ -201,7 +198,10 @@ func (l *Actor) StopFailed() {
 func (l *Actor) Stopped(failure any) {
 	defer l.Manager.Stopped()
 	l.Manager.Forget(l.Entry)
-	l.unwatchSenders()
+	for who := range l.senders {
+		l.Self.Unwatch(who)
+	}
+	clear(l.senders)
 	l.stopping, l.failed = true, l.failed || failure != nil
 	waits := l.failed && l.failAll()
 	if !waits {

@@ -66,14 +66,6 @@ func (l *Actor) unwatchIdleSenders() {
 	}
 }
 
-// unwatchSenders ends all watches.
-func (l *Actor) unwatchSenders() {
-	for who := range l.senders {
-		l.Self.Unwatch(who)
-	}
-	clear(l.senders)
-}
-
 // senderEnded withdraws the open requests of an actor that has ended. The waiting requests go
 // first, so that none of them is granted what the others held.
 func (l *Actor) senderEnded(who host.Identity) {

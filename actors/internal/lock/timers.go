@@ -33,10 +33,6 @@ func (l *Actor) failWithSession(r *Request) {
 	r.needExtras().epoch = epoch
 }
 
-func (r *Request) failsWithSession(epoch uint64) bool {
-	return r.extras != nil && r.extras.epoch != 0 && r.extras.epoch <= epoch
-}
-
 func (l *Actor) tellAfter(r *Request, d time.Duration, msg any) {
 	self := l.Self
 	r.extras.timer = time.AfterFunc(d, func() { self.Tell(msg) })

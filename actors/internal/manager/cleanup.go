@@ -62,11 +62,9 @@ func (m *Manager) awaitCleanups() error {
 	}
 	m.mu.Unlock()
 	session := m.Session.Session()
-	timer := time.NewTimer(session.Timeout)
-	defer timer.Stop()
 	select {
 	case <-allDone:
-	case <-timer.C:
+	case <-time.After(session.Timeout):
 	}
 	nodes := m.undeletedNodes()
 	if len(nodes) == 0 {

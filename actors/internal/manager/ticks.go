@@ -22,18 +22,14 @@ func (m *Manager) AtNextTick(f func()) {
 	}
 }
 
-func (m *Manager) takeAtNextTick() []func() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	due := m.atNextTick
-	m.atNextTick = nil
-	return due
-}
-
 // tickEntries sends a tick to the entries: to some at a time, with a pause between them. A timer
 // for each entry would take more memory than most of the rest.
 func (m *Manager) tickEntries() {
-	for _, f := range m.takeAtNextTick() {
+	m.mu.Lock()
+	due := m.atNextTick
+	m.atNextTick = nil
+	m.mu.Unlock()
+	for _, f := range due {
 		f()
 	}
 	m.mu.Lock()

@@ -165,7 +165,7 @@ func (s *semaphoreActor) perform() {
 			r := s.Request(f.ID)
 			r.Tell(queuePassed{r.Number()})
 		case requests.Acquire:
-			f.Request.Data = s.dataBelow(f.Request.Data, s.Request(f.By).OwnerName())
+			f.Request.Data = s.Manager.NodeData(f.Request.Data, s.Request(f.By).OwnerName()) // the directory does not know the owner
 			s.stack.Add(*f)
 		case requests.Release:
 			s.stack.Add(*f)
@@ -184,15 +184,6 @@ func (s *semaphoreActor) perform() {
 		}
 	}
 	s.state.Performed()
-}
-
-// dataBelow returns the data of a request to one of the directories, which do not know the owner.
-// For an owner without a name it returns data: the directory knows as much.
-func (s *semaphoreActor) dataBelow(data []byte, owner string) []byte {
-	if owner == "" {
-		return data
-	}
-	return s.Manager.NodeData(data, owner)
 }
 
 // grant grants the leases of a request. It names nodes below the semaphore's path. The grant has the
