@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,23 +200,17 @@ func (l *Locks) Drain(ctx context.Context) error {
 // heldText returns the requests that are not released, with owner, state and time, for people.
 func (l *Locks) heldText() string {
 	const most = 10
+	held := slices.DeleteFunc(l.OpenRequests(), func(r OpenRequest) bool { return r.State == RequestLost })
 	var texts []string
-	n := 0
-	for _, r := range l.OpenRequests() {
-		if r.State == RequestLost {
-			continue
-		}
-		if n++; n > most {
-			continue
-		}
+	for _, r := range held[:min(len(held), most)] {
 		text := fmt.Sprintf("%s (%s", r.Path, r.State)
 		if r.Owner != "" {
 			text += fmt.Sprintf(" by %q", r.Owner)
 		}
 		texts = append(texts, text+" since "+r.Since.Format(time.TimeOnly)+")")
 	}
-	if n > most {
-		texts = append(texts, fmt.Sprintf("and %d more", n-most))
+	if more := len(held) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d requests are not released: %s", n, strings.Join(texts, ", "))
+	return fmt.Sprintf("%d requests are not released: %s", len(held), strings.Join(texts, ", "))
 }

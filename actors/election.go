@@ -96,9 +96,7 @@ func (l *Locks) Election(path string, options ...ElectionOption) *Election {
 		if option != nil {
 			err = option.setElection(e)
 		}
-		if err != nil && e.lock.problem == nil {
-			e.lock.problem = err
-		}
+		e.lock.problem = cmp.Or(e.lock.problem, err)
 	}
 	e.lock.recipe, _ = withOptions(e.lock.recipe, e.requires)
 	return e

@@ -72,8 +72,8 @@ type partitionSingletons struct {
 
 // singletonsRun is one Join of the actor. A restarted actor has another one.
 type singletonsRun struct {
-	leave context.CancelFunc
-	gone  chan struct{} // closed when the actor has no children any more, and spawns none
+	leave context.CancelFunc // ends the Join
+	end   context.CancelFunc // has the functions of all terms return: the actor has no children any more, and spawns none
 }
 
 type partitionChild struct {
@@ -129,7 +129,8 @@ func (a *partitionSingletons) Receive(ctx actor.Context) {
 // join joins the group in a goroutine of its own.
 func (a *partitionSingletons) join(ctx actor.Context) {
 	joined, leave := context.WithCancel(context.Background())
-	run := &singletonsRun{leave: leave, gone: make(chan struct{})}
+	gone, end := context.WithCancel(context.Background())
+	run := &singletonsRun{leave, end}
 	a.run = run
 	root, self := ctx.ActorSystem().Root, ctx.Self()
 	if ctx.ActorSystem() != a.partitions.locks.manager.ActorSystem() {
@@ -143,7 +144,7 @@ func (a *partitionSingletons) join(ctx actor.Context) {
 			defer context.AfterFunc(term.Context(), func() { root.Send(self, partitionEnded{term}) })()
 			select {
 			case <-over:
-			case <-run.gone:
+			case <-gone.Done():
 			}
 		})
 		if joined.Err() == nil {
@@ -171,15 +172,6 @@ func (a *partitionSingletons) childEnded(who *actor.PID) {
 	}
 	if a.ending && len(a.children) == 0 {
 		a.run.end()
-	}
-}
-
-// end has the functions of all terms return. The last one of an actor that ends may come twice.
-func (r *singletonsRun) end() {
-	select {
-	case <-r.gone:
-	default:
-		close(r.gone)
 	}
 }
 

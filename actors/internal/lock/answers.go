@@ -190,7 +190,9 @@ var plainReleased = &messages.Released{}
 
 // tellLost tells the owner that its grant is lost.
 func (l *Actor) tellLost(r *Request, why messages.Reason, detail string) {
-	l.countLoss(r, why)
+	if r.Holds() {
+		l.countEnd(r, &l.Tally.Lost[why], why)
+	}
 	r.lost = why
 	r.notify(&messages.Lost{RequestId: r.Number(), Reason: why, Detail: JoinDetail(l.Path, detail)})
 }

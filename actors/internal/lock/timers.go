@@ -143,13 +143,6 @@ func (l *Actor) countRefusal(r *Request, reason messages.Reason) {
 	}
 }
 
-// countLoss counts the loss of a grant, unless it has been released.
-func (l *Actor) countLoss(r *Request, reason messages.Reason) {
-	if r.Holds() {
-		l.countEnd(r, &l.Tally.Lost[reason], reason)
-	}
-}
-
 // countEnd adds to the number and notifies the monitor, at the end of a request or of its grant.
 func (l *Actor) countEnd(r *Request, number *atomic.Uint64, reason messages.Reason) {
 	if r.Granted != nil && !r.Released {
