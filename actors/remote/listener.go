@@ -35,7 +35,7 @@ type atAddress struct {
 }
 
 // In each pause a listener takes so many connections from the system for each processor, and hands over so
-// many: the rest of the time is for what clients have sent. On two processors a listener hands over some 2,000
+// many: the rest of the time is for the frames of clients. On two processors a listener hands over some 2,000
 // connections in a second. More TLS handshakes would take both processors.
 const (
 	listenerPause = time.Millisecond
