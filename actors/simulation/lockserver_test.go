@@ -125,6 +125,11 @@ func (p *process) drift() float64 {
 	return 0
 }
 
+// byClock returns how long the clock of the process takes a time of virtual time to be.
+func (p *process) byClock(d time.Duration) time.Duration {
+	return d + time.Duration(float64(d)*p.drift())
+}
+
 // connectToLockServers makes Locks that live on the lock servers.
 func (p *process) connectToLockServers(cfg actors.Config) {
 	r := p.sim.rand(p.name, 8)

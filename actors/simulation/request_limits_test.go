@@ -36,8 +36,8 @@ func (r *programRequest) checkHoldLimit(now time.Duration) {
 	case expired && r.holdAtMost == 0:
 		r.sim.fail(now, "%v has expired, though it has no HoldAtMost", r)
 	case r.holdAtMost == 0 || r.p.unaffectedSince() >= r.stageSince:
-	case expired && now-r.lastSeenWaiting < r.holdAtMost:
-		r.sim.fail(now, "%v has expired after %v at most instead of %v", r, now-r.lastSeenWaiting, r.holdAtMost)
+	case expired && r.p.byClock(now-r.lastSeenWaiting) < r.holdAtMost:
+		r.sim.fail(now, "%v has expired after %v at most instead of %v", r, r.p.byClock(now-r.lastSeenWaiting), r.holdAtMost)
 	case r.believed && held > r.holdAtMost+time.Millisecond && r.grant.Err() == nil:
 		r.sim.fail(now, "%v is held for %v instead of %v", r, held, r.holdAtMost)
 	}
