@@ -101,7 +101,7 @@ func (r *programRequest) queryParticipants(limit time.Duration) {
 		r.checkAnswered("Participants", asked, err)
 		// A smaller count leaves more holders than permits: the last of them count as waiting.
 		settled := settled && (r.uses[0].path != root+"/shared" || !r.sim.countChangedSince(r.stageSince))
-		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isInvalidated() && r.grant.Err() == nil {
+		if err == nil && !r.isAmong(all, settled) && r.believed && !r.isInvalidated() && !r.mayBeDeleted() && r.grant.Err() == nil {
 			r.sim.fail(r.sim.now(), "%v is not among the participants: %v", r, all)
 		}
 		if err != nil && r.sim.lastFault == 0 {
@@ -129,6 +129,11 @@ func (r *programRequest) isInvalidated() bool {
 		return true
 	}
 	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { return r.sim.deletedAt[node] > 0 })
+}
+
+// mayBeDeleted reports whether a deletion of a node of the grant by force has begun.
+func (r *programRequest) mayBeDeleted() bool {
+	return slices.ContainsFunc(r.grant.Nodes(), func(node string) bool { _, may := r.sim.deletionStarted[node]; return may })
 }
 
 // checkVerdict checks the outcome of a call against the grant. The call must not succeed if the
@@ -211,6 +216,7 @@ func (sim *simulation) revoke(p *process, r *rand.Rand) {
 	if r.IntN(3) > 0 {
 		grace = time.Duration(1 + r.Int64N(int64(2*time.Second)))
 		sim.deletionStarted[node] = never // the node may be deleted at any time
+		sim.revoking[node]++
 		sim.beginInvalidation(hasNode(node))
 	}
 	sim.askedFor[node] = true
@@ -223,13 +229,16 @@ func (sim *simulation) revoke(p *process, r *rand.Rand) {
 		if broken && grace == 0 {
 			sim.fail(sim.now(), "%s was deleted without a grace", node)
 		}
+		if err == nil && grace > 0 {
+			sim.revoking[node]--
+		}
 		_, before := sim.deletedAt[node]
 		switch {
 		case broken:
 			sim.deletionStarted[node] = sim.now()
 			sim.noteForcedDeletion(node)
 			sim.invalidate(sim.now(), hasNode(node))
-		case err == nil && grace > 0 && !before: // its holder has released it
+		case err == nil && grace > 0 && !before && sim.revoking[node] == 0: // its holder has released it
 			delete(sim.deletionStarted, node)
 		}
 	})

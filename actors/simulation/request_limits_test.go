@@ -43,6 +43,15 @@ func (r *programRequest) checkHoldLimit(now time.Duration) {
 	}
 }
 
+// noteReleaseAtExpiry notes a release at the moment at which HoldAtMost ends the grant. Err says that by the clock:
+// the release may come before the lock takes the grant back, and then there is no lock-delay.
+func (r *programRequest) noteReleaseAtExpiry() {
+	path := r.uses[0].path
+	if errors.Is(r.endErr, actors.ErrHoldExpired) && r.sim.uncleanEnd[path] == r.sim.now() {
+		delete(r.sim.uncleanEnd, path)
+	}
+}
+
 // hasUnreadRequest reports whether the owner has another request for the lock whose answer nothing
 // reads.
 func (r *programRequest) hasUnreadRequest() bool {

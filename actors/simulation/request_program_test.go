@@ -349,6 +349,7 @@ func (r *programRequest) release() {
 		return
 	}
 	r.endWork()
+	r.noteReleaseAtExpiry()
 	r.believedAtRelease = r.believed
 	if r.believed {
 		r.believed = false

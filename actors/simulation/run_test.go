@@ -48,6 +48,7 @@ type simulation struct {
 	expiredAt       map[int64]time.Duration
 	overslept       map[int64]bool           // sessions that have ended while the machine of their process was suspended
 	deletionStarted map[string]time.Duration // when a deletion by force began, by node
+	revoking        map[string]int           // revokes with a grace whose outcome is not known, by node
 	deletedAt       map[string]time.Duration // when a deletion by force was over, by node
 	deletions
 	undoFaults []func() // ends the faults that are active
@@ -85,7 +86,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim = &simulation{eventLoop: newEventLoop(), checker: newChecker(p.lockSpecs()), t: t, plan: p,
-			expiredAt: map[int64]time.Duration{}, overslept: map[int64]bool{}, deletionStarted: map[string]time.Duration{}, deletedAt: map[string]time.Duration{},
+			expiredAt: map[int64]time.Duration{}, overslept: map[int64]bool{}, deletionStarted: map[string]time.Duration{}, revoking: map[string]int{}, deletedAt: map[string]time.Duration{},
 			deletions: deletions{of: map[string]deletion{}}, lastFaultOf: map[string]time.Duration{}, multiLockEnded: map[string]time.Duration{},
 			requestEnded: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*nodeHoldGrants{}, lastEnds: map[string]requestEnd{},
 			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, guardedWrites: map[string][]guardedWrite{},
