@@ -25,7 +25,7 @@ type CountingMonitor struct {
 	Requests               []actors.MonitoredRequest
 	Contexts               []context.Context
 	Took                   []time.Duration // the times of waiting and of holding, in the order of their ends
-	Delay                  time.Duration   // for which the end of a request or of a grant takes to be counted
+	AtEnd                  func()          // is called before the end of a request or of a grant is counted; nil for nothing
 }
 
 // NewCountingMonitor returns a monitor that has counted nothing.
@@ -66,6 +66,9 @@ type countingRequest struct {
 
 // change changes the state after a time. It returns the monitor, which it has locked.
 func (r *countingRequest) change(from, to actors.RequestState, after time.Duration) *CountingMonitor {
+	if to == actors.RequestLost && r.m.AtEnd != nil {
+		r.m.AtEnd()
+	}
 	r.m.mu.Lock()
 	if r.state != from || after < 0 {
 		r.m.t.Errorf("%q after %q and %v", to, r.state, after)
@@ -86,7 +89,6 @@ func (r *countingRequest) Granted(waited time.Duration, token actors.Token) {
 }
 
 func (r *countingRequest) Refused(waited time.Duration, err error) {
-	time.Sleep(r.m.Delay)
 	m := r.change("", actors.RequestLost, waited)
 	defer m.mu.Unlock()
 	m.waiting--
@@ -94,7 +96,6 @@ func (r *countingRequest) Refused(waited time.Duration, err error) {
 }
 
 func (r *countingRequest) Ended(held time.Duration, err error) {
-	time.Sleep(r.m.Delay)
 	m := r.change(actors.RequestHeld, actors.RequestLost, held)
 	defer m.mu.Unlock()
 	if m.held--; err == nil {

@@ -154,12 +154,24 @@ func TestDrainMessages(t *testing.T) {
 	})
 }
 
-// When Drain returns, the statistics and the monitor have counted all ends that it has waited for.
+// When Drain returns, the statistics and the monitor have counted all ends that it has waited for: the last one
+// is a release, or the refusal of a request that waits for another process.
 func TestDrainCounts(t *testing.T) {
-	locktest.EachRecipe(t, func(v *locktest.Virtual, _ *actors.Locks, r locktest.Recipe) {
-		m := locktest.NewCountingMonitor(v)
-		m.Delay = time.Second
-		locks := v.Locks(m.Config)
+	locktest.EachRecipe(t, func(v *locktest.Virtual, others *actors.Locks, r locktest.Recipe) {
+		drained := func(locks *actors.Locks, m *locktest.CountingMonitor) {
+			locktest.Must(v, locks.Drain(locktest.Within(v)))
+			s := locks.Stats()
+			if s.Held+s.Waiting != 0 {
+				v.Error(locktest.StatsText(s))
+			}
+			locktest.Must(v, m.Compare(s))
+		}
+		counted := func() (*actors.Locks, *locktest.CountingMonitor) {
+			m := locktest.NewCountingMonitor(v)
+			m.AtEnd = func() { <-time.After(time.Second) } // virtual
+			return v.Locks(m.Config), m
+		}
+		locks, m := counted()
 		mu := r.At(locks, v.LockPath)
 		g := locktest.Lock(v, mu)
 		waiting := mu.Acquire(locktest.Within(v))
@@ -170,12 +182,15 @@ func TestDrainCounts(t *testing.T) {
 			}
 		}()
 		g.Release()
-		locktest.Must(v, locks.Drain(locktest.Within(v)))
-		s := locks.Stats()
-		if s.Held+s.Waiting != 0 {
-			v.Error(locktest.StatsText(s))
-		}
-		locktest.Must(v, m.Compare(s))
+		drained(locks, m)
+
+		held := locktest.Lock(v, r.At(others, v.LockPath))
+		locks, m = counted()
+		waiting = r.At(locks, v.LockPath).Acquire(locktest.Within(v))
+		synctest.Wait()
+		drained(locks, m)
+		locktest.Is(v, locktest.Failure(v, waiting), actors.ErrDraining)
+		locktest.Unlock(v, held)
 	})
 }
 
