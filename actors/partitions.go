@@ -230,14 +230,15 @@ func passes(err error) bool {
 
 func (p *Partitions) tryAgree(ctx context.Context) error {
 	p.counted.Store(false) // the group may have been deleted since the last Join
-	err := p.checkCount(ctx)
-	if err != nil || p.counted.Load() {
-		return err
+	for {
+		if err := p.checkCount(ctx); err != nil || p.counted.Load() {
+			return err
+		}
+		// Another process may write it first, or delete it before it is read.
+		if _, err := p.locks.SharedCount(group.CountPath(p.path), p.count).TrySet(ctx, Count{Version: -1}, p.count); err != nil {
+			return err
+		}
 	}
-	if _, err := p.locks.SharedCount(group.CountPath(p.path), p.count).TrySet(ctx, Count{Version: -1}, p.count); err != nil {
-		return err
-	}
-	return p.checkCount(ctx) // another process may have written it first
 }
 
 // checkCount reads the number of partitions in ZooKeeper, until it has been the same once.
