@@ -31,7 +31,7 @@ func (sim *simulation) checkNotices(now time.Duration) {
 		if r.work != nil && r.p.locks.Session().State == messages.SessionState_SUSPENDED && r.work.Err() == nil {
 			sim.fail(now, "%v: the connection is lost, and its context has not ended", r)
 		}
-		if nodes := r.grant.Nodes(); len(nodes) == 1 && sim.askedFor[nodes[0]] && r.holdAtMost == 0 {
+		if nodes := r.grant.Nodes(); len(nodes) == 1 && r.holdAtMost == 0 {
 			all = append(all, noticed{r, r.p, nodes[0], isDone(r.grant.Revoked())})
 		}
 	}
@@ -46,12 +46,16 @@ func (sim *simulation) checkNotices(now time.Duration) {
 		} else if a.suspended < 1 || a.suspended > int(max(suspensions-a.suspensions, 1)) {
 			sim.fail(now, "%v: the connection is lost, and it got Suspended %d times", a, a.suspended)
 		}
-		if len(a.nodes) == 1 && sim.askedFor[a.nodes[0]] {
+		if len(a.nodes) == 1 {
 			all = append(all, noticed{a, a.p, a.nodes[0], a.asked})
 		}
 	}
 	for _, h := range all {
-		if h.asked {
+		switch {
+		case !h.asked:
+		case !sim.askedFor[h.node]: // a reader that was a writer is asked together with that, by the writer's node
+			sim.askedByFormer[h.Stringer] = true
+		case !sim.askedByFormer[h.Stringer]:
 			sim.heard[h.p.name+h.node] = true
 		}
 	}

@@ -55,6 +55,8 @@ type simulation struct {
 
 	askedFor map[string]bool // nodes for which a client has asked
 	heard    map[string]bool // of these, those of whose holders one was asked to release, by process and node
+	// askedByFormer are the holders that were asked to release before anyone has asked for their node.
+	askedByFormer map[fmt.Stringer]bool
 
 	activeFaults      int                                 // number of faults that have not ended
 	lastLivenessCheck time.Duration                       // when checkLiveness looked last
@@ -89,7 +91,7 @@ func runPlan(t *testing.T, p *plan) (sim *simulation) {
 			expiredAt: map[int64]time.Duration{}, overslept: map[int64]bool{}, deletionStarted: map[string]time.Duration{}, revoking: map[string]int{}, deletedAt: map[string]time.Duration{},
 			deletions: deletions{of: map[string]deletion{}}, lastFaultOf: map[string]time.Duration{}, multiLockEnded: map[string]time.Duration{},
 			requestEnded: map[string]map[string]time.Duration{}, nodeHolds: map[nodeHold]*nodeHoldGrants{}, lastEnds: map[string]requestEnd{},
-			askedFor: map[string]bool{}, heard: map[string]bool{}, registers: map[string]*register{}, guardedWrites: map[string][]guardedWrite{},
+			askedFor: map[string]bool{}, heard: map[string]bool{}, askedByFormer: map[fmt.Stringer]bool{}, registers: map[string]*register{}, guardedWrites: map[string][]guardedWrite{},
 			permitCounts: []*permitCount{{initialPermits, never}}, advancedCounters: map[string]string{}, group: groupState{ledAt: make([]time.Duration, p.partitions), terms: make([]int, p.partitions)}}
 		sim.eventLoop.onIdle = sim.afterEvent
 		sim.network = newNetwork(sim.eventLoop, p.servers)
